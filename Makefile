@@ -1,0 +1,90 @@
+# Two commands: `make serve` opens the dashboard, `make test` runs the tests.
+# Both make .venv first, with the versions in constraints.txt; a second call finds it made.
+
+PORT ?= 5006
+# Not ?=: some shells export HOST, and the dashboard must not appear on a network by accident.
+HOST = 127.0.0.1
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+INSTALLED := $(VENV)/.installed
+TESTABLE := $(VENV)/.installed-test
+
+# The environment is .venv and nothing around it, whatever the caller has activated.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
+
+.DELETE_ON_ERROR:
+.PHONY: help install serve lint test test-slow screenshots clean
+
+help:
+	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
+	@echo 'make test         lint and tests, those in a browser included'
+	@echo 'make test-slow    the long statistical tests'
+	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
+	@echo 'make screenshots  take the pictures of the README anew'
+	@echo 'make clean        remove the environment and everything generated'
+	@echo 'PYTHON=           the Python to make the environment with (3.11, 3.12 or 3.13)'
+
+install: $(INSTALLED)
+	@echo '$(VENV)/bin/bnnviz is ready.'
+
+serve: $(INSTALLED)
+	@exec $(VENV)/bin/bnnviz serve --address $(HOST) --port $(PORT)
+
+lint: $(TESTABLE)
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(VENV)/bin/lint-imports
+
+test: lint
+	$(PY) -m pytest -m 'not slow'
+
+test-slow: $(TESTABLE)
+	$(PY) -m pytest -m slow
+
+screenshots: $(TESTABLE)
+	$(PY) tests/screenshots.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info tests/artifacts .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): $(PY) pyproject.toml constraints.txt
+	@echo 'Installing bnnviz into $(VENV) (the first time takes minutes: PyTorch is large) ...'
+	@$(PIP) install --quiet -c constraints.txt setuptools
+	@$(PIP) install --quiet -c constraints.txt --no-build-isolation -e '.[all]'
+	@touch $@
+
+$(TESTABLE): $(PY) pyproject.toml constraints.txt
+	@echo 'Installing bnnviz and its tests into $(VENV) (the first time takes minutes: PyTorch is large) ...'
+	@$(PIP) install --quiet -c constraints.txt setuptools
+	@$(PIP) install --quiet -c constraints.txt --no-build-isolation -e '.[all,test]'
+	@touch $(INSTALLED) $@
+
+# An environment holds the path that it was made at: one that was moved or copied is made anew.
+ifneq ($(shell cat $(VENV)/.made-at 2>/dev/null),$(CURDIR))
+.PHONY: $(PY)
+endif
+
+$(PY):
+	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	    if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then \
+	        found=$$python; break; \
+	    fi; \
+	done; \
+	if [ -z "$${found:-}" ]; then \
+	    echo 'bnnviz needs Python 3.11, 3.12 or 3.13 and found none as $(or $(PYTHON),python3); install one or name it: make PYTHON=/path/to/python3.12' >&2; \
+	    exit 1; \
+	fi; \
+	if ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \
+	    package=$$("$$found" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	        echo "Installing $$package, which $$found needs to make an environment ..."; \
+	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y "$$package" >/dev/null; \
+	    else \
+	        echo "$$found cannot make an environment without its venv package; install it (sudo apt install $$package) and run make again." >&2; \
+	        exit 1; \
+	    fi; \
+	fi; \
+	"$$found" -m venv --clear $(VENV) && printf '%s\n' '$(CURDIR)' > $(VENV)/.made-at

@@ -1,0 +1,113 @@
+"""The strip above the views: what just happened, what it means, and what helps."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+_TEXT = """
+:host {font-size: 14px; line-height: 1.4; color: var(--mui-palette-text-primary); overflow: hidden}
+.warning {color: var(--warn); font-weight: 600}
+.notice {color: var(--mui-palette-text-secondary); font-style: italic}
+:host {--warn: #b3134f}
+:host(.dark) {--warn: #ff86b0}
+"""
+_STRIP = """
+:host {background: #fdf5e2; border-left: 4px solid #e5952b; border-radius: 6px; align-items: center}
+:host(.dark) {background: #2b2517}
+:host(.failed) {background: #fdeaea; border-left-color: #c0282d}
+:host(.failed.dark) {background: #331b1c}
+"""
+_NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
+
+
+class Caption:
+    """One sentence on the latest event, a warning, and remedies as links that apply settings.
+
+    Parameters
+    ----------
+    on_remedy : callable
+        Called with the settings of the remedy that was chosen.
+    """
+
+    needs, hot = frozenset({"caption"}), False
+
+    def __init__(self, on_remedy: Callable[[dict[str, Any]], None]) -> None:
+        self._on_remedy = on_remedy
+        self._dark = False
+        self._notice, self._failed = "", False
+        self._caption = _NOTHING
+        self._offered: list[dict[str, Any]] = []
+        self._text = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT]
+        )
+        self._remedies = pn.Row(margin=(0, 6, 0, 0), align="center")
+        self.root = pn.Row(
+            self._text,
+            self._remedies,
+            sizing_mode="stretch_width",
+            height=52,
+            margin=0,
+            stylesheets=[_STRIP],
+            styles={"grid-area": "caption"},
+        )
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run."""
+        self._caption = _NOTHING
+        self.notice("")
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        self._caption = frame["caption"]
+        self._write()
+
+    def notice(self, sentence: str, *, failed: bool = False) -> None:
+        """Say what the run waits for or what befell it; an empty sentence takes it back."""
+        self._notice, self._failed = sentence, failed
+        self._write()
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self._dark = dark
+        self._write()
+
+    def _write(self) -> None:
+        parts = []
+        if self._notice:
+            parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
+        if not self._failed:
+            parts.append(html.escape(self._caption["text"]))
+            if self._caption["warning"]:
+                parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
+        self._set(self._text, "object", " ".join(part for part in parts if part))
+        dark = ["dark"] if self._dark else []
+        self._set(self._text, "css_classes", dark)
+        self._set(self.root, "css_classes", [*dark, "failed"] if self._failed else dark)
+        self._offer([] if self._failed else self._caption["remedies"])
+
+    def _offer(self, remedies: list[dict[str, Any]]) -> None:
+        if remedies == self._offered:
+            return
+        self._offered = remedies
+        self._remedies[:] = [self._button(remedy) for remedy in remedies]
+
+    def _button(self, remedy: dict[str, Any]) -> pmui.Button:
+        button = pmui.Button(
+            label=remedy["label"],
+            variant="text",
+            size="small",
+            margin=(0, 2),
+            sx={"textDecoration": "underline"},
+        )
+        button.on_click(lambda event: self._on_remedy(remedy["settings"]))
+        return button
+
+    @staticmethod
+    def _set(target: Any, name: str, value: Any) -> None:
+        if getattr(target, name) != value:
+            setattr(target, name, value)

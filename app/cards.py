@@ -1,0 +1,123 @@
+"""Cards: a heading line over a view or over text, on one surface."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.views.base import View
+
+_HEAD = """
+:host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary)}
+"""
+_NOTE = """
+:host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
+  font-variant-numeric: tabular-nums; color: var(--mui-palette-text-secondary)}
+"""
+_LEGEND = ":host {overflow: hidden; line-height: 0}"
+_TABLE = """
+:host {overflow-y: auto}
+table {width: 100%; border-collapse: collapse; font-size: 13.5px}
+td {padding: 3px 0; border-bottom: 1px solid var(--mui-palette-divider); vertical-align: top}
+tr:last-child td {border-bottom: none}
+td:last-child {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px}
+.bad {color: var(--bad); font-weight: 600}
+.good {color: var(--good)}
+:host {--bad: #b3134f; --good: #23703a}
+:host(.dark) {--bad: #ff86b0; --good: #7fd08f}
+"""
+
+
+class Card:
+    """A view with its heading.
+
+    Parameters
+    ----------
+    view : View
+        What is shown.
+    tools : list
+        Controls for the heading line.
+    """
+
+    def __init__(self, view: View, tools: list[Any] | None = None) -> None:
+        self.view = view
+        self._title = pn.pane.HTML(margin=(7, 0, 0, 14), height=20, stylesheets=[_HEAD])
+        self._note = pn.pane.HTML("", margin=(7, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE])
+        self._legend = pn.pane.HTML(
+            margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND]
+        )
+        head = pn.Row(
+            self._title, self._note, *(tools or []), sizing_mode="stretch_width", margin=0, height=32
+        )
+        body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
+        self.root = surface(head, self._legend, body, area=view.needs[0])
+        self.needs, self.hot = frozenset(view.needs), view.hot
+        self.head()
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run."""
+        self.view.reset(scene)
+        self.head()
+
+    def head(self) -> None:
+        """Write the heading anew: the view's title, legend or colours have changed."""
+        self._title.object = f"<b>{html.escape(self.view.title)}</b>"
+        self._legend.object = self.view.legend_html()
+        self._legend.visible = bool(self._legend.object)
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        self.view.update(frame)
+        note = html.escape(self.view.note)
+        if note != self._note.object:
+            self._note.object = note
+        title = f"<b>{html.escape(self.view.title)}</b>"
+        if title != self._title.object:
+            self._title.object = title
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self.view.theme(dark)
+        self.head()
+
+
+class Table:
+    """The figures so far, as rows of label and text."""
+
+    needs, hot = frozenset({"table"}), False
+
+    def __init__(self) -> None:
+        self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE])
+        title = pn.pane.HTML("<b>So far</b>", margin=(7, 14, 5, 14), height=20, stylesheets=[_HEAD])
+        self.root = surface(title, self._rows, area="table")
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run."""
+        self._rows.object = ""
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        rows = "".join(
+            f"<tr><td>{html.escape(label)}</td><td class='{html.escape(tone)}'>{html.escape(text)}</td></tr>"
+            for label, text, tone in frame["table"]["rows"]
+        )
+        self._rows.object = f"<table>{rows}</table>"
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self._rows.css_classes = ["dark"] if dark else []
+
+
+def surface(*objects: Any, area: str) -> pmui.Paper:
+    """Lay objects under each other on a card that takes its own area of the stage's grid."""
+    return pmui.Paper(
+        *objects,
+        elevation=1,
+        margin=0,
+        sizing_mode="stretch_both",
+        styles={"grid-area": area, "min-width": "0", "min-height": "0"},
+        sx={"overflow": "hidden", "borderRadius": "8px"},
+    )

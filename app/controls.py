@@ -1,0 +1,247 @@
+"""Controls made from the catalogue: each setting's type, bounds, unit, scale and doc decide its widget."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+Setting = dict[str, Any]
+
+_WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
+_ERROR = "<div class='error' role='alert'>{}</div>"
+_ERROR_STYLE = ".error {color: var(--mui-palette-error-main); font-size: 12px; line-height: 1.35}"
+LONG = 200  # whole numbers with a longer range are typed, not slid
+_FOLD = {
+    "boxShadow": "none",
+    "background": "none",
+    "& .MuiAccordionSummary-root": {"minHeight": 0, "padding": "0 8px"},
+    "& .MuiAccordionSummary-content": {"margin": "6px 0"},
+    "& .MuiAccordionDetails-root": {"padding": 0},
+    "& .MuiTypography-root": {"fontSize": "0.8125rem", "fontWeight": 400, "color": "text.secondary"},
+}
+_MANTISSAS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+
+def label_of(setting: Setting) -> str:
+    """Return a setting's label with its unit."""
+    return f"{setting['label']} ({setting['unit']})" if setting["unit"] else setting["label"]
+
+
+def number_text(value: float) -> str:
+    """Write a number as short as it can be read."""
+    return f"{value:.4g}"
+
+
+def log_steps(low: float, high: float, *values: float) -> list[float]:
+    """Return round values from `low` to `high`, evenly spread on a log scale, and the given ones."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = {float(f"{m}e{d}") for d in decades for m in _MANTISSAS}
+    inside = {step for step in steps if low <= step <= high}
+    return sorted(inside | {float(low), float(high)} | {float(value) for value in values})
+
+
+def _plain(value: float) -> str:
+    """Write a number so that reading it gives the same number."""
+    return repr(int(value) if value == int(value) else value)
+
+
+class Control:
+    """One setting's widget, with its doc as a tooltip and a line for what is wrong with it.
+
+    Parameters
+    ----------
+    setting : dict
+        From the catalogue.
+    on_change : callable
+        Called with the setting's name and its new value when the user has chosen one.
+    titles : dict
+        What to call the choices, where their names are not enough.
+    """
+
+    def __init__(
+        self, setting: Setting, on_change: Callable[[str, Any], None], titles: dict[str, str] | None = None
+    ) -> None:
+        self.setting, self.name = setting, setting["name"]
+        self._on_change, self._titles = on_change, titles or {}
+        self._silent = False
+        self._error = pn.pane.HTML(
+            "", visible=False, sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_ERROR_STYLE]
+        )
+        self.widget = self._make(setting["default"])
+        self.widget.param.watch(self._chosen, self._watched())
+        self.root = pn.Column(self.widget, self._error, sizing_mode="stretch_width", margin=0)
+
+    @property
+    def value(self) -> Any:
+        """The chosen value, in the setting's own type."""
+        if not self._is_typed:
+            return self.widget.value
+        text = self.widget.value.strip()
+        try:
+            return None if text == "" else json.loads(text)
+        except json.JSONDecodeError:
+            # What is no number goes on as it is: the spec's check says what to type instead.
+            return text
+
+    @property
+    def _is_typed(self) -> bool:
+        """Whether this is a number that is typed as a text."""
+        return isinstance(self.widget, pmui.TextInput) and self.setting["type"] in ("number", "integer")
+
+    def set(self, value: Any) -> None:
+        """Show a value without reporting it as a choice of the user."""
+        self._silent = True
+        try:
+            if isinstance(self.widget, pmui.DiscreteSlider) and value not in self.widget.values:
+                self.widget.options = self._log_options(value)
+            self.widget.value = ("" if value is None else _plain(value)) if self._is_typed else value
+        finally:
+            self._silent = False
+        self.error("")
+
+    def offer(self, choices: list[str]) -> None:
+        """Offer other choices, keeping the chosen one."""
+        self._silent = True
+        self.widget.options = list(dict.fromkeys([*choices, self.widget.value]))
+        self._silent = False
+
+    def error(self, sentence: str) -> None:
+        """Say what is wrong with the value; an empty sentence takes it back."""
+        self._error.object = _ERROR.format(html.escape(sentence)) if sentence else ""
+        self._error.visible = bool(sentence)
+
+    def _watched(self) -> str:
+        return "value_throttled" if isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider) else "value"
+
+    def _chosen(self, event: Any) -> None:
+        if not self._silent and event.new != event.old:
+            self._on_change(self.name, self.value)
+
+    def _make(self, value: Any) -> Any:
+        common = {
+            **_WIDE,
+            "label": label_of(self.setting),
+            "description": self.setting["doc"],
+            "value": value,
+        }
+        kind = self.setting["type"]
+        if kind == "boolean":
+            return pmui.Switch(**common)
+        if kind == "choice":
+            return pmui.Select(options=self._choices(), **common)
+        if kind == "text":
+            return pmui.TextInput(**common)
+        return self._number(common)
+
+    def _choices(self) -> dict[str, Any]:
+        return {self._titles.get(choice, str(choice)): choice for choice in self.setting["choices"]}
+
+    def _number(self, common: dict[str, Any]) -> Any:
+        whole = self.setting["type"] == "integer"
+        low, high = self.setting["bounds"] or (None, None)
+        if self.setting.get("optional") or low is None or high is None or (whole and high - low > LONG):
+            text = "" if common["value"] is None else _plain(common["value"])
+            label = common["label"] + (", empty: automatic" if self.setting.get("optional") else "")
+            return pmui.TextInput(**{**common, "label": label, "value": text})
+        if self.setting["scale"] == "log" and low > 0:
+            return pmui.DiscreteSlider(options=self._log_options(common["value"]), **common)
+        if whole:
+            return pmui.IntSlider(start=low, end=high, step=int(self.setting["step"] or 1), **common)
+        step = self.setting["step"] or _round_step((high - low) / 100)
+        return pmui.FloatSlider(start=low, end=high, step=step, format="0.[0000]", **common)
+
+    def _log_options(self, value: float) -> dict[str, float]:
+        low, high = self.setting["bounds"]
+        steps = log_steps(low, high, value, self.setting["default"])
+        if self.setting["type"] == "integer":
+            return {f"{step:,}": step for step in sorted({int(round(step)) for step in steps})}
+        return {number_text(step): step for step in steps}
+
+
+class Controls:
+    """The controls of one list of settings; those whose `when` does not hold are hidden.
+
+    Parameters
+    ----------
+    settings : list of dict
+        From the catalogue.
+    on_change : callable
+        Called with what the user changed: a dict of one name and value.
+    titles : dict
+        What to call choices.
+    """
+
+    def __init__(
+        self,
+        settings: list[Setting],
+        on_change: Callable[[dict[str, Any]], None],
+        titles: dict[str, str] | None = None,
+    ) -> None:
+        self._report = on_change
+        self._controls = {s["name"]: Control(s, self._changed, titles) for s in settings}
+        live = [control.root for control in self._controls.values() if control.setting["live"]]
+        rest = [control.root for control in self._controls.values() if not control.setting["live"]]
+        shown = [*live, _folded(rest)] if live and rest else live + rest
+        self.root = pn.Column(*shown, sizing_mode="stretch_width", margin=0)
+        self._hide()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._controls
+
+    def values(self) -> dict[str, Any]:
+        """Return the chosen values by name."""
+        return {name: control.value for name, control in self._controls.items()}
+
+    def set(self, values: dict[str, Any]) -> None:
+        """Show values without reporting them."""
+        for name, value in values.items():
+            self._controls[name].set(value)
+        self._hide()
+
+    def live(self, names: set[str]) -> bool:
+        """Tell whether all of these may change while the run goes on."""
+        return all(self._controls[name].setting["live"] for name in names)
+
+    def offer(self, name: str, choices: list[str]) -> None:
+        """Offer other choices for a setting."""
+        self._controls[name].offer(choices)
+
+    def error(self, name: str, sentence: str) -> None:
+        """Say beside a control what is wrong with it."""
+        self._controls[name].error(sentence)
+
+    def clear(self) -> None:
+        """Take back everything said to be wrong."""
+        for control in self._controls.values():
+            control.error("")
+
+    def _changed(self, name: str, value: Any) -> None:
+        self._hide()
+        self._report({name: value})
+
+    def _hide(self) -> None:
+        for control in self._controls.values():
+            when = control.setting["when"] or {}
+            control.root.visible = all(self._controls[other].value in fits for other, fits in when.items())
+
+
+def _folded(rest: list[pn.Column]) -> pmui.Accordion:
+    """Fold away the settings that begin a new run, where there are others to play with first."""
+    return pmui.Accordion(
+        ("More settings, each begins a new run", pn.Column(*rest, sizing_mode="stretch_width", margin=0)),
+        sizing_mode="stretch_width",
+        margin=(4, 6),
+        sx=_FOLD,
+    )
+
+
+def _round_step(step: float) -> float:
+    """Return the power of ten, or two or five of them, next below a step."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return max(m * power for m in (1, 2, 5) if m * power <= step * (1 + 1e-9))

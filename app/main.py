@@ -1,0 +1,65 @@
+"""Entry of `panel serve app`: builds the page that the address asks for, for one session."""
+
+from __future__ import annotations
+
+import panel as pn
+import panel_material_ui as pmui
+from panel.util import edit_readonly
+
+from bnnviz.views import DOCUMENT_THEME
+from pages import FIRST, PAGES
+from theme import MATERIAL
+
+_NAV = """
+:host {display: flex; height: 48px; align-items: stretch}
+a {display: inline-block; height: 45px; line-height: 46px; padding: 0 3px; font-size: 14.5px;
+  color: #fff; text-decoration: none; margin-right: 20px; opacity: .8}
+a.here {opacity: 1; border-bottom: 3px solid #f0a03c}
+"""
+
+
+def _asked() -> str:
+    """Return the name of the page in the address, the first page if there is none such."""
+    asked = pn.state.session_args.get("page", [FIRST.encode()])[0].decode(errors="replace")
+    return asked if asked in PAGES else FIRST
+
+
+def _links(here: str) -> pn.pane.HTML:
+    links = "".join(
+        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'>{entry.title}</a>"
+        for entry in PAGES.values()
+    )
+    return pn.pane.HTML(links, stylesheets=[_NAV], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
+
+
+def _open() -> None:
+    pn.extension()
+    pn.state.curdoc.theme = DOCUMENT_THEME
+    name = _asked()
+    dark = pn.config.theme == "dark"
+    page = PAGES[name].build(dark)
+    question = pmui.IconButton(icon="help_outline", description="Keys and marks", color="default")
+    question.on_click(lambda event: page.guide.toggle())
+    frame = pmui.Page(
+        title="bnnviz",
+        meta_name="bnnviz",
+        meta_title=f"bnnviz: {PAGES[name].title}",
+        header=[_links(name), question],
+        sidebar=page.sidebar,
+        sidebar_width=280,
+        sidebar_variant="persistent",
+        main=page.main,
+        theme_config=MATERIAL,
+        busy_indicator=None,
+        dark_theme=dark,
+    )
+    with edit_readonly(frame):
+        # Bound to every callback, this would send two patches for each acknowledged frame.
+        frame.busy = False
+    frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
+    pn.state.location.update_query(page=name)
+    pn.state.on_session_destroyed(lambda context: page.close())
+    frame.servable()
+
+
+_open()

@@ -1,0 +1,36 @@
+"""The pages of the dashboard: each is a name in the address, a title, and a function that builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page that can be opened.
+
+    Parameters
+    ----------
+    name : str
+        Its value of ``?page=``.
+    title : str
+        Its name in the header.
+    module : str
+        The module with its ``build`` function, imported when the page is opened.
+    """
+
+    name: str
+    title: str
+    module: str
+
+    @property
+    def build(self) -> Callable[[], Any]:
+        """The function that builds the page for the current session."""
+        return import_module(self.module).build
+
+
+PAGES: dict[str, Entry] = {entry.name: entry for entry in (Entry("lab", "Lab", "pages.lab"),)}
+FIRST = next(iter(PAGES))

@@ -1,0 +1,189 @@
+"""The Lab: one sampler on one target, step by step or at full speed, in linked views."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz import catalogue, views
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from caption import Caption
+from cards import Card, Table
+from guide import Guide
+from heartbeat import Heartbeat
+from plane import PlanePicker
+from session import SLOW_EVERY, Session
+from sidebar import Sidebar
+from transport import Transport
+
+OPENING = Path(__file__).parent.parent / "opening.json"
+TIMELINE = "events"  # this part's view lies in the transport bar
+ALWAYS = ("status", "caption", "trace", "acf", "table")
+# Where each part's card stands. Without a prediction the trajectory has its room.
+_BOTH = """
+"caption caption caption" auto
+"path envelope envelope" minmax(0, 1.12fr)
+"path prediction prediction" minmax(0, 1.12fr)
+"trace acf table" minmax(0, 1fr) / minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)
+"""
+_ALONE = """
+"caption caption caption" auto
+"path envelope envelope" minmax(0, 1.2fr)
+"path trace trace" minmax(0, 1fr)
+"path acf table" minmax(0, 1fr) / minmax(0, 14fr) minmax(0, 5fr) minmax(0, 8fr)
+"""
+_STAGE = """
+:host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
+  background: var(--mui-palette-background-default)}
+"""
+
+
+class Lab:
+    """The page of one session.
+
+    Parameters
+    ----------
+    dark : bool
+        Whether it begins dark.
+    """
+
+    def __init__(self, dark: bool) -> None:
+        listing, first = catalogue.load(), opening()
+        self._dark = dark
+        self.heartbeat = Heartbeat(self._key)
+        self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
+        self.controls = Sidebar(listing, self.session.begin, self.session.change)
+        self.controls.show(first)
+        self.caption = Caption(self.controls.apply)
+        self.guide = Guide()
+        self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
+        self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
+        classes = {view.needs[0]: view for view in views.views()}
+        timeline = classes.pop(TIMELINE)(dark=dark)
+        self.transport = Transport(self.session, timeline)
+        self.cards = {part: Card(view(dark=dark), self._tools(part)) for part, view in classes.items()}
+        self.cards["table"] = Table()
+        self._link_follow(self.cards["path"].view)
+        self._shown = [self.caption, self.transport, *self.cards.values(), Strip(timeline)]
+        self.stage = pn.Column(
+            self.caption.root,
+            *(card.root for card in self.cards.values()),
+            sizing_mode="stretch_both",
+            margin=0,
+            stylesheets=[_STAGE],
+        )
+        self._arrange(_emitted(listing, first))
+        self.sidebar = [self.controls.root]
+        self.main = [
+            pn.Column(
+                self.stage,
+                self.transport.root,
+                self.heartbeat.root,
+                self.guide.root,
+                sizing_mode="stretch_both",
+                margin=0,
+            )
+        ]
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        for shown in self._shown:
+            shown.theme(dark)
+        self.guide.theme(dark)
+
+    def close(self) -> None:
+        """End what the page runs."""
+        self.session.close()
+
+    # ---- what the session shows ---------------------------------------------------------------------------
+
+    def show_scene(self, scene: dict[str, Any]) -> None:
+        """Begin a new run: every view forgets the last one."""
+        self._arrange(set(scene["emits"]))
+        self.plane.show(scene)
+        for shown in self._fed():
+            shown.reset(scene)
+
+    def show_frame(self, frame: dict[str, Any]) -> None:
+        """Show the parts that have come."""
+        for shown in self._fed():
+            if shown.needs <= frame.keys():
+                shown.update(frame)
+
+    def show_notice(self, sentence: str) -> None:
+        """Say what the run waits for or what has befallen it."""
+        self.caption.notice(sentence)
+
+    def show_error(self, error: BnnvizError) -> None:
+        """Say what cannot be done, beside the control it belongs to if there is one."""
+        if not self.controls.error(error):
+            self.caption.notice(error.sentence, failed=True)
+
+    def wanted(self, turn: int | None) -> set[str]:
+        """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
+        fed = self._fed()
+        slow = [shown for shown in fed if not shown.hot]
+        due = slow if turn is None else slow[turn::SLOW_EVERY]
+        return {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
+
+    # ---- helpers ------------------------------------------------------------------------------------------
+
+    def _fed(self) -> list[Any]:
+        return [shown for shown in self._shown if shown.needs <= self._emits]
+
+    def _arrange(self, emits: set[str]) -> None:
+        """Show the cards that a run feeds, and share the stage among them."""
+        self._emits = frozenset(emits)
+        for card in self.cards.values():
+            card.root.visible = card.needs <= self._emits
+        self.stage.styles = {"grid-template": _BOTH if "prediction" in emits else _ALONE}
+
+    def _tools(self, part: str) -> list[Any]:
+        return [self.plane.root, self.follow] if part == "path" else []
+
+    def _link_follow(self, view: Any) -> None:
+        """Let the switch and the view's ranges, which a user may also drag, agree."""
+        self.follow.param.watch(lambda event: setattr(view, "follow", event.new), "value")
+        view.on_follow = lambda follow: self.follow.param.update(value=follow)
+
+    def _key(self, name: str) -> None:
+        if name == "play":
+            self.transport.play()
+        elif name == "reset":
+            self.transport.again()
+        elif name == "help":
+            self.guide.toggle()
+        else:
+            self.transport.step(name)
+
+
+class Strip:
+    """A view that has no card of its own."""
+
+    def __init__(self, view: views.View) -> None:
+        self.needs, self.hot = frozenset(view.needs), view.hot
+        self.reset, self.update, self.theme = view.reset, view.update, view.theme
+
+
+def opening() -> Spec:
+    """Return the spec that the page opens on."""
+    return Spec.from_json(json.loads(OPENING.read_text(encoding="utf-8")))
+
+
+def build(dark: bool) -> Lab:
+    """Build the page for the current session and begin its loop."""
+    lab = Lab(dark)
+    lab.session.open()
+    return lab
+
+
+def _emitted(listing: dict[str, Any], spec: Spec) -> set[str]:
+    """Return what a run of this spec will emit, as far as the catalogue knows."""
+    items = [*listing["targets"], *listing["samplers"]]
+    named = [set(item["emits"]) for item in items if item["name"] in (spec.target, spec.sampler)]
+    return set(ALWAYS).union(*named)

@@ -1,0 +1,28 @@
+"""Starts the workers when the server starts, in a thread: neither the server nor a page waits for them.
+
+Runs outside the app's own folder of modules: it imports only what is installed. A failure stays in the
+future, and the page says it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import panel as pn
+
+from bnnviz.engine.backend import Backend
+
+
+def on_server_loaded(server_context: Any) -> None:
+    """Connect to the workers in the background."""
+    starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
+    pn.state.cache["backend"] = starter.submit(Backend.connect)
+    starter.shutdown(wait=False)
+
+
+def on_server_unloaded(server_context: Any) -> None:
+    """Release the workers."""
+    future = pn.state.cache.pop("backend")
+    if future.done() and future.exception() is None:
+        future.result().close()

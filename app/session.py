@@ -1,0 +1,284 @@
+"""One session: what one browser tab runs, and the loop that carries its frames to the page.
+
+Knows no widget: a *screen* shows what it is told, always with the document locked and its changes held
+together in one patch. Nothing here waits with the lock, so no session stops another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from bokeh.document import Document
+from panel.io.document import hold
+from panel.io.state import set_curdoc, state
+
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from heartbeat import Heartbeat
+
+PERIOD = 0.05  # seconds between two ticks
+SLOW_EVERY = 5  # ticks between two updates of a slow view
+SLOW_SPEED = 5.0  # steps a second up to which every view follows every step
+HIDDEN_PERIOD = 1.0  # seconds between two signs of life of a page that nobody sees
+GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as closed
+
+log = logging.getLogger(__name__)
+
+
+class Screen(Protocol):
+    """What a page does for its session."""
+
+    def show_scene(self, scene: dict[str, Any]) -> None:
+        """Show a new run."""
+
+    def show_frame(self, frame: dict[str, Any]) -> None:
+        """Show the parts of a frame."""
+
+    def show_notice(self, sentence: str) -> None:
+        """Say what the run is waiting for or what has befallen it; an empty sentence takes it back."""
+
+    def show_error(self, error: BnnvizError) -> None:
+        """Say what cannot be done, beside the control it belongs to."""
+
+    def wanted(self, turn: int | None) -> set[str]:
+        """Name the parts that this turn's views need; None means every view."""
+
+
+class Session:
+    """A spec, its run, and the loop between the run and the page.
+
+    Parameters
+    ----------
+    spec : Spec
+        What to run first; it is prepared and waits for play.
+    backend : concurrent.futures.Future
+        Gives the backend, once it is connected.
+    screen : Screen
+        Shows what happens.
+    heartbeat : Heartbeat
+        Knows what the browser has painted.
+    doc : bokeh.document.Document
+        The session's document.
+    """
+
+    def __init__(
+        self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document
+    ) -> None:
+        self.spec = spec
+        self.playing = False
+        self.speed: float | None = None
+        self.heartbeat = heartbeat
+        self._backend, self._screen, self._doc = backend, screen, doc
+        self._handle: Any = None
+        self._starting = True  # a new spec waits to be started
+        self._every_view = True
+        self._notice = ""
+        self._turn = 0
+        self._last_seen = time.monotonic()
+        self._loaded = False
+        self._wake = asyncio.Event()
+        self._in_order = asyncio.Lock()
+        self._tasks: set[asyncio.Task] = set()
+        self._closed = False
+
+    def open(self) -> None:
+        """Begin the loop, which prepares the first run as soon as the browser has the page."""
+        # What is changed before that would be lost: the page is on its way as it was built.
+        state.onload(self._on_load)
+        self._spawn(self._live())
+
+    # ---- what the page asks for ---------------------------------------------------------------------------
+
+    def begin(self, spec: Spec) -> None:
+        """Run another spec instead, playing if this one plays."""
+        self.spec = spec
+        self._starting = True
+        self._wake.set()
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings of the sampler while it runs."""
+        self.spec = self.spec.replace(settings={**self.spec.settings, **settings})
+        self._send("change", settings=settings)
+
+    def play(self) -> None:
+        """Play or pause."""
+        self.playing = not self.playing
+        if self._handle is not None and self._handle.state in ("ended", "failed"):
+            self.playing = True
+            self.begin(self.spec)
+        else:
+            self._send("play" if self.playing else "pause")
+
+    def step(self, kind: str) -> None:
+        """Pause, then take exactly one ``proposal``, or go on to the next ``event``."""
+        if self.playing:
+            self.playing = False
+            self._send("pause")
+        self._send(kind)
+
+    def set_speed(self, value: float | None) -> None:
+        """Limit the steps a second; None is full speed."""
+        self.speed = value
+        self._send("speed", value=value)
+
+    def watch(self, **what: Any) -> None:
+        """Look at another chain or plane."""
+        self._send("watch", **what)
+
+    def close(self) -> None:
+        """End the run and the loop: the tab is gone."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._handle is not None:
+            self._spawn(self._stop(self._handle))
+        self._wake.set()
+
+    # ---- the loop -----------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        while not self._closed:
+            began = time.monotonic()
+            try:
+                await self._turn_once()
+            except BnnvizError as error:
+                await self._show(self._screen.show_error, error)
+            except Exception:
+                log.exception("a turn of the page's loop failed")
+                await self._tell(
+                    "Something went wrong on this page; the server's log says what. Try a reset."
+                )
+            await self._until(began + (HIDDEN_PERIOD if self.heartbeat.hidden else PERIOD))
+
+    async def _turn_once(self) -> None:
+        if not self._connected():
+            return
+        if self._starting:
+            await self._start()
+        elif self._handle is None:
+            return
+        elif self.heartbeat.hidden:
+            # Drawing for nobody is a waste, but the run is still wanted.
+            await self._handle.frame(["status"])
+        else:
+            await self.heartbeat.room()
+            await self._tick()
+
+    async def _tick(self) -> None:
+        complete = self._every_view or not self.playing or (self.speed or SLOW_SPEED + 1) <= SLOW_SPEED
+        self._every_view = False
+        want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
+        self._turn += 1
+        frame = await self._handle.frame(sorted(want))
+        await self._tell(self._handle.notice or "")
+        if frame is None:
+            self._every_view = self._every_view or complete
+        elif not self._starting:
+            await self._show(self._paint, frame)
+
+    def _paint(self, frame: dict[str, Any]) -> None:
+        status = frame.get("status")
+        if status is not None and not self._in_order.locked():
+            self.playing = bool(status["playing"])
+        self._screen.show_frame(frame)
+        self.heartbeat.beat()
+
+    def _connected(self) -> bool:
+        session = self._doc.session_context.session
+        now = time.monotonic()
+        if session is not None and session.connection_count:
+            self._last_seen = now
+            return self._loaded
+        if self._loaded and now - self._last_seen > GONE_AFTER:
+            self.close()
+        return False
+
+    def _on_load(self) -> None:
+        self._loaded = True
+
+    # ---- starting -----------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        self._starting = False
+        spec, old, self._handle = self.spec, self._handle, None
+        if old is not None:
+            self._spawn(self._stop(old))
+        if not self._backend.done():
+            await self._tell("The workers are starting.")
+        try:
+            backend = await asyncio.wrap_future(self._backend)
+        except Exception as error:
+            raise BnnvizError(f"No worker could be started: {error}") from error
+        handle = backend.start(spec, play=self.playing)
+        scene = await self._scene(handle)
+        if scene is None:
+            self._spawn(self._stop(handle))
+            return
+        self._handle, self._every_view = handle, True
+        await self._show(self._screen.show_scene, scene)
+        await self._tell("")
+        if self.speed is not None:
+            self._send("speed", value=self.speed)
+
+    async def _scene(self, handle: Any) -> dict[str, Any] | None:
+        """Wait for the scene of a run that is being prepared; None when another spec came meanwhile."""
+        task = asyncio.ensure_future(handle.scene())
+        while not task.done():
+            await asyncio.wait({task}, timeout=0.2)
+            if self._starting or self._closed:
+                task.cancel()
+                return None
+            await self._tell(handle.notice or "")
+        return task.result()
+
+    # ---- helpers ------------------------------------------------------------------------------------------
+
+    def _send(self, name: str, **args: Any) -> None:
+        if self._handle is not None and not self._starting:
+            self._spawn(self._command(self._handle, name, args))
+
+    async def _command(self, handle: Any, name: str, args: dict[str, Any]) -> None:
+        async with self._in_order:
+            try:
+                await handle.command(name, **args)
+            except BnnvizError as error:
+                await self._show(self._screen.show_error, error)
+        self._every_view = True
+        self._wake.set()
+
+    async def _stop(self, handle: Any) -> None:
+        async with asyncio.timeout(10):
+            await handle.stop()
+
+    async def _tell(self, sentence: str) -> None:
+        if sentence != self._notice:
+            self._notice = sentence
+            await self._show(self._screen.show_notice, sentence)
+
+    async def _show(self, function: Callable[..., None], *args: Any) -> None:
+        def apply(doc: Document) -> None:
+            with set_curdoc(doc), hold(doc):
+                function(*args)
+
+        session = self._doc.session_context.session
+        if session is not None and not session.destroyed:
+            await session.with_document_locked(apply, self._doc)
+
+    async def _until(self, moment: float) -> None:
+        left = moment - time.monotonic()
+        if left > 0:
+            try:
+                await asyncio.wait_for(self._wake.wait(), left)
+            except TimeoutError:
+                return
+        self._wake.clear()
+
+    def _spawn(self, work: Coroutine) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

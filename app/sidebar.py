@@ -1,0 +1,212 @@
+"""The left side: what to run. Target, sampler, presets and run settings, all from the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from controls import Controls
+
+RUN = ("chains", "seed", "device")
+_CUSTOM = "as set below"
+_SECTION = """
+:host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
+"""
+_SELECT = {"sizing_mode": "stretch_width", "margin": (5, 14), "size": "small"}
+
+
+class Part:
+    """A target or a sampler: which one, which preset, and its settings.
+
+    Parameters
+    ----------
+    items : list of dict
+        The catalogue's entries.
+    label : str
+        What they are.
+    titles : dict
+        What to call choices of settings.
+    on_pick : callable
+        Called without arguments when another entry has been picked.
+    on_change : callable
+        Called with the settings that were changed.
+    """
+
+    def __init__(
+        self,
+        items: list[dict[str, Any]],
+        label: str,
+        titles: dict[str, str],
+        on_pick: Callable[[], None],
+        on_change: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._items = {item["name"]: item for item in items}
+        self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
+        self._silent = False
+        self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, **_SELECT)
+        self._preset = pmui.Select(label="Preset", options=[_CUSTOM], **_SELECT)
+        self._select.param.watch(self._picked, "value")
+        self._preset.param.watch(self._preset_picked, "value")
+        self._under = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(self._select, self._preset, self._under, sizing_mode="stretch_width", margin=0)
+        self._build()
+
+    @property
+    def name(self) -> str:
+        """The picked entry's name."""
+        return self._select.value
+
+    def show(self, name: str, settings: dict[str, Any]) -> None:
+        """Show an entry and its settings without reporting them."""
+        if name != self.name:
+            self._silent = True
+            self._select.value = name
+            self._silent = False
+            self._build()
+        self.controls.set(settings)
+        self._name_preset()
+
+    def _build(self) -> None:
+        item = self._items[self.name]
+        self._select.description = item["doc"]
+        self.controls = Controls(item["settings"], self._changed, self._titles)
+        self._under[:] = [self.controls.root]
+        presets = {_CUSTOM: _CUSTOM, **{p["title"]: p["name"] for p in item["presets"]}}
+        self._silent = True
+        self._preset.param.update(options=presets, value=_CUSTOM, visible=len(presets) > 1)
+        self._silent = False
+
+    def _picked(self, event: Any) -> None:
+        if not self._silent:
+            self._build()
+            self._on_pick()
+
+    def _preset_picked(self, event: Any) -> None:
+        if self._silent or event.new == _CUSTOM:
+            return
+        item = self._items[self.name]
+        preset = next(p for p in item["presets"] if p["name"] == event.new)
+        defaults = {s["name"]: s["default"] for s in item["settings"]}
+        self.controls.set({**defaults, **preset["settings"]})
+        self._preset.description = preset["doc"]
+        self._on_change(self.controls.values())
+
+    def _changed(self, changed: dict[str, Any]) -> None:
+        self._name_preset()
+        self._on_change(changed)
+
+    def _name_preset(self) -> None:
+        """Name the preset that the settings agree with, the most particular one."""
+        values = self.controls.values()
+        fits = [
+            p
+            for p in self._items[self.name]["presets"]
+            if all(values.get(name) == value for name, value in p["settings"].items())
+        ]
+        best = max(fits, key=lambda p: len(p["settings"]), default=None)
+        self._silent = True
+        self._preset.param.update(
+            value=best["name"] if best else _CUSTOM, description=best["doc"] if best else ""
+        )
+        self._silent = False
+
+
+class Sidebar:
+    """Everything that makes a spec.
+
+    Parameters
+    ----------
+    catalogue : dict
+        From `bnnviz.catalogue.load`.
+    on_spec : callable
+        Called with a checked spec that needs a new run.
+    on_live : callable
+        Called with settings of the sampler that the running one may take over.
+    """
+
+    def __init__(
+        self,
+        catalogue: dict[str, Any],
+        on_spec: Callable[[Spec], None],
+        on_live: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._on_spec, self._on_live = on_spec, on_live
+        titles = {data["name"]: data["title"] for data in catalogue["data"]}
+        self._target = Part(catalogue["targets"], "Target", titles, self._renew, self._target_changed)
+        self._sampler = Part(catalogue["samplers"], "Sampler", titles, self._renew, self._sampler_changed)
+        run = {setting["name"]: setting for setting in catalogue["run"]}
+        # Which devices there are only the backend knows; until then there is the default.
+        run["device"] = {**run["device"], "type": "choice", "choices": [run["device"]["default"]]}
+        self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
+        self._spec = Spec()
+        self.root = pn.Column(
+            _section("TARGET"),
+            self._target.root,
+            _section("SAMPLER"),
+            self._sampler.root,
+            _section("RUN"),
+            self._run.root,
+            sizing_mode="stretch_width",
+            margin=(2, 0, 16, 0),
+        )
+
+    def show(self, spec: Spec) -> None:
+        """Show a spec in the controls."""
+        self._spec = spec
+        self._target.show(spec.target, spec.target_settings)
+        self._sampler.show(spec.sampler, spec.settings)
+        self._run.set({name: getattr(spec, name) for name in RUN})
+
+    def apply(self, settings: dict[str, Any]) -> None:
+        """Take over settings of the sampler, as a remedy offers them."""
+        self._sampler.controls.set(settings)
+        self._sampler_changed(settings)
+
+    def devices(self, names: list[str]) -> None:
+        """Offer these devices."""
+        self._run.offer("device", ["auto", *names])
+
+    def error(self, error: BnnvizError) -> bool:
+        """Say what is wrong beside its control; False when no control here is meant."""
+        for controls in (self._sampler.controls, self._target.controls, self._run):
+            if error.field in controls:
+                controls.error(error.field, error.sentence)
+                return True
+        return False
+
+    def _target_changed(self, changed: dict[str, Any]) -> None:
+        self._renew()
+
+    def _sampler_changed(self, changed: dict[str, Any]) -> None:
+        if self._sampler.controls.live(set(changed)):
+            self._sampler.controls.clear()
+            self._spec = self._spec.replace(settings={**self._spec.settings, **changed})
+            self._on_live(changed)
+        else:
+            self._renew()
+
+    def _renew(self) -> None:
+        for controls in (self._sampler.controls, self._target.controls, self._run):
+            controls.clear()
+        spec = self._spec.replace(
+            target=self._target.name,
+            target_settings=self._target.controls.values(),
+            sampler=self._sampler.name,
+            settings=self._sampler.controls.values(),
+            **self._run.values(),
+        )
+        try:
+            self._spec = spec.checked()
+        except BnnvizError as error:
+            self.error(error)
+            return
+        self._on_spec(self._spec)
+
+
+def _section(title: str) -> pn.pane.HTML:
+    return pn.pane.HTML(title, margin=(10, 14, 0, 14), stylesheets=[_SECTION])

@@ -1,0 +1,45 @@
+"""Colours and fonts of the page, light and dark, as panel-material-ui takes them.
+
+The page has the views' own fonts and surface. Roboto comes with panel-material-ui, from this server.
+"""
+
+from __future__ import annotations
+
+from bnnviz.views import DARK, FONT, LIGHT
+
+HEADER = {False: "#24435d", True: "#0f1c28"}
+
+_COMPONENTS = {
+    "MuiToolbar": {"defaultProps": {"variant": "dense"}},
+    "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},
+    "MuiButton": {"styleOverrides": {"root": {"borderRadius": 18, "lineHeight": 1.3}}},
+    "MuiTooltip": {"styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4}}},
+}
+
+
+def _scheme(dark: bool) -> dict:
+    palette = {
+        "mode": "dark" if dark else "light",
+        "primary": {
+            "main": "#6fb1ee" if dark else "#2a6eb0",
+            "contrastText": "#08131d" if dark else "#ffffff",
+        },
+        "background": {
+            "default": "#10171e" if dark else "#f2f4f6",
+            "paper": (DARK if dark else LIGHT).surface,
+        },
+        "text": {
+            "primary": "#e6edf3" if dark else "#16202a",
+            "secondary": "#9fb0c0" if dark else "#51616f",
+        },
+        "divider": "#2f3d4a" if dark else "#d9e0e6",
+    }
+    bar = {"root": {"backgroundColor": HEADER[dark], "color": "#ffffff", "backgroundImage": "none"}}
+    return {
+        "palette": palette,
+        "typography": {"fontFamily": FONT, "fontSize": 13},
+        "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
+    }
+
+
+MATERIAL = {"light": _scheme(False), "dark": _scheme(True)}

@@ -1,0 +1,154 @@
+"""The bar at the bottom: play, step, speed, the timeline, and the status line that never moves."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.views import View
+from session import Session
+
+SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
+_BUTTON = {"size": "small", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
+_BAR = """
+:host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
+"""
+_STATUS = """
+.line {display: flex; gap: 18px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
+  white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
+.line span {flex: none; text-align: left}
+.line b {color: var(--mui-palette-text-primary); font-weight: 600}
+.line .keys {margin-left: auto; flex: 0 1 auto; overflow: hidden; text-overflow: ellipsis}
+"""
+
+
+class Transport:
+    """Buttons for a session, its timeline and its status line.
+
+    Parameters
+    ----------
+    session : Session
+        What the buttons act on.
+    timeline : View or None
+        The view that lies between the buttons.
+    """
+
+    needs, hot = frozenset({"status"}), False
+
+    def __init__(self, session: Session, timeline: View | None) -> None:
+        self._session = session
+        self._play = pmui.Button(
+            label="Play",
+            icon="play_arrow",
+            variant="contained",
+            width=104,
+            **{**_BUTTON, "margin": (0, 4, 0, 0)},
+        )
+        self._speed = pmui.Select(
+            options=SPEEDS, value=0.0, size="small", width=126, margin=(0, 4), height=36
+        )
+        self._status = pn.pane.HTML(
+            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS]
+        )
+        self._play.on_click(lambda event: self.play())
+        self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
+        row = [
+            self._play,
+            self._step("Step proposal", "proposal", 122),
+            self._step("Step event", "event", 100),
+        ]
+        row.append(self._speed)
+        if timeline is not None:
+            row.append(pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 8)))
+        reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
+        reset.on_click(lambda event: self.again())
+        self.root = pn.Column(
+            pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(8, 0, 2, 0), align="center"),
+            self._status,
+            sizing_mode="stretch_width",
+            height=84,
+            margin=0,
+            styles={"padding": "0 16px", "box-sizing": "border-box"},
+            stylesheets=[_BAR],
+        )
+
+    def play(self) -> None:
+        """Play or pause."""
+        self._session.play()
+        self.show_playing()
+
+    def step(self, kind: str) -> None:
+        """Pause and step."""
+        self._session.step(kind)
+        self.show_playing()
+
+    def again(self) -> None:
+        """Begin the same spec anew, paused."""
+        self._session.playing = False
+        self._session.begin(self._session.spec)
+        self.show_playing()
+
+    def show_playing(self) -> None:
+        """Make the play button say what it would do."""
+        playing = self._session.playing
+        if (self._play.label == "Pause") != playing:
+            self._play.param.update(
+                label="Pause" if playing else "Play", icon="pause" if playing else "play_arrow"
+            )
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run."""
+        self.show_playing()
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        self.show_playing()
+        self._status.object = self._line(frame["status"])
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark: the page's own colours do."""
+
+    def _step(self, label: str, kind: str, width: int) -> pmui.Button:
+        button = pmui.Button(label=label, variant="outlined", width=width, **_BUTTON)
+        button.on_click(lambda event: self.step(kind))
+        return button
+
+    def _line(self, status: dict[str, Any]) -> str:
+        heartbeat = self._session.heartbeat
+        latency = heartbeat.latency()
+        cells = [
+            (62, html.escape(str(status["device"])), ""),
+            (90, html.escape(_phase(status)), ""),
+            (106, _count(status["events_per_s"]), "events/s"),
+            (122, _count(status["gradients_per_s"]), "gradients/s"),
+            (118, f"{_count(status['draws'])} × {status['chains']}", "draws"),
+            (74, _count(status["ess"]), "ESS"),
+            (118, f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(latency)}"),
+            (92, _clock(status["elapsed"]), "elapsed"),
+        ]
+        line = "".join(
+            f"<span style='min-width:{width}px'><b>{value}</b> {unit}</span>" for width, value, unit in cells
+        )
+        return f"<div class='line'>{line}<span class='keys'>space plays, → steps, ? for all keys</span></div>"
+
+
+def _phase(status: dict[str, Any]) -> str:
+    return status["phase"] if status["playing"] else f"{status['phase']}, paused"
+
+
+def _count(value: float) -> str:
+    return "–" if not math.isfinite(value) else f"{value:,.0f}"
+
+
+def _milliseconds(latency: float | None) -> str:
+    return "– ms" if latency is None else f"{1000 * latency:.0f} ms"
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

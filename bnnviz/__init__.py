@@ -1,0 +1,34 @@
+"""bnnviz: see how samplers of Bayesian neural networks work, live, and use them on your own networks.
+
+Importing this package loads nothing heavy; torch comes with the first name that needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bnnviz.api import BNN, Run, sample, start
+    from bnnviz.errors import BnnvizError
+    from bnnviz.spec import Spec
+
+_HOMES = {
+    "BNN": "bnnviz.targets",
+    "Run": "bnnviz.api",
+    "sample": "bnnviz.api",
+    "start": "bnnviz.api",
+    "Spec": "bnnviz.spec",
+    "BnnvizError": "bnnviz.errors",
+}
+
+__all__ = ["BNN", "BnnvizError", "Run", "Spec", "__version__", "sample", "start"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bnnviz' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

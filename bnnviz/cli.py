@@ -1,0 +1,489 @@
+"""The command line: ``bnnviz list``, ``bnnviz sample``, ``bnnviz serve``.
+
+Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
+one sentence. Nothing here imports torch before something is sampled.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+from bnnviz import __version__, catalogue
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+try:
+    import typer
+except ModuleNotFoundError:
+    sys.exit("The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'.")
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from bnnviz.engine.run import Run
+
+KINDS = ("targets", "samplers", "data", "papers")
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+SLICE_S = 0.2  # seconds of sampling between two looks at the progress and at Ctrl-C
+SHOWN_COORDINATES = 20
+WORDS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+
+
+def _examples(*commands: str) -> str:
+    """Return an epilog with one command on each line."""
+    return "Examples:\n\n" + "\n\n".join(commands)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default None
+        What follows the program's name; None takes it from the process.
+    """
+    try:
+        code = app(args=arguments, prog_name="bnnviz", standalone_mode=False)
+    except BnnvizError as error:
+        code = _complain(error.sentence)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "bnnviz"
+        message = " ".join(error.format_message().split()).rstrip(".")
+        code = _complain(f"{message}; see {command} --help.")
+    except typer.Abort:
+        code = INTERRUPTED
+    sys.exit(code or 0)
+
+
+def _complain(sentence: str) -> int:
+    print(f"bnnviz: {sentence}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bnnviz {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """See how samplers of Bayesian neural networks work, live, and use them on your own networks."""
+
+
+# --- list
+
+
+@app.command(
+    "list", epilog=_examples("bnnviz list samplers", "bnnviz list targets banana", "bnnviz list data --json")
+)
+def list_(
+    kind: Annotated[str, typer.Argument(metavar=f"{{{','.join(KINDS)}}}", help="What to list.")],
+    name: Annotated[str | None, typer.Argument(help="Only this one, with its settings.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List what there is to run, or the settings of one of them."""
+    if kind not in KINDS:
+        raise BnnvizError(f"There is no list of {kind!r}; choose one of {', '.join(KINDS)}.")
+    entries = catalogue.load().get(kind, [])
+    if name is not None:
+        entries = [_find(kind, name)]
+    if as_json:
+        _print_json(entries)
+    elif not entries:
+        print(f"There are no {kind} yet.", file=sys.stderr)
+    elif name is not None and entries[0].get("settings"):
+        _console().print(f"{entries[0]['title']}. {entries[0]['doc']}", highlight=False, markup=False)
+        _console().print(_settings_table(entries[0]["settings"]))
+    else:
+        _console().print(_entries_table(entries))
+
+
+def _find(kind: str, name: str) -> dict[str, Any]:
+    if kind not in catalogue.load():
+        raise BnnvizError(f"There is no {name!r} among the {kind}: there are none yet.")
+    return catalogue.find(kind, name)
+
+
+def _entries_table(entries: list[dict[str, Any]]) -> Table:
+    table = _table("name", "title", "what it is")
+    for entry in entries:
+        table.add_row(entry["name"], entry["title"], entry["doc"])
+    return table
+
+
+def _settings_table(settings: list[dict[str, Any]]) -> Table:
+    table = _table("setting", "default", "values", "unit", "what it does")
+    for setting in settings:
+        table.add_row(
+            setting["name"], str(setting["default"]), _values(setting), setting["unit"], setting["doc"]
+        )
+    return table
+
+
+def _values(setting: dict[str, Any]) -> str:
+    if setting["choices"]:
+        return ", ".join(str(choice) for choice in setting["choices"])
+    low, high = setting["bounds"] or (None, None)
+    if low is None and high is None:
+        return setting["type"]
+    if low is None:
+        return f"at most {high:g}"
+    return f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+
+
+# --- sample
+
+
+@app.command(
+    epilog=_examples(
+        "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
+        "bnnviz sample --data boston --sampler boomerang --json > boston.json",
+        "bnnviz sample spec.json --seed 2 --out run2.nc",
+    )
+)
+def sample(
+    spec: Annotated[
+        str | None, typer.Argument(metavar="SPEC.json", help="What to run, as JSON; - reads it from stdin.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="A data set of `bnnviz list data`: the target is a network on it.")
+    ] = None,
+    sampler: Annotated[
+        str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the sampler, the target or the run; may be given many times."
+            " Where a name belongs to more than one, write sampler.KEY, target.KEY or run.KEY.",
+        ),
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Draws kept of each chain.")] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains that advance together.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run's random numbers.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Sample a target, and print what came out.
+
+    Ctrl-C stops early and keeps the draws made so far.
+    """
+    request = _read(spec) if spec is not None else {}
+    _name_target(request, target, data)
+    if sampler is not None and request.get("sampler") != sampler:
+        request["sampler"] = sampler
+        request["settings"] = {}
+    options = {"draws": draws, "chains": chains, "seed": seed, "device": device}
+    request.update({key: value for key, value in options.items() if value is not None})
+    _apply(request, settings or [])
+    checked = Spec.from_json(request)
+    if checked.draws is None:
+        raise BnnvizError(
+            "This spec describes a live run without an end; say how many --draws to make.", "draws"
+        )
+    raise typer.Exit(_sample(checked, _check_out(out), as_json))
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text"
+        raise BnnvizError(f"Cannot read the spec {path} ({reason}); give the path of a JSON file.") from None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BnnvizError(f"The spec {path} is not JSON ({error}); check its commas and quotes.") from None
+    if not isinstance(value, dict):
+        raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
+    return value
+
+
+def _name_target(request: dict[str, Any], target: str | None, data: str | None) -> None:
+    """Enter the target or the data set of the options, which go before those of the spec."""
+    if data is not None:
+        on_data = [item["name"] for item in catalogue.load()["targets"] if _setting(item, "data")]
+        target = target or on_data[0]
+        if target not in on_data:
+            raise BnnvizError(f"The target {target!r} takes no data; leave out --target or --data.", "target")
+        catalogue.find("data", data)
+    if target is not None and request.get("target") != target:
+        request["target"] = target
+        request["target_settings"] = {}
+    if data is not None:
+        request["target_settings"] = {**request.get("target_settings", {}), "data": data}
+    if "target" not in request:
+        raise BnnvizError("Say what to sample: --target NAME, --data NAME or a SPEC.json.", "target")
+
+
+def _setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
+    return next((setting for setting in item["settings"] if setting["name"] == name), None)
+
+
+def _apply(request: dict[str, Any], assignments: list[str]) -> None:
+    """Enter the ``--set`` options, each where its setting belongs."""
+    owners = {
+        "sampler": catalogue.find("samplers", request.get("sampler", Spec.sampler)),
+        "target": catalogue.find("targets", request["target"]),
+        "run": {"title": "The run", "settings": catalogue.load()["run"]},
+    }
+    places = {"sampler": "settings", "target": "target_settings"}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        key = key.strip()
+        if not (key and equals):
+            raise BnnvizError(f"--set {assignment!r} is not of the form key=value.", key or None)
+        owner, setting = _resolve(key, owners)
+        value = _parse(setting, text.strip())
+        if owner in places:
+            request[places[owner]] = {**request.get(places[owner], {}), setting["name"]: value}
+        else:
+            request[setting["name"]] = value
+
+
+def _resolve(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Find whose setting a key of ``--set`` is."""
+    prefix, dot, name = key.partition(".")
+    if dot and prefix in owners:
+        candidates = {prefix: owners[prefix]}
+    else:
+        candidates, name = owners, key
+    found = [(owner, setting) for owner, item in candidates.items() if (setting := _setting(item, name))]
+    if len(found) > 1:
+        choices = " or ".join(f"{owner}.{name}" for owner, _ in found)
+        raise BnnvizError(f"{name} is a setting of more than one; write {choices}.", name)
+    if not found:
+        lists = "; ".join(f"{item['title']} has {_names(item)}" for item in candidates.values())
+        raise BnnvizError(f"There is no setting {key!r}: {lists}.", key)
+    return found[0]
+
+
+def _names(item: dict[str, Any]) -> str:
+    return ", ".join(setting["name"] for setting in item["settings"]) or "none"
+
+
+def _parse(setting: dict[str, Any], text: str) -> Any:
+    """Read a value in its setting's type; what cannot be read stays a text, for the check to name."""
+    kind = setting["type"]
+    if text.lower() in ("none", "null") and setting["default"] is None:
+        return None
+    if kind == "boolean":
+        return WORDS.get(text.lower(), text)
+    if kind == "choice":
+        return next((choice for choice in setting["choices"] if str(choice) == text), text)
+    if kind in ("number", "integer"):
+        try:
+            return int(text) if kind == "integer" else float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _check_out(out: Path | None) -> Path | None:
+    """Refuse a place that cannot be written before the run, not after it."""
+    if out is None:
+        return None
+    for package in ("arviz_base", "h5netcdf"):
+        if importlib.util.find_spec(package) is None:
+            raise BnnvizError(
+                f"Saving a run needs {package}; install it with: pip install 'bnnviz[metrics]'.", "out"
+            )
+    out = out if out.suffix else out.with_suffix(".nc")
+    if out.exists():
+        raise BnnvizError(f"{out} exists already; choose another name for --out.", "out")
+    if not out.absolute().parent.is_dir():
+        raise BnnvizError(
+            f"There is no folder {out.absolute().parent} to save the run in; make it first.", "out"
+        )
+    return out
+
+
+def _sample(spec: Spec, out: Path | None, as_json: bool) -> int:
+    from bnnviz.engine.run import Run
+
+    run = Run(spec)
+    try:
+        interrupted = _drive(run)
+    except KeyboardInterrupt:
+        print("bnnviz: stopped at once; nothing was kept.", file=sys.stderr)
+        return INTERRUPTED
+    made = run.draws.shape[1]
+    if out is not None and made:
+        run.save(out)
+    if made or run.phase == "done":
+        _print_summary(run.summary(), as_json)
+    for note in run.notes:
+        print(f"bnnviz: {note}", file=sys.stderr)
+    if run.error is not None:
+        print(f"bnnviz: {run.error}", file=sys.stderr)
+        return FAILED
+    if not interrupted:
+        return 0
+    saved = f"; they are saved in {out}" if out is not None and made else ""
+    hint = "; --out would have saved them" if out is None and made else ""
+    print(f"bnnviz: stopped after {made} of {spec.draws} draws of each chain{saved}{hint}.", file=sys.stderr)
+    return INTERRUPTED
+
+
+def _drive(run: Run) -> bool:
+    """Advance a run to its end or to Ctrl-C, showing how far it is; return whether it was stopped."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
+        task = bar.add_task(run.phase, total=None)
+        run.prepare()
+        with _hold_interrupt() as pressed:
+            while not (run.finished or pressed):
+                run.advance(seconds=SLICE_S)
+                bar.update(task, description=run.phase, total=1.0, completed=run.progress)
+    return bool(pressed)
+
+
+@contextmanager
+def _hold_interrupt() -> Iterator[list[int]]:
+    """Collect the first Ctrl-C instead of raising it amid a step; a second one raises as usual."""
+    pressed: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# --- serve
+
+
+@app.command(epilog=_examples("bnnviz serve", "bnnviz serve --port 5007 --no-show"))
+def serve(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 5006,
+    no_show: Annotated[
+        bool, typer.Option("--no-show", help="Open no browser; without a screen none is opened anyway.")
+    ] = False,
+    address: Annotated[
+        str, typer.Option(help="The address to listen on; the default lets nobody but this machine in.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the dashboard on this machine, and open it in a browser where there is one."""
+    from bnnviz.serve import serve as serve_app
+
+    serve_app(port=port, address=address, show=not no_show)
+
+
+# --- what is printed
+
+
+def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(_plain(value), ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    """Turn what NumPy made into what JSON knows; a number that is not finite becomes null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _print_summary(summary: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        _print_json(summary)
+        return
+    summary = _plain(summary)
+    table = _table("", "")
+    for name, value in summary.items():
+        if not isinstance(value, list):
+            table.add_row(name, _text(value))
+    _console().print(table)
+    if "mean" in summary:
+        _console().print(_moments_table(summary))
+
+
+def _moments_table(summary: dict[str, Any]) -> Table:
+    table = _table("coordinate", "mean", "± s.e.", "variance", "± s.e.")
+    dimension = len(summary["mean"])
+    for i in range(min(dimension, SHOWN_COORDINATES)):
+        numbers = (summary["mean"][i], summary["mean_se"][i], summary["cov"][i][i], summary["cov_se"][i][i])
+        table.add_row(str(i + 1), *map(_text, numbers))
+    if dimension > SHOWN_COORDINATES:
+        table.caption = f"the first {SHOWN_COORDINATES} of {dimension}; --json has them all"
+    return table
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_text(item)}" for key, item in value.items())
+    return "-" if value is None else str(value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""What the registry knows of a data set before anything is generated or downloaded."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from bnnviz.data.dataset import DataSet, Task
+from bnnviz.data.files import DataFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(ABC):
+    """One data set of the registry; a family of sets is a subclass.
+
+    Parameters
+    ----------
+    name : str
+        Unique; what a spec holds.
+    title, doc : str
+        What a menu shows, and what a tooltip explains.
+    inputs : int
+        Number of input columns.
+    rows : int
+        Number of rows: of the whole file, or of the training part of a generated set.
+    task : {"regression", "classification"}, default "regression"
+        What the target is.
+    splits : int, default 1
+        How many divisions into training and test rows there are.
+    file : DataFile or None, default None
+        The file it is read from; None for a generated set.
+    """
+
+    name: str
+    title: str
+    doc: str
+    inputs: int
+    rows: int
+    task: Task = "regression"
+    splits: int = 1
+    file: DataFile | None = None
+
+    @abstractmethod
+    def load(self, split: int) -> DataSet:
+        """Give one split, whose number has been checked."""
+
+    def describe(self) -> dict[str, Any]:
+        """Give the facts for a catalogue as plain JSON values."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "doc": self.doc,
+            "task": self.task,
+            "inputs": self.inputs,
+            "rows": self.rows,
+            "splits": self.splits,
+        }

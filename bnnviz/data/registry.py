@@ -1,0 +1,148 @@
+"""The data sets by name: every module of `bnnviz.data.sets` lists its own in ``SETS``."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bnnviz.data import files, sets
+from bnnviz.data.dataset import DataSet
+from bnnviz.data.entry import Entry
+from bnnviz.errors import BnnvizError
+
+_entries: dict[str, Entry] = {}
+
+
+def register(entry: Entry) -> None:
+    """Add a data set under its own name.
+
+    Parameters
+    ----------
+    entry : Entry
+        The data set.
+
+    Raises
+    ------
+    BnnvizError
+        If the name is taken.
+    """
+    if entry.name in _entries:
+        raise BnnvizError(
+            f"A data set {entry.name!r} is registered already: choose another name.", field="data"
+        )
+    _entries[entry.name] = entry
+
+
+def names() -> list[str]:
+    """Give the names of all data sets, in the order they were registered."""
+    return list(_entries)
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Give the facts of a data set without downloading anything.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    dict
+        name, title, doc, task, inputs, rows and splits, as plain JSON values.
+    """
+    return _entry(name).describe()
+
+
+def load(name: str, split: int = 0) -> DataSet:
+    """Give one split of a data set; the first use of a downloaded one needs the network.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+    split : int, default 0
+        Which division into training and test rows.
+
+    Returns
+    -------
+    DataSet
+        Fresh arrays in original units; ``.standardiser`` brings them to a network's scale.
+
+    Raises
+    ------
+    BnnvizError
+        If the name or the split does not exist, or the file cannot be had.
+    """
+    entry = _entry(name)
+    if isinstance(split, bool) or not isinstance(split, int) or not 0 <= split < entry.splits:
+        allowed = f"an integer from 0 to {entry.splits - 1}" if entry.splits > 1 else "0, its only one"
+        raise BnnvizError(f"The data set {name} has no split {split!r}: give {allowed}.", field="split")
+    return entry.load(split)
+
+
+def fetch(name: str) -> Path:
+    """Make sure that the file of a data set is on this machine, and give its place.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    Path
+        The checked file, in the folder of BNNVIZ_DATA when that is set, in the cache otherwise.
+
+    Raises
+    ------
+    BnnvizError
+        If the set is generated and has no file, or the file cannot be had.
+    """
+    return files.fetch(_file(name))
+
+
+def path(name: str) -> Path:
+    """Give the place of a data set's file without downloading it.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    Path
+        The checked file.
+
+    Raises
+    ------
+    BnnvizError
+        If the set is generated and has no file, or the file is not on this machine.
+    """
+    return files.locate(_file(name))
+
+
+def _entry(name: str) -> Entry:
+    if not isinstance(name, str) or name not in _entries:
+        raise BnnvizError(
+            f"There is no data set {name!r}: choose one of {', '.join(_entries)}.", field="data"
+        )
+    return _entries[name]
+
+
+def _file(name: str) -> files.DataFile:
+    file = _entry(name).file
+    if file is None:
+        raise BnnvizError(
+            f"The data set {name} is generated and has no file: load it, nothing needs fetching.",
+            field="data",
+        )
+    return file
+
+
+for _module in pkgutil.iter_modules(sets.__path__, f"{sets.__name__}."):
+    for _listed in import_module(_module.name).SETS:
+        register(_listed)

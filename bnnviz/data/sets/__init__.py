@@ -1,0 +1,1 @@
+"""One module per family of data sets; each lists its entries in ``SETS``."""

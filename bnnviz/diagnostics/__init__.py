@@ -1,0 +1,7 @@
+"""Diagnostics: arrays in, arrays out."""
+
+from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, rhat
+from bnnviz.diagnostics.moments import moments_with_errors
+from bnnviz.diagnostics.pca import principal_axes
+
+__all__ = ["autocorrelation", "ess", "ess_each", "moments_with_errors", "principal_axes", "rhat"]

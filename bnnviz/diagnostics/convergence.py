@@ -1,0 +1,52 @@
+"""Effective sample size, R-hat and autocorrelation of chains (ArviZ's, where it is installed)."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+
+
+def _arviz() -> ModuleType:
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError as error:
+        raise BnnvizError(
+            "Effective sample sizes come from ArviZ, which is not installed: pip install 'bnnviz[metrics]'."
+        ) from error
+    return array_stats
+
+
+def ess(values: np.ndarray) -> float:
+    """Return the bulk effective sample size of (chains, draws); nan for fewer than four draws or no spread."""
+    if values.shape[1] < 4 or not np.ptp(values) > 0:
+        return float("nan")
+    return float(_arviz().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+
+
+def ess_each(values: np.ndarray) -> np.ndarray:
+    """Return the bulk effective sample size of each column of (chains, draws, columns)."""
+    return np.array([ess(values[:, :, i]) for i in range(values.shape[2])])
+
+
+def rhat(values: np.ndarray) -> float:
+    """Return the rank-normalised split R-hat of (chains, draws); nan for fewer than four draws or no spread."""
+    if values.shape[1] < 4 or not np.ptp(values) > 0:
+        return float("nan")
+    return float(_arviz().rhat(values, chain_axis=0, draw_axis=1))
+
+
+def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
+    """Return the autocorrelation at lags 0, 1, ... of (chains, draws), averaged over chains.
+
+    Each chain is centred at the mean of all, so that chains which sit apart show as correlation
+    that does not fall off.
+    """
+    draws = values.shape[1]
+    centred = values - values.mean()
+    size = 1 << (2 * draws - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
+    covariance = np.fft.irfft(spectrum.mean(0), size)[: min(lags + 1, draws)] / draws
+    return covariance / covariance[0] if covariance[0] > 0 else np.full_like(covariance, np.nan)

@@ -1,0 +1,578 @@
+"""Where runs execute: a cluster of worker processes, here or elsewhere, and handles to the live runs on it.
+
+The page's process talks to the workers through this module only, and neither imports torch nor blocks its
+event loop: everything here runs on the loop of the one Dask client, in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import subprocess
+import time
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any
+
+from bnnviz.engine import live
+from bnnviz.errors import BnnvizError
+
+PRELOAD = "bnnviz.engine.worker"
+CALL_S = 2.0  # every call to a worker gives up after this
+CONNECT_S = 4.0  # looking for a remote scheduler
+START_S = 15.0  # starting an actor on a worker that is there
+WORKER_S = 60.0  # waiting for a worker: a new process imports torch, a cluster may have to make a machine
+WATCH_S = 0.1  # lost workers are noticed so soon
+NOTICE_S = 8.0  # how long a notice of something that is over stays
+LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
+LOSSES_S = 60.0
+LEAST_MEMORY = 2 * 2**30
+CONFIG = {
+    # its 100 looks a second at all threads would take the interpreter from the samplers
+    "distributed.worker.profile.enabled": False,
+    # actors are not data: nothing here can be spilled, moved or copied
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.work-stealing": False,
+}
+
+LOST = (OSError, RuntimeError, TimeoutError)  # what a call to a lost worker raises
+
+log = logging.getLogger(__name__)
+
+
+class Backend:
+    """A cluster that executes live runs; made with `connect`.
+
+    Attributes
+    ----------
+    notice : str or None
+        A sentence on the cluster as a whole, if there is something to say.
+    """
+
+    def __init__(self, client: Any, cluster: Any = None, active: int | None = None) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._active = active  # with a cluster of our own: workers that take new runs; one more is the spare
+        self._spare: str | None = None if active is None else str(active)
+        self._placing = asyncio.Lock()
+        self._names: dict[str, str] = {}  # of all workers there ever were, by address
+        self._handles: weakref.WeakSet[LiveHandle] = weakref.WeakSet()
+        self._watcher = self._spawn(_watch(weakref.ref(self)))
+
+    @classmethod
+    def connect(cls, address: str | None = None, workers: int | None = None) -> Backend:
+        """Connect to a cluster, or start one on this machine. Blocks until a worker is ready.
+
+        Parameters
+        ----------
+        address : str or None
+            Address of a Dask scheduler, ``tcp://host:port``; None: ``BNNVIZ_SCHEDULER``, and without that
+            worker processes on this machine.
+        workers : int or None
+            Worker processes on this machine besides the spare one; None: one for each GPU, or else one
+            for each core but one.
+
+        Raises
+        ------
+        BnnvizError
+            If the cluster cannot be reached or started.
+        """
+        try:
+            import distributed
+        except ImportError:
+            raise BnnvizError(
+                "Live runs need the package distributed; install it with pip install 'bnnviz[cluster]'."
+            ) from None
+        address = address or os.environ.get("BNNVIZ_SCHEDULER") or None
+        if address is not None:
+            return cls(_remote_client(distributed, address))
+        gpus = _gpus()
+        count = workers or len(gpus) or max(1, (os.cpu_count() or 1) - 1)
+        cluster = _local_cluster(distributed, count, gpus)
+        # frames go straight from a worker to the page, not through the scheduler
+        client = distributed.Client(cluster, direct_to_workers=True)
+        # the spare one starts when the others are ready: they are waited for
+        cluster.scale(count + 1)
+        return cls(client, cluster, count)
+
+    @property
+    def notice(self) -> str | None:
+        """A sentence if the cluster is not reachable."""
+        if self._client.status in ("running", "closing", "closed"):
+            return None
+        return "The connection to the cluster was lost; runs go on when it is back."
+
+    def devices(self) -> list[str]:
+        """Return the devices that a spec may name on these workers. Blocks."""
+        from bnnviz.engine import worker
+
+        found = self._client.run(worker.devices, on_error="ignore")
+        return sorted({name for names in found.values() for name in names})
+
+    def census(self) -> list[dict[str, Any]]:
+        """Return one row for each live run on any worker, whoever started it. Blocks."""
+        found = self._client.run(live.census, on_error="ignore")
+        return [row | {"worker": address} for address, rows in found.items() for row in rows]
+
+    def start(
+        self,
+        spec: Any,
+        *,
+        play: bool = False,
+        lease_s: float | None = live.LEASE_S,
+        factory: str = live.RUN_CLASS,
+    ) -> LiveHandle:
+        """Start a live run; returns at once.
+
+        Parameters
+        ----------
+        spec : Spec
+            What to run.
+        play : bool
+            Whether it advances as soon as it is ready.
+        lease_s : float or None
+            Seconds without a pulled frame after which the run ends (after a fifth of them it rests);
+            None: it needs nobody.
+        factory : str
+            Dotted path of the run class, ``module:name``.
+        """
+        handle = LiveHandle(self, spec, play=play, lease_s=lease_s, factory=factory)
+        self._handles.add(handle)
+        handle._begin()
+        return handle
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started here ends, with its runs."""
+        self._watcher.cancel()
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def __enter__(self) -> Backend:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # on the client's loop
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
+
+    def _check_all(self) -> None:
+        for handle in list(self._handles):
+            handle._check()
+
+    async def _workers(self) -> dict[str, str]:
+        """Return the addresses of all workers with their names; none while the scheduler is away."""
+        try:
+            found = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), CALL_S)
+        except (OSError, TimeoutError):
+            return {}
+        workers = {address: str(worker["name"]) for address, worker in found["workers"].items()}
+        self._names.update(workers)
+        return workers
+
+    async def _place(self, handle: LiveHandle, lost: str | None) -> None:
+        """Choose the worker that a run is started on, perhaps in place of a lost one."""
+        async with self._placing:  # the next one has to see this one's choice
+            handle._address = await self._choose(lost)
+
+    async def _choose(self, lost: str | None) -> str:
+        end = time.monotonic() + WORKER_S
+        while True:
+            workers = await self._workers()
+            workers.pop(lost, None)
+            active = [address for address, name in workers.items() if name != self._spare]
+            if workers:
+                break
+            if time.monotonic() > end:
+                raise BnnvizError(
+                    f"The cluster has had no worker for {WORKER_S:g} s; start one and try again."
+                )
+            await asyncio.sleep(WATCH_S)
+        # the spare one is for replacements, or for when it is all there is
+        choice = list(workers) if lost or not active else active
+        loads = await self._loads(choice)
+        address = min(choice, key=loads.__getitem__)
+        if address not in active:
+            # the worker that is away is the spare one when it is back
+            away = [str(i) for i in range(self._active + 1) if str(i) not in workers.values()]
+            self._spare = self._names.get(lost) or next(iter(away), None)
+        return address
+
+    async def _loads(self, addresses: list[str]) -> dict[str, int]:
+        """Return the number of live runs of each worker."""
+        own = [handle._address for handle in self._handles if handle.alive]
+        loads = {address: own.count(address) for address in addresses}
+        if self._cluster is None:  # others may use it too
+            found = await asyncio.wait_for(
+                self._client.run(live.census, workers=addresses, on_error="ignore"), CALL_S
+            )
+            for address, rows in found.items():
+                loads[address] = max(loads[address], len(rows))
+        return loads
+
+
+class LiveHandle:
+    """A live run as the page sees it; made by `Backend.start`.
+
+    Its coroutines can be awaited on any event loop. A worker that is lost is replaced by itself: the run
+    goes on from its last checkpoint.
+
+    Attributes
+    ----------
+    run_id : str
+    state : {"starting", "queued", "running", "recovering", "ended", "failed"}
+    """
+
+    def __init__(
+        self, backend: Backend, spec: Any, *, play: bool, lease_s: float | None, factory: str
+    ) -> None:
+        self.run_id = uuid.uuid4().hex
+        self.state = "starting"
+        self.spec = spec
+        self._backend = backend
+        self._fixed = {"lease_s": lease_s, "factory": factory}
+        self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None}
+        self._changes: list[tuple[int, dict[str, Any]]] = []
+        self._future: Any = None
+        self._actor: Any = None
+        self._address: str | None = None
+        self._up = asyncio.Event()
+        self._bringing: Any = None  # the task that starts or recovers it
+        self._attempts = 0
+        self._losses: deque[float] = deque(maxlen=LOSSES)
+        self._pulling: asyncio.Task | None = None
+        self._answered = time.monotonic()
+        self._seen: dict[str, int] = {}
+        self._seq = 0
+        self._message = ""
+        self._said: tuple[str, float] = ("", 0.0)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still advance."""
+        return self.state in ("starting", "queued", "running", "recovering")
+
+    @property
+    def notice(self) -> str | None:
+        """A sentence on what happened to the run, while it matters."""
+        text, until = self._said
+        if text and time.monotonic() < until:
+            return text
+        return self._message or None
+
+    async def scene(self) -> dict[str, Any]:
+        """Return the scene, as soon as the run is built.
+
+        Raises
+        ------
+        BnnvizError
+            If the run fails or ends before.
+        """
+        return await self._on_client(self._scene())
+
+    async def frame(self, want: list[str]) -> dict[str, Any] | None:
+        """Return a fresh frame with these parts; None if nothing is new or the run is not ready.
+
+        Parameters
+        ----------
+        want : list of str
+            The parts to build.
+        """
+        return await self._on_client(self._frame(list(want)))
+
+    async def command(self, name: str, **args: Any) -> dict[str, Any]:
+        """Have a command executed and return the status after it.
+
+        Parameters
+        ----------
+        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "stop"}
+        **args
+            ``value`` (speed), ``settings`` (change), ``chain`` and ``plane`` (watch).
+
+        Raises
+        ------
+        BnnvizError
+            If it is refused, or the worker does not answer.
+        """
+        if name == "stop":
+            await self.stop()
+            return {"state": self.state}
+        return await self._on_client(self._command(name, args))
+
+    async def stop(self) -> None:
+        """End the run at once."""
+        await self._on_client(self._stop())
+
+    def sync(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call one of the coroutines above from a script, and wait for its result."""
+        return asyncio.run(getattr(self, method)(*args, **kwargs))
+
+    # on the client's loop
+
+    async def _on_client(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return await asyncio.wrap_future(self._backend._spawn(coroutine))
+
+    def _begin(self) -> None:
+        self._bringing = self._backend._spawn(self._bring_up(None))
+
+    async def _bring_up(self, lost: str | None) -> None:
+        """Start the run, or take it up again after its worker was lost, on as many workers as it takes."""
+        restore = lost is not None
+        try:
+            while not await self._launch(lost, restore):
+                lost, restore = self._address, True
+                if self._doomed():
+                    return
+        except BnnvizError as error:
+            self._give_up(error.sentence)
+        except Exception as error:
+            log.exception("live run %s could not be started", self.run_id)
+            self._give_up(f"This run could not be started on the cluster ({type(error).__name__}: {error}).")
+
+    async def _launch(self, lost: str | None, restore: bool) -> bool:
+        """Start the actor and wait until its run is built; False if the worker was lost meanwhile."""
+        await self._backend._place(self, lost)
+        self._attempts += 1
+        self._future = self._backend._client.submit(
+            live.LiveRun,
+            self.spec,
+            self.run_id,
+            **self._carried,
+            **self._fixed,
+            restore=restore,
+            changes=self._changes,
+            actor=True,
+            key=f"bnnviz-{self.run_id}-{self._attempts}",
+            workers=[self._address],
+            allow_other_workers=False,
+        )
+        try:
+            with self._backend._client.as_current():  # else the actor takes the process's newest client
+                self._actor = await asyncio.wait_for(self._future, START_S)
+            reply = await self._ready()
+        except LOST:
+            if self._address in await self._backend._workers():
+                raise
+            return False
+        self._seen.clear()
+        if restore:
+            self._say(_taken_up(reply))
+        self._take(reply)
+        self._up.set()
+        return True
+
+    async def _ready(self) -> dict[str, Any]:
+        """Return the status when the run is built, or queued, or has failed."""
+        while True:
+            try:
+                reply = await self._call("ready")
+            except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
+                if self._address not in await self._backend._workers():
+                    raise
+                continue
+            if reply["state"] != "starting":
+                return reply
+
+    def _doomed(self) -> bool:
+        """Note the loss of a worker; True if the run has lost so many that it is not started again."""
+        now = time.monotonic()
+        self._losses.append(now)
+        if len(self._losses) < LOSSES or now - self._losses[0] > LOSSES_S:
+            return False
+        self._give_up(
+            f"The worker running this was lost {LOSSES} times within a minute, so it is not started again; "
+            "it may need more memory than there is: try fewer chains or a smaller network."
+        )
+        return True
+
+    def _give_up(self, sentence: str) -> None:
+        self.state, self._message = "failed", sentence
+        self._release()
+
+    def _check(self) -> None:
+        """Look whether the worker is still there; called by the watcher."""
+        lost = self._future is not None and self._future.status not in ("pending", "finished")
+        if not (lost and self.alive and self._bringing.done()):
+            return
+        address, self._address = self._address, None
+        log.warning("live run %s lost its worker %s", self.run_id, address)
+        self._release()
+        self.state = "recovering"
+        self._say("The worker running this was lost; a new one takes it up.", WORKER_S)
+        if not self._doomed():
+            self._bringing = self._backend._spawn(self._bring_up(address))
+
+    def _release(self) -> None:
+        self._up.clear()
+        if self._pulling is not None:
+            self._pulling.cancel()
+        if self._future is not None:
+            self._future.release()
+        self._future = self._actor = None
+
+    async def _call(self, method: str, *args: Any) -> Any:
+        """Call a method of the actor; TimeoutError after 2 s, OSError or RuntimeError if it is lost."""
+        reply = await asyncio.wait_for(getattr(self._actor, method)(*args), CALL_S)
+        self._answered = time.monotonic()
+        return reply
+
+    def _take(self, reply: dict[str, Any]) -> None:
+        """Learn from what the worker says."""
+        self.state = reply["state"]
+        self._message = reply["message"]
+        self._carried["play"] = reply["playing"]
+        self._carried["speed"] = reply["speed"]
+
+    def _say(self, text: str, seconds: float = NOTICE_S) -> None:
+        self._said = (text, time.monotonic() + seconds)
+
+    async def _scene(self) -> dict[str, Any]:
+        while True:
+            if self._up.is_set():
+                with contextlib.suppress(*LOST):
+                    reply = await self._call("scene")
+                    self._take(reply)
+                    if reply["scene"] is not None:
+                        return reply["scene"]
+            if not self.alive:
+                raise BnnvizError(self.notice or "This run has ended.")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._up.wait(), CALL_S)
+
+    async def _frame(self, want: list[str]) -> dict[str, Any] | None:
+        if self._pulling is not None and not self._pulling.done():
+            # the worker still owes an answer: asking again would only make it owe two
+            await self._wait_for_pull()
+        if not self._up.is_set() or (self._pulling is not None and not self._pulling.done()):
+            return None
+        self._pulling = asyncio.ensure_future(self._pull(want))
+        return await self._wait_for_pull()
+
+    async def _wait_for_pull(self) -> dict[str, Any] | None:
+        pulling = self._pulling
+        done, _ = await asyncio.wait({pulling}, timeout=CALL_S)
+        if not done:
+            silent = time.monotonic() - self._answered
+            self._say(f"The worker running this has not answered for {silent:.0f} s.", 2 * CALL_S)
+            return None
+        return None if pulling.cancelled() else pulling.result()
+
+    async def _pull(self, want: list[str]) -> dict[str, Any] | None:
+        seen = min((self._seen.get(part, -1) for part in want), default=-1)
+        try:
+            reply = await self._actor.frame(want, seen)
+        except LOST:  # the watcher takes care of it
+            return None
+        self._answered = time.monotonic()
+        self._take(reply)
+        frame = reply["frame"]
+        if frame is None:
+            return None
+        self._seen.update(dict.fromkeys(want, reply["version"]))
+        self._seq += 1
+        return frame | {"seq": self._seq}
+
+    async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        try:
+            await asyncio.wait_for(self._up.wait(), CALL_S)
+            reply = await self._call("command", name, args)
+        except LOST:
+            raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
+        self._take(reply)
+        if name == "watch":
+            self._carried["watch"] = args
+        if name == "change":
+            # a worker that has taken up a lost run may not have come to the later changes of it
+            del self._changes[max(0, reply["changes"] - 1) :]
+            self._changes.append((reply["step"], args["settings"]))
+        return reply
+
+    async def _stop(self) -> None:
+        self._bringing.cancel()
+        if self._actor is not None:
+            with contextlib.suppress(*LOST):
+                await self._call("stop")
+        self.state, self._message = "ended", "This run was stopped."
+        self._say("")
+        self._release()
+
+
+def _taken_up(reply: dict[str, Any]) -> str:
+    if reply["resumed"]:
+        return f"The worker running this was lost; a new one goes on from step {reply['resumed']}."
+    return (
+        "The worker running this was lost before it had saved anything that a new one can read; "
+        "the run starts again and makes the same draws."
+    )
+
+
+async def _watch(backend: weakref.ref[Backend]) -> None:
+    """Look after the runs of a backend, for as long as somebody holds it."""
+    while (held := backend()) is not None:
+        held._check_all()
+        del held
+        await asyncio.sleep(WATCH_S)
+
+
+def _remote_client(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout=CONNECT_S)
+    except Exception as error:  # something else may listen there, and answer anything
+        log.info("no scheduler at %s", address, exc_info=error)
+        raise BnnvizError(
+            f"There is no Dask scheduler at {address}; start one there with dask scheduler, "
+            "or unset BNNVIZ_SCHEDULER to run on this machine.",
+            "scheduler",
+        ) from None
+
+
+def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
+    import dask
+
+    memory = int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))
+    try:
+        with dask.config.set(CONFIG):
+            return distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                # no dashboard; the scheduler's health page takes any free port
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                memory_limit=max(LEAST_MEMORY, memory),
+                preload=[PRELOAD],
+                env={"BNNVIZ_GPUS": ",".join(gpus)},
+                config=CONFIG,
+            )
+    except (OSError, RuntimeError) as error:
+        raise BnnvizError(
+            f"The worker processes could not be started ({error}); in a script, do it under "
+            "if __name__ == '__main__'."
+        ) from error
+
+
+def _gpus() -> list[str]:
+    """Return the GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them, without torch."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [gpu.strip() for gpu in visible.split(",") if gpu.strip() not in ("", "-1")]
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return []
+    try:
+        listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        log.warning("nvidia-smi does not answer, so this machine's GPUs are not used: %s", error)
+        return []
+    return [str(i) for i, line in enumerate(listed.splitlines()) if line.startswith("GPU ")]

@@ -1,0 +1,87 @@
+"""The draws of a run, one buffer for all chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.base import Rows
+
+_LIVE_CAPACITY = 2000
+
+
+class DrawStore:
+    """Keeps draws up to a limit, or thins itself where there is none.
+
+    Parameters
+    ----------
+    chains, dim : int
+    limit : int or None
+        Draws to keep of each chain; None keeps at most 2,000 evenly spaced ones: when the buffer is
+        full every second draw is dropped, and from then on only every second one is kept.
+    skip : int
+        Draws of each chain to throw away first.
+    """
+
+    def __init__(self, chains: int, dim: int, limit: int | None, skip: int, device: torch.device, dtype: torch.dtype):
+        self.limit, self.skip, self.every = limit, skip, 1
+        capacity = _LIVE_CAPACITY if limit is None else limit
+        self.buffer = torch.zeros(chains, capacity, dim, device=device, dtype=dtype)
+        self.counts = np.zeros(chains, dtype=np.int64)
+        self.made = np.zeros(chains, dtype=np.int64)
+
+    def add(self, rows: Rows) -> None:
+        """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
+        if not len(rows.chain):
+            return
+        chain, index, x = rows.chain, rows.index - self.skip, rows.x
+        np.maximum.at(self.made, chain.cpu().numpy(), (rows.index + 1).cpu().numpy())
+        while self.limit is None and int(index.max()) // self.every >= self.buffer.shape[1]:
+            self._thin()
+        keep = (index >= 0) & (index % self.every == 0)
+        if self.limit is not None:
+            keep &= index < self.limit
+        chain, slot = chain[keep], index[keep] // self.every
+        self.buffer[chain, slot] = x[keep]
+        np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
+
+    def _thin(self) -> None:
+        half = self.buffer[:, ::2].clone()
+        self.buffer.zero_()
+        self.buffer[:, : half.shape[1]] = half
+        self.counts = (self.counts + 1) // 2
+        self.every *= 2
+
+    def full(self) -> np.ndarray:
+        """Return which chains (chains,) have all their draws."""
+        return np.zeros(len(self.counts), bool) if self.limit is None else self.counts >= self.limit
+
+    def common(self, alive: np.ndarray) -> int:
+        """Return how many draws every living chain has."""
+        return int(self.counts[alive].min()) if alive.any() else int(self.counts.min())
+
+    def view(self, alive: np.ndarray) -> Tensor:
+        """Return the kept draws of the living chains, (chains, draws, dim)."""
+        chosen = alive if alive.any() else np.ones_like(alive)
+        buffer = self.buffer if chosen.all() else self.buffer[torch.as_tensor(chosen, device=self.buffer.device)]
+        return buffer[:, : self.common(alive)]
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        most = int(self.counts.max())
+        return {
+            "buffer": self.buffer[:, :most].clone(),
+            "counts": torch.as_tensor(self.counts),
+            "made": torch.as_tensor(self.made),
+            "every": self.every,
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        kept = saved["buffer"]
+        self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
+        self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
+        self.every = saved["every"]

@@ -1,0 +1,314 @@
+"""Frames: small immutable pictures of a run, built only when somebody asks."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.engine.prediction import Predictor
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import Plane
+from bnnviz.targets import BNN
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run import Run
+
+_ENGINE_PARTS = ("status", "caption", "trace", "acf", "table")
+_TRACE_CHAINS, _TRACE_DRAWS = 8, 400
+_PCA_ROWS = 600
+_PCA_FIRST, _PCA_GROWTH = 40, 1.6
+_MOST_NAMES = 2000
+_CONTOUR_POINTS = 80
+# A part may cost this share of the time while the run goes at full speed.
+_SHARE = 0.01
+_FAST_STEPS = 20
+_FEW_DRAWS = 400
+
+
+class FrameBuilder:
+    """Builds scene and frames of one run; holds nothing that a draw depends on."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.chain = run, 0
+        self.run_id = uuid.uuid4().hex[:12]
+        target = run.target
+        drawable = isinstance(target, BNN) and target.likelihood.name == "gaussian"
+        self.predictor = Predictor(target) if drawable else None
+        self._wanted_plane: dict[str, Any] | None = None
+        self._pca: diagnostics.pca.Axes | None = None
+        self._pca_draws, self._basis, self._seq = 0, 0, 0
+        self._last_steps = 0
+        self._due: dict[str, float] = {}
+        self._rates = _Rates()
+        self._figures: dict[str, float] = {}
+
+    def forget(self) -> None:
+        """Drop what was computed of earlier draws."""
+        self._pca, self._pca_draws = None, 0
+        self._basis += 1
+        self._figures = {}
+        if self.predictor is not None:
+            self.predictor.forget()
+
+    def watch(self, chain: int | None, plane: dict[str, Any] | None) -> None:
+        """Choose the watched chain and the plane of paths."""
+        if chain is not None:
+            if not 0 <= chain < self.run.spec.chains:
+                raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
+            if chain != self.chain:
+                self.chain, self.run.tracer = chain, self.run.sampler.tracer()
+        if plane is not None:
+            self._check_plane(plane)
+            self._wanted_plane = plane
+            self._basis += 1
+
+    def _check_plane(self, plane: dict[str, Any]) -> None:
+        if plane.get("kind") == "pca":
+            return
+        for key in ("i", "j"):
+            index = plane.get(key)
+            if not isinstance(index, int) or not 0 <= index < self.run.target.dim:
+                raise BnnvizError(f"There is no coordinate {index!r}; choose 0 to {self.run.target.dim - 1}.", "plane")
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same for the whole run."""
+        run, target = self.run, self.run.target
+        parts = [*_ENGINE_PARTS, *sorted(run.sampler.emits)]
+        if self.predictor is not None:
+            parts.append("prediction")
+        truth = None
+        if target.mean() is not None:
+            truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
+        return {
+            "run": self.run_id,
+            "spec": run.spec.to_json(),
+            "title": f"{run.sampler.title} on {target.describe_value()}",
+            "dim": target.dim,
+            "names": target.names()[:_MOST_NAMES],
+            "emits": parts,
+            "sampler": run.sampler.title,
+            "target": target.describe_value(),
+            "plane": self._scene_plane(),
+            "data": None if self.predictor is None else self.predictor.scene(),
+            "truth": truth,
+        }
+
+    def _scene_plane(self) -> dict[str, Any]:
+        target, plane = self.run.target, self.plane()
+        window = target.window()
+        if plane.axes is None:
+            speed = 3.5
+            window = (window[0] if window else (-3.5, 3.5), (-speed, speed))
+        x_range, y_range = window or ((-3.0, 3.0), (-3.0, 3.0))
+        contour = self._contour(x_range, y_range) if target.dim == 2 else None
+        return {
+            "x_label": plane.labels[0],
+            "y_label": plane.labels[1],
+            "x_range": x_range,
+            "y_range": y_range,
+            "contour": contour,
+        }
+
+    def _contour(self, x_range: tuple[float, float], y_range: tuple[float, float]) -> dict[str, np.ndarray]:
+        target = self.run.target
+        x, y = (np.linspace(*side, _CONTOUR_POINTS) for side in (x_range, y_range))
+        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+        potential = target.potential(torch.as_tensor(grid, dtype=target.dtype, device=target.device))
+        potential = potential.double().cpu().numpy().reshape(len(y), len(x))
+        return {"x": x, "y": y, "density": np.exp(np.nanmin(potential) - potential)}
+
+    def plane(self) -> Plane:
+        """Return the plane that paths are drawn in."""
+        target, wanted = self.run.target, self._wanted_plane
+        if target.dim == 1:
+            return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, self._basis)
+        names = target.names()
+        by_choice = wanted is not None and wanted["kind"] == "coordinates"
+        if not by_choice and (target.dim > 2 or wanted is not None) and self._pca is not None:
+            return Plane("pca", ("PC 1", "PC 2"), *self._pca, self._basis)
+        i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
+        axes = np.zeros((target.dim, 2))
+        axes[i, 0] = axes[j, 1] = 1
+        return Plane("coordinates", (names[i], names[j]), np.zeros(target.dim), axes, self._basis)
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
+        run = self.run
+        fast = run.steps - self._last_steps > _FAST_STEPS
+        self._last_steps = run.steps
+        self._seq += 1
+        self._rates.note(run)
+        frame: dict[str, Any] = {"seq": self._seq}
+        for name in want:
+            begun = time.perf_counter()
+            if fast and begun < self._due.get(name, 0.0):
+                continue
+            part = self._part(name, fast)
+            if part:
+                frame[name] = part
+            now = time.perf_counter()
+            self._due[name] = now + (now - begun) / _SHARE
+        return frame
+
+    def _part(self, name: str, fast: bool) -> dict[str, Any]:
+        run = self.run
+        if name in ("status", "caption", "table"):
+            return getattr(self, f"_{name}")()
+        if name in ("trace", "acf"):
+            self._refit()
+            return getattr(self, f"_{name}")() if run.store.common(run.alive) else {}
+        if name == "prediction":
+            return {} if self.predictor is None or run.state is None else self._prediction()
+        if name not in run.sampler.emits:
+            return {}
+        part = run.tracer.part(name, self.plane(), fast)
+        return part | run.tally.summary() if part and name == "envelope" else part
+
+    def _prediction(self) -> dict[str, Any]:
+        if self.run.tracer.now is None:
+            return {}
+        return self.predictor.part(self.run.store, self.run.alive, self.run.tracer.current_point())
+
+    def _status(self) -> dict[str, Any]:
+        run = self.run
+        return {
+            "phase": run.phase,
+            "device": str(run.device),
+            "step": run.steps,
+            "events": run.tally.events,
+            "gradients": run.gradients,
+            "draws": run.store.common(run.alive),
+            "chains": run.spec.chains,
+            "ess": self._figures.get("ess", float("nan")),
+            "events_per_s": self._rates.events,
+            "gradients_per_s": self._rates.gradients,
+            "elapsed": run.seconds,
+            "era": run.era,
+            "message": run.error or (run.notes[-1] if run.notes else ""),
+            "progress": run.progress,
+        }
+
+    def _caption(self) -> dict[str, Any]:
+        run = self.run
+        part = run.tracer.part("caption", self.plane(), False)
+        if not part:
+            return {"text": _PHASES[run.phase], "kind": "phase", "warning": "", "remedies": []}
+        warning, remedies = run.sampler.warning(run.tally.summary())
+        measured = self._against_truth()
+        return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
+
+    def _against_truth(self) -> str:
+        """Say where a variance is far from the known one, by its Monte Carlo error."""
+        worst = self._figures.get("worst")
+        if worst is None or abs(self._figures["worst_z"]) < 5:
+            return ""
+        ratio = self._figures["worst_ratio"]
+        if abs(ratio - 1) < 0.02:
+            return ""
+        side = "wider" if ratio > 1 else "narrower"
+        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else f"{100 * (ratio - 1):+.0f} % against"
+        name = self.run.target.names()[int(worst)]
+        return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
+
+    def _refit(self) -> None:
+        """Refit the principal axes when the draws have grown by more than half since the last fit."""
+        run = self.run
+        count = run.store.common(run.alive) * int(run.alive.sum())
+        if run.target.dim < 2 or count < max(_PCA_FIRST, _PCA_GROWTH * self._pca_draws):
+            return
+        draws = run.store.view(run.alive)
+        stride = max(1, -(-count // _PCA_ROWS))
+        rows = draws.reshape(-1, draws.shape[2])[::stride].double().cpu().numpy()
+        self._pca, self._pca_draws = diagnostics.principal_axes(rows), count
+        self._basis += 1
+
+    def _first_component(self, most: int | None) -> tuple[str, np.ndarray]:
+        """Return the label and (chains, draws) of the first principal component of the newest draws."""
+        run = self.run
+        draws = run.store.view(run.alive)
+        draws = draws if most is None else draws[:, -most:]
+        if self._pca is None:
+            return run.target.names()[0], draws[..., 0].double().cpu().numpy()
+        axis = torch.as_tensor(self._pca.axes[:, 0], dtype=draws.dtype, device=draws.device)
+        centre = float(self._pca.centre @ self._pca.axes[:, 0])
+        return "PC 1", (draws @ axis).double().cpu().numpy() - centre
+
+    def _trace(self) -> dict[str, Any]:
+        label, values = self._first_component(_TRACE_DRAWS)
+        last = self.run.store.common(self.run.alive)
+        index = (np.arange(last - values.shape[1], last)) * self.run.store.every
+        return {"label": label, "basis": self._basis, "index": index, "values": values[:_TRACE_CHAINS]}
+
+    def _acf(self) -> dict[str, Any]:
+        _, values = self._first_component(None)
+        acf = diagnostics.autocorrelation(values)
+        self._figures |= {"ess": diagnostics.ess(values), "rhat": diagnostics.rhat(values)}
+        self._measure()
+        return {
+            "lag": np.arange(len(acf)),
+            "acf": acf,
+            "ess": self._figures["ess"],
+            "rhat": self._figures["rhat"],
+            "draws": values.size,
+        }
+
+    def _measure(self) -> None:
+        """Compare the variances with the known ones, once there are enough draws."""
+        run = self.run
+        cov = run.target.cov()
+        if cov is None or run.target.dim > 50 or run.store.common(run.alive) * run.spec.chains < _FEW_DRAWS:
+            return
+        moments = diagnostics.moments_with_errors(run.draws.astype(float))
+        variance, error = np.diag(moments.cov), np.diag(moments.cov_se)
+        true = np.diag(cov)
+        z = (variance - true) / np.maximum(error, 1e-12)
+        worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
+        self._figures |= {"worst": worst, "worst_z": float(z[worst]), "worst_ratio": float((variance / true)[worst])}
+
+    def _table(self) -> dict[str, Any]:
+        run, figures = self.run, self._figures
+        rows = run.tally.rows() if run.tally.events else []
+        if "ess" in figures:
+            rhat = figures["rhat"]
+            tone = "bad" if rhat > 1.05 else "good" if rhat < 1.01 else ""
+            rows.append(["R-hat, bulk ESS (PC 1)", f"{rhat:.2f}, {figures['ess']:,.0f}", tone])
+            per_million = figures["ess"] / max(run.gradients / 1e6, 1e-9)
+            rows.append(["ESS per million gradients", f"{per_million:,.0f}", ""])
+        if "worst_ratio" in figures:
+            ratio, off = figures["worst_ratio"], abs(figures["worst_z"]) > 5
+            rows.append(["Variance / truth (worst)", f"{ratio:.2f}", "bad" if off else "good"])
+        return {"rows": rows}
+
+
+_PHASES = {
+    "start": "Looking for a place to start: each chain descends to a mode by Adam.",
+    "tuning": "Press play, or take one step.",
+    "warm-up": "Estimates begin anew with the changed settings.",
+    "sampling": "Press play, or take one step.",
+    "done": "All draws are made.",
+    "failed": "The run stopped.",
+}
+
+
+class _Rates:
+    """Events and gradients per second, over the last second or so."""
+
+    def __init__(self) -> None:
+        self.events = self.gradients = 0.0
+        self._at: tuple[float, int, int] | None = None
+
+    def note(self, run: Run) -> None:
+        """Note where the run is now."""
+        now = (time.perf_counter(), run.tally.events, run.gradients)
+        if self._at is None or now[1] < self._at[1]:
+            self._at = now
+        elapsed = now[0] - self._at[0]
+        if elapsed > 0.5:
+            self.events = (now[1] - self._at[1]) / elapsed
+            self.gradients = (now[2] - self._at[2]) / elapsed
+            self._at = now

@@ -1,0 +1,50 @@
+"""The way down to a mode."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from bnnviz.targets import Target
+
+
+class Descent:
+    """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
+
+    Parameters
+    ----------
+    target : Target
+    x : Tensor, shape (chains, dim)
+        Starting points.
+    steps : int
+    """
+
+    def __init__(self, target: Target, x: Tensor, steps: int, rate: float = 0.02) -> None:
+        self.target, self.steps, self.taken = target, steps, 0
+        self.x = x.clone().requires_grad_(True)
+        self._adam = torch.optim.Adam([self.x], lr=rate)
+        self._schedule = torch.optim.lr_scheduler.LinearLR(self._adam, 1.0, 0.0, total_iters=steps)
+        self.potential = torch.full(x.shape[:1], torch.inf)
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are taken."""
+        return self.taken >= self.steps
+
+    def advance(self, steps: int) -> None:
+        """Take some steps."""
+        for _ in range(min(steps, self.steps - self.taken)):
+            self.potential, self.x.grad = self.target.gradient(self.x.detach())
+            self._adam.step()
+            self._schedule.step()
+            self.taken += 1
+
+    def ends(self) -> Tensor:
+        """Return where each chain came to, (chains, dim)."""
+        return self.x.detach().clone()
+
+    def best(self) -> Tensor:
+        """Return the end with the smallest U, (dim,)."""
+        ends = self.ends()
+        potential = self.target.gradient(ends)[0]
+        return ends[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]

@@ -1,0 +1,67 @@
+"""A run on disk, in a form that ArviZ opens."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    import xarray
+
+    from bnnviz.engine.run import Run
+
+
+def header(run: Run) -> dict[str, Any]:
+    """Return what is needed to repeat the run: spec, change log, device, versions."""
+    import torch
+
+    from bnnviz import __version__
+
+    return {
+        "bnnviz": __version__,
+        "torch": torch.__version__,
+        "spec": run.spec.to_json(),
+        "changes": run.changes,
+        "device": str(run.device),
+        "threads": torch.get_num_threads(),
+        "kernel": "eager",
+        "steps": run.steps,
+        "notes": run.notes,
+        "stats": run.stats,
+    }
+
+
+def to_arviz(run: Run) -> xarray.DataTree:
+    """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
+    try:
+        import arviz_base
+    except ImportError as error:
+        raise BnnvizError("Data trees need arviz-base: pip install 'bnnviz[metrics]'.") from error
+    tree = arviz_base.from_dict(
+        {"posterior": {"x": run.draws}}, coords={"coordinate": run.target.names()}, dims={"x": ["coordinate"]}
+    )
+    tree.attrs["bnnviz"] = json.dumps(header(run))
+    return tree
+
+
+def save(run: Run, path: str | os.PathLike) -> Path:
+    """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none.
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".nc")
+    try:
+        to_arviz(run).to_netcdf(path, engine="h5netcdf")
+    except OSError as error:
+        raise BnnvizError(f"The run cannot be written to {path}: {error.strerror or error}.", "out") from error
+    except ValueError as error:
+        raise BnnvizError(f"The run cannot be written: {error}. Try pip install 'bnnviz[metrics]'.", "out") from error
+    return path

@@ -1,0 +1,410 @@
+"""A run: the execution of a spec. It advances, and gives frames, draws and checkpoints."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnnviz import samplers, targets
+from bnnviz.engine.draws import DrawStore
+from bnnviz.engine.frame import FrameBuilder
+from bnnviz.engine.mode import Descent
+from bnnviz.engine.summary import summarise
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import Block
+from bnnviz.spec import Spec
+
+if TYPE_CHECKING:
+    import xarray
+
+log = logging.getLogger(__name__)
+
+_CHECKPOINT_VERSION = 1
+# The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
+# stepping, playing and a batch run then give the same draws.
+_TUNING_GRAIN = 50
+_TUNING_LIMIT = 5000
+_LONGEST_BLOCK = 32
+_BLOCK_SECONDS = 0.008
+# States that a block may keep, in numbers: 80 MB.
+_BLOCK_NUMBERS = 20_000_000
+_LONGEST_EVENT = 20_000
+
+
+class Run:
+    """The execution of a spec, driven by its caller: `prepare`, `advance`, `frame`.
+
+    Parameters
+    ----------
+    spec : Spec
+        What to run.
+    target : Target, optional
+        A target of your own in the place of the spec's.
+    sampler : Sampler, optional
+        A sampler instance in the place of the spec's.
+
+    Attributes
+    ----------
+    phase : {"start", "tuning", "warm-up", "sampling", "done", "failed"}
+    steps : int
+        Steps of the kernel so far.
+    changes : list of (step, settings)
+        The change log; a spec and its change log give the same draws.
+    error : str or None
+        Why it failed.
+
+    Raises
+    ------
+    BnnvizError
+        If the spec cannot be run: an unknown name, a value out of bounds, a device that is not there.
+    """
+
+    def __init__(
+        self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
+    ) -> None:
+        self.spec = spec if target is not None or sampler is not None else spec.checked()
+        self.device = choose_device(spec.device)
+        self.dtype = getattr(torch, spec.dtype)
+        self.target = target or targets.REGISTRY.get(spec.target)(**self.spec.target_settings)
+        self.target.to(self.device, self.dtype)
+        self.sampler = sampler or samplers.REGISTRY.get(spec.sampler)(**self.spec.settings)
+        self.rng = torch.Generator(self.device).manual_seed(spec.seed)
+        self.phase, self.steps, self.gradients = "start", 0, 0
+        self.changes: list[tuple[int, dict[str, Any]]] = []
+        self.notes: list[str] = []
+        self.error: str | None = None
+        self.era, self.seconds, self.cpu_seconds = 0, 0.0, 0.0
+        self.alive = np.ones(spec.chains, dtype=bool)
+        self.state, self.emitter = None, None
+        self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
+        self.store = self._new_store()
+        self._descent: Descent | None = None
+        self._step_seconds = _BLOCK_SECONDS
+        self._frames = FrameBuilder(self)
+
+    def _new_store(self) -> DrawStore:
+        spec = self.spec
+        return DrawStore(spec.chains, self.target.dim, spec.draws, spec.warmup, self.device, self.dtype)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.phase in ("done", "failed")
+
+    @property
+    def progress(self) -> float:
+        """Share of the work done, 0 to 1; nan for a run without an end."""
+        if self.spec.draws is None:
+            return float("nan")
+        if self.phase == "done":
+            return 1.0
+        total = self.spec.draws + self.spec.warmup
+        return float(min(self.store.made.min() / total, 1.0))
+
+    def prepare(self) -> None:
+        """Find the starting points, so that the next step is the kernel's first."""
+        while self.phase == "start":
+            self._prepare_some(50)
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps of the kernel that were done."""
+        begun, first = time.perf_counter(), self.steps
+        while not self.finished and time.perf_counter() - begun < seconds:
+            if self.phase == "start":
+                self._prepare_some(10)
+            else:
+                self._block(self._block_length())
+        return self.steps - first
+
+    def step_proposal(self) -> None:
+        """Take exactly one step: one evaluation for every chain."""
+        self.prepare()
+        if not self.finished:
+            self._block(1)
+
+    def step_event(self) -> None:
+        """Step until the watched chain has had an event."""
+        self.prepare()
+        before = self.tracer.count
+        for _ in range(_LONGEST_EVENT):
+            if self.finished or self.tracer.count != before:
+                return
+            self._block(1)
+        self.notes.append(f"No event in {_LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
+
+    def _prepare_some(self, steps: int) -> None:
+        clock = _Clock(self)
+        with clock:
+            if self._descent is None:
+                self._begin()
+            if self._descent is not None:
+                self._descent.advance(steps)
+                self.gradients += steps * self.target.examples * self.spec.chains
+            if self._descent is None or self._descent.done:
+                self._set_out()
+
+    def _begin(self) -> None:
+        self._x0 = self.target.initial(self.spec.chains, self.rng)
+        if self._starts_at_mode or self.sampler.needs_mode:
+            self._descent = Descent(self.target, self._x0, self.sampler.mode_steps)
+
+    @property
+    def _starts_at_mode(self) -> bool:
+        return self.sampler.start == "mode" or (self.sampler.start == "auto" and self.target.start_at_mode)
+
+    def _set_out(self) -> None:
+        mode = self._descent.best() if self._descent else None
+        x0 = self._x0
+        if self._starts_at_mode:
+            # A sampler with one centre for all chains sets all of them out from it.
+            x0 = mode.expand_as(x0).clone() if self.sampler.needs_mode else self._descent.ends()
+        self.sampler.prepare(self.target, mode)
+        self.state = self.sampler.init(x0, self.rng)
+        self._descent = None
+        self.phase = "tuning"
+
+    def _block_length(self) -> int:
+        by_time = int(_BLOCK_SECONDS / max(self._step_seconds, 1e-6))
+        by_memory = _BLOCK_NUMBERS // (2 * self.spec.chains * self.target.dim)
+        length = max(1, min(_LONGEST_BLOCK, by_time, by_memory))
+        if self.phase == "tuning":
+            length = min(length, _TUNING_GRAIN - self.steps % _TUNING_GRAIN)
+        return length
+
+    def _block(self, length: int) -> None:
+        """Take some steps, then hand them to whoever draws, counts and looks on."""
+        clock = _Clock(self)
+        with clock:
+            before, infos, state = [], [], self.state
+            for _ in range(length):
+                before.append(state)
+                state, info = self.sampler.step(state)
+                infos.append(info)
+            block = Block(before, infos, state, self.steps)
+            self.state = state
+            self.steps += length
+            self._account(block)
+        self._step_seconds += 0.2 * (clock.seconds / length - self._step_seconds)
+
+    def _account(self, block: Block) -> None:
+        counted = self.alive & ~self.store.full()
+        per_step = self.sampler.gradients_per_step * self.target.examples
+        self.gradients += per_step * int(counted.sum()) * len(block.infos)
+        self.tally.add(block, counted)
+        self.tracer.record(block, self._frames.chain)
+        self._note_failures(block)
+        if self.phase == "tuning":
+            self._end_tuning()
+        elif not self.finished:
+            self.store.add(self.emitter.collect(block))
+            self._next_phase()
+
+    def _end_tuning(self) -> None:
+        at_grain = self.steps % _TUNING_GRAIN == 0
+        if at_grain and (self.sampler.settled(self.state) or self.steps >= _TUNING_LIMIT):
+            self.emitter = self.sampler.emitter(self.state)
+            self.tally = self.sampler.tally()
+            self.phase = "warm-up"
+
+    def _next_phase(self) -> None:
+        living = self.alive if self.alive.any() else ~self.alive
+        if self.phase == "warm-up" and (self.store.made[living] >= self.spec.warmup).all():
+            self.phase = "sampling"
+        if self.store.full()[living].all():
+            self.phase = "done"
+
+    def _note_failures(self, block: Block) -> None:
+        failed = torch.stack([info.failed for info in block.infos])
+        if not bool(failed.any()):
+            return
+        for step, chain in failed.nonzero().tolist():
+            self.alive[chain] = False
+            self.notes.append(
+                f"Chain {chain} met a value that is not finite at step {block.first_step + step}"
+                f" ({self.sampler.registered}) and stopped; the others go on."
+            )
+            log.warning("%s", self.notes[-1])
+        if not self.alive.any():
+            self.phase = "failed"
+            self.error = (
+                f"All {self.spec.chains} chains of {self.sampler.registered} met values that are not finite"
+                f" (the last at step {self.steps}); check the target's gradient, or use float64. The draws are kept."
+            )
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings of the sampler between two steps; estimates begin anew, earlier draws are dropped.
+
+        Raises
+        ------
+        BnnvizError
+            If a value does not fit, or the setting cannot change while running.
+        """
+        spec = self.spec.replace(settings={**self.spec.settings, **settings}).checked()
+        fixed = [name for name in settings if not self._may_change(name)]
+        if fixed:
+            raise BnnvizError(f"{fixed[0]} cannot change while a run goes on; start a new run with it.", fixed[0])
+        self.changes.append((self.steps, dict(settings)))
+        self.spec = spec
+        new = type(self.sampler)(**spec.settings)
+        if self.state is None:
+            self.sampler = new
+        else:
+            new.adopt(self.sampler)
+            self.sampler = new
+            self.state = new.resume(self.state)
+        self._new_era()
+
+    def _may_change(self, name: str) -> bool:
+        parameter = samplers.REGISTRY.get(self.spec.sampler).param[name]
+        return bool(parameter.live)
+
+    def _new_era(self) -> None:
+        self.era += 1
+        self.store = self._new_store()
+        self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
+        if self.phase in ("warm-up", "sampling", "done"):
+            self.emitter = self.sampler.emitter(self.state)
+            self.phase = "warm-up"
+        self._frames.forget()
+
+    def watch(self, chain: int | None = None, plane: dict[str, Any] | None = None) -> None:
+        """Choose the chain and the plane that frames show; draws are not touched.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such chain or coordinate.
+        """
+        self._frames.watch(chain, plane)
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""
+        return self._frames.scene()
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of what the views show now (see ARCHITECTURE, frame)."""
+        return self._frames.frame(want)
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Kept draws of the living chains, (chains, draws, dim)."""
+        return self.store.view(self.alive).cpu().numpy()
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counts and ratios of the kernel, over all chains since the tuning."""
+        return self.tally.summary() | {"steps": self.steps, "gradients": self.gradients}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""
+        return summarise(self)
+
+    def to_arviz(self) -> xarray.DataTree:
+        """Return the draws as an ArviZ data tree with the spec in its attributes."""
+        from bnnviz.engine.recording import to_arviz
+
+        return to_arviz(self)
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write draws and header to a file that ArviZ opens (NetCDF)."""
+        from bnnviz.engine.recording import save
+
+        return save(self, path)
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on with the same draws."""
+        saved = {
+            "version": _CHECKPOINT_VERSION,
+            "spec": self.spec.to_json(),
+            "phase": self.phase,
+            "steps": self.steps,
+            "gradients": self.gradients,
+            "changes": self.changes,
+            "notes": self.notes,
+            "era": self.era,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "alive": torch.as_tensor(self.alive),
+            "rng": self.rng.get_state(),
+            "store": self.store.save(),
+            "tally": self.tally.save(),
+            "emitter": self.emitter.save() if self.emitter is not None else None,
+            "kernel": self.sampler.save(self.state) if self.state is not None else None,
+        }
+        buffer = io.BytesIO()
+        torch.save(saved, buffer)
+        return buffer.getvalue()
+
+    @classmethod
+    def restore(cls, data: bytes) -> Run:
+        """Return a run that goes on from a checkpoint.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no checkpoint of this version.
+        """
+        try:
+            saved = torch.load(io.BytesIO(data), weights_only=True)
+        except (RuntimeError, EOFError, ValueError, OSError, AttributeError) as error:
+            raise BnnvizError(f"The checkpoint cannot be read ({error}); start the run anew.") from error
+        if saved.get("version") != _CHECKPOINT_VERSION:
+            raise BnnvizError("The checkpoint was written by another version of bnnviz; start the run anew.")
+        run = cls(Spec.from_json(saved["spec"]))
+        if saved["kernel"] is None:
+            return run
+        run._load(saved)
+        return run
+
+    def _load(self, saved: dict[str, Any]) -> None:
+        for name in ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds"):
+            setattr(self, name, saved[name])
+        self.changes = [tuple(change) for change in saved["changes"]]
+        self.alive = saved["alive"].numpy().copy()
+        self.sampler.prepare(self.target, None)
+        self.state = self.sampler.load(saved["kernel"], self.rng)
+        self.rng.set_state(saved["rng"])
+        if saved["emitter"] is not None:
+            self.emitter = self.sampler.emitter(self.state)
+            self.emitter.load(saved["emitter"])
+        self.store.load(saved["store"])
+        self.tally.load(saved["tally"])
+
+
+class _Clock:
+    """Adds the wall and CPU time of a stretch of work to a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.seconds = run, 0.0
+
+    def __enter__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._wall
+        self.run.seconds += self.seconds
+        self.run.cpu_seconds += time.thread_time() - self._cpu
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the torch device of a name; ``auto`` is the first GPU if there is one.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such device.
+    """
+    if name == "auto":
+        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    wanted = "cuda:0" if name == "cuda" else name
+    if wanted not in available:
+        raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
+    return torch.device(wanted)

@@ -1,0 +1,55 @@
+"""Preloaded by a worker (``dask worker --preload bnnviz.engine.worker``), so that its first run starts fast.
+
+A worker joins the cluster only after `dask_setup`, so whoever sees it can use it at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+def dask_setup(worker: Any) -> None:
+    """Import what a run needs, and take a first gradient."""
+    _take_gpu(worker.name)
+    import torch
+
+    from bnnviz.engine import live
+
+    # one thread each: several workers share the machine, and draws depend on the number of threads
+    torch.set_num_threads(int(os.environ.get("BNNVIZ_THREADS", "1")))
+    # the event loop gets the interpreter from a busy sampler after 1 ms instead of 5: frames come sooner
+    sys.setswitchinterval(0.001)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    x = torch.ones(4, 2, device=device, requires_grad=True)
+    torch.autograd.grad((x @ x.T).tanh().sum(), x)
+    importlib.import_module(live.RUN_CLASS.split(":")[0])
+
+
+def dask_teardown(worker: Any) -> None:
+    """Save the live runs of a worker that is shut down in order."""
+    from bnnviz.engine import live
+
+    live.close()
+
+
+def devices() -> list[str]:
+    """Return the devices of this worker, as a spec names them."""
+    import torch
+
+    found = ["cpu"]
+    if torch.cuda.is_available():
+        found.append("cuda")
+    return found
+
+
+def _take_gpu(name: Any) -> None:
+    """Take this worker's GPU of those that the backend has named (``BNNVIZ_GPUS``), before CUDA starts."""
+    gpus = os.environ.get("BNNVIZ_GPUS", "").split(",")
+    if gpus != [""] and str(name).isdigit():
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(name) % len(gpus)]

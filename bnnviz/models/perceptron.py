@@ -1,0 +1,72 @@
+"""Fully connected networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torch import nn
+
+from bnnviz.errors import BnnvizError
+from bnnviz.models.layers import ACTIVATIONS
+
+_MODULES = {"tanh": nn.Tanh, "relu": nn.ReLU, "softplus": nn.Softplus, "silu": nn.SiLU}
+
+
+def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tanh") -> nn.Sequential:
+    """Make a fully connected network (multi-layer perceptron).
+
+    Parameters
+    ----------
+    inputs : int
+        Number of features of one row of data.
+    hidden : sequence of int
+        Widths of the hidden layers; an empty sequence gives a linear model.
+    outputs : int
+        Number of outputs: 1 for regression or a binary logit, one logit per class otherwise.
+    activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
+        Applied after every hidden layer; the output layer has none.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        Alternating ``nn.Linear`` and activation modules. The initial weights are torch's own, from
+        torch's global generator.
+
+    Raises
+    ------
+    BnnvizError
+        If a width is not a positive integer or the activation is unknown.
+
+    Notes
+    -----
+    A layer from m to n units has n (m + 1) parameters, so the network 1-25-10-1 has
+    25 * 2 + 10 * 26 + 11 = 321.
+
+    Examples
+    --------
+    >>> sum(p.numel() for p in mlp(1, (25, 10), 1).parameters())
+    321
+    """
+    if activation not in _MODULES:
+        raise BnnvizError(
+            f"There is no activation {activation!r}: choose one of {', '.join(ACTIVATIONS)}.",
+            field="activation",
+        )
+    widths = [
+        _width(inputs, "inputs"),
+        *(_width(width, "hidden") for width in hidden),
+        _width(outputs, "outputs"),
+    ]
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(widths):
+        layers += [nn.Linear(fan_in, fan_out), _MODULES[activation]()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _width(width: int, field: str) -> int:
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise BnnvizError(
+            f"The width {width!r} in {field} cannot be used: give an integer of at least 1.", field=field
+        )
+    return width

@@ -1,0 +1,44 @@
+"""Registries: explicit unique names for samplers and targets, filled by a decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bnnviz.errors import BnnvizError
+
+
+class Registry:
+    """A set of classes under explicit unique names.
+
+    Parameters
+    ----------
+    noun : str
+        What it holds, in the singular, for the sentence that an unknown name gets.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self._classes: dict[str, type] = {}
+
+    def add(self, cls: type) -> type:
+        """Register a class under its ``registered`` name (use as a decorator)."""
+        name = cls.registered
+        if name in self._classes:
+            raise ValueError(f"two {self.noun}s are called {name!r}: names are unique")
+        self._classes[name] = cls
+        return cls
+
+    def get(self, name: str) -> type:
+        """Return the class of a name; raise `BnnvizError` that lists the names if there is none."""
+        if name not in self._classes:
+            raise BnnvizError(f"There is no {self.noun} {name!r}; choose one of {', '.join(self._classes)}.", self.noun)
+        return self._classes[name]
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(self._classes.values())
+
+    def names(self) -> list[str]:
+        """Return the registered names, in the order of registration."""
+        return list(self._classes)
+
+

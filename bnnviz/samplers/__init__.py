@@ -1,0 +1,7 @@
+"""Samplers: one file each, registered under an explicit unique name."""
+
+from bnnviz.samplers.base import REGISTRY, Sampler
+from bnnviz.samplers.boomerang import Boomerang
+from bnnviz.samplers.bps import BPS
+
+__all__ = ["BPS", "REGISTRY", "Boomerang", "Sampler"]

@@ -1,0 +1,154 @@
+"""What a sampler is: a kernel with settings, `init` and `step`, and what it reports."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import param
+import torch
+from torch import Tensor
+
+from bnnviz.registry import Registry
+from bnnviz.targets import Target
+
+REGISTRY = Registry("sampler")
+
+
+class Block(NamedTuple):
+    """A few consecutive steps: the states they began on, what they did, and the number of the first."""
+
+    before: list[Any]
+    infos: list[Any]
+    after: Any
+    first_step: int
+
+
+class Rows(NamedTuple):
+    """Draws made in a block: chain (n,), the draw's number in its chain (n,), position (n, dim)."""
+
+    chain: Tensor
+    index: Tensor
+    x: Tensor
+
+
+class Emitter(Protocol):
+    """Turns steps into draws, outside of `step`."""
+
+    def collect(self, block: Block) -> Rows:
+        """Return the draws that the block made."""
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+
+
+class Tally(Protocol):
+    """Counts over all chains."""
+
+    events: int
+
+    def add(self, block: Block, counted: np.ndarray) -> None:
+        """Count a block, for the chains (chains,) of which ``counted`` is true."""
+
+    def summary(self) -> dict[str, float]:
+        """Return named figures."""
+
+    def rows(self) -> list[list[str]]:
+        """Return the figures as rows (label, text, tone) of the table view."""
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+
+
+class Plane(NamedTuple):
+    """The plane that paths are drawn in: coordinate = (x - centre) @ axes.
+
+    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target.
+    """
+
+    kind: str
+    labels: tuple[str, str]
+    centre: np.ndarray
+    axes: np.ndarray | None
+    basis: int
+
+
+class Tracer(Protocol):
+    """Follows one chain closely enough to draw it."""
+
+    def record(self, block: Block, chain: int) -> None:
+        """Note what the watched chain did in a block."""
+
+    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+        """Return one part of a frame."""
+
+
+class Sampler(param.Parameterized):
+    """A Markov kernel over all chains at once.
+
+    A subclass declares its settings as parameters, ``registered`` (a unique name), ``title``, and
+    ``emits``: the parts of a frame that its tracer can fill, which decide the views that appear.
+    """
+
+    registered: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    emits: ClassVar[frozenset[str]] = frozenset()
+    presets: ClassVar[list[dict[str, Any]]] = []
+    needs_mode: ClassVar[bool] = False
+
+    start: str = "auto"
+    mode_steps: int = 1000
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target, and compute what depends on its mode (dim,), before `init`."""
+        self.target = target
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> Any:
+        """Return the state of all chains from starting points (chains, dim)."""
+        raise NotImplementedError
+
+    def step(self, state: Any) -> tuple[Any, Any]:
+        """Return the next state and what happened."""
+        raise NotImplementedError
+
+    def settled(self, state: Any) -> bool:
+        """Return whether the tuning at the start of a run has seen enough."""
+        raise NotImplementedError
+
+    def emitter(self, state: Any) -> Emitter:
+        """End the tuning and return what turns the steps from this state on into draws."""
+        raise NotImplementedError
+
+    def tally(self) -> Tally:
+        """Return counters at zero."""
+        raise NotImplementedError
+
+    def tracer(self) -> Tracer:
+        """Return a tracer that has seen nothing."""
+        raise NotImplementedError
+
+    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
+        return "", []
+
+    def resume(self, state: Any) -> Any:
+        """Return a state that is fit to go on from after the settings changed."""
+        raise NotImplementedError
+
+    def adopt(self, other: Sampler) -> None:
+        """Take over what another instance of the class has bound and learnt; the settings stay one's own."""
+        raise NotImplementedError
+
+    def save(self, state: Any) -> dict[str, Any]:
+        """Return the state and what was learnt, as tensors and plain values, for a checkpoint."""
+        raise NotImplementedError
+
+    def load(self, saved: dict[str, Any], rng: torch.Generator) -> Any:
+        """Take over what was learnt and return the saved state; ``prepare`` was called before."""
+        raise NotImplementedError

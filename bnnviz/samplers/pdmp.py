@@ -1,0 +1,525 @@
+"""Piecewise deterministic Markov processes in lock-step: one step is one evaluation for every chain.
+
+A subclass gives the dynamics: how a chain moves between events, its signed rate, how a bounce and a
+refreshment change the velocity. Event times come from a bound (`bnnviz.samplers.thinning`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import thinning
+from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.pdmp_draws import EventEmitter, PathEmitter, RatioTally
+from bnnviz.samplers.pdmp_trace import PathTracer
+from bnnviz.samplers.thinning import (
+    BOUNCE,
+    HORIZON,
+    PROBE,
+    PROPOSAL,
+    REFRESH,
+    START,
+    Piece,
+)
+from bnnviz.targets import Target
+
+_GRID = {"bound": ["grid"]}
+_INTERPOLATED = {"bound": ["interpolated"]}
+# Evaluations further apart than this share of the mean time between events widen the posterior.
+_HORIZON_SHARE = 0.3
+_GRID_SHARE = 0.5
+_TUNING_EVENTS = 40
+
+
+class State(NamedTuple):
+    """All chains of a process; times are counted from the last event unless said otherwise.
+
+    Attributes
+    ----------
+    x, v : Tensor, shape (chains, dim)
+        Position and velocity at the last event.
+    clock : Tensor, shape (chains,), float64
+        Path time of the last event since the start.
+    s : Tensor
+        Time up to which the path is certain.
+    refresh : Tensor
+        Time of the next refreshment.
+    pace : Tensor
+        Running mean of the time between events.
+    gaps : Tensor
+        Number of events in that mean; it stops growing when the tuning ends.
+    t, kind, piece, skipped
+        The planned evaluation (`thinning.Plan`).
+    bound
+        The bound's own state.
+    alive : Tensor, bool
+        False for a chain that met a value that is not finite.
+    """
+
+    x: Tensor
+    v: Tensor
+    clock: Tensor
+    s: Tensor
+    refresh: Tensor
+    pace: Tensor
+    gaps: Tensor
+    t: Tensor
+    kind: Tensor
+    piece: Piece
+    skipped: Piece
+    bound: Any
+    alive: Tensor
+
+
+class Info(NamedTuple):
+    """What one step did, for every chain, shape (chains,).
+
+    Attributes
+    ----------
+    kind : Tensor
+        PROBE, REJECTED, BOUNCE, REFRESH, HORIZON or START (`bnnviz.samplers.thinning`).
+    t, rate, height, uniform, ratio
+        Time of the evaluation, signed rate, envelope, the uniform draw, positive rate / envelope.
+    violated : Tensor, bool
+        A proposal whose rate exceeded the envelope.
+    s0, s1 : Tensor
+        The path became certain from s0 to s1, on the segment that the step began on.
+    potential : Tensor
+        U at the evaluated point.
+    failed : Tensor, bool
+        The chain met a value that is not finite in this step.
+    """
+
+    kind: Tensor
+    t: Tensor
+    rate: Tensor
+    height: Tensor
+    uniform: Tensor
+    ratio: Tensor
+    violated: Tensor
+    s0: Tensor
+    s1: Tensor
+    potential: Tensor
+    failed: Tensor
+
+
+class PDMP(Sampler):
+    """Base of the piecewise deterministic samplers: settings of event times, and the lock-step.
+
+    Attributes
+    ----------
+    curved : bool
+        Whether the path between two events is a curve.
+    widest_cell : float
+        Longest cell of the grid bound, in path time.
+    """
+
+    emits = frozenset({"events", "envelope", "path"})
+    curved: ClassVar[bool] = False
+    # A process that meets no rate at all would double its cells for ever.
+    widest_cell: ClassVar[float] = 1e3
+
+    refresh_rate = settings.Number(
+        1.0,
+        bounds=(0.0, 20.0),
+        step=0.05,
+        unit="1/time",
+        live=True,
+        doc="Refreshments of the velocity per unit of path time; without them a chain can stay on an orbit for ever.",
+    )
+    bound = settings.Choice(
+        "grid",
+        objects=["grid", "interpolated"],
+        live=True,
+        doc="The envelope that event times are thinned under. grid: a step bound from rates and derivatives, raised"
+        " when it fails, right to within Monte Carlo error. interpolated: the papers' line through the last two"
+        " points, cheaper, no bound in the strict sense.",
+    )
+    alpha = settings.Number(
+        1.2, bounds=(0.5, 5.0), step=0.05, live=True, when=_INTERPOLATED, doc="Factor on the envelope (the papers: 1)."
+    )
+    horizon = settings.Number(
+        None,
+        bounds=(1e-4, 1000.0),
+        scale="log",
+        unit="time",
+        live=True,
+        when=_INTERPOLATED,
+        allow_None=True,
+        doc="Longest time between two evaluations of the rate; empty: 0.3 of the mean time between events.",
+    )
+    t_init = settings.Number(
+        1.0,
+        bounds=(1e-4, 100.0),
+        scale="log",
+        unit="time",
+        live=True,
+        when=_INTERPOLATED,
+        doc="Second point of the first line after an event; never beyond the horizon.",
+    )
+    reject_above = settings.Number(
+        None,
+        bounds=(1.0, 100.0),
+        live=True,
+        when=_INTERPOLATED,
+        allow_None=True,
+        label="Reject above (R)",
+        doc="Reject proposals whose rate exceeds the envelope by more than this factor (the paper: 2), which throws the"
+        " worst violations away and hides them; empty: accept them.",
+    )
+    clip_points = settings.Boolean(
+        False,
+        live=True,
+        when=_INTERPOLATED,
+        doc="Clip the points at zero before drawing the line, as eq. 12 reads literally, instead of the line.",
+    )
+    margin = settings.Number(
+        0.1,
+        bounds=(0.0, 5.0),
+        step=0.05,
+        live=True,
+        when=_GRID,
+        doc="Share of the rate's range within a cell that is added to its bound.",
+    )
+    samples = settings.Choice(
+        "path",
+        objects=["path", "events"],
+        doc="Where draws are taken. path: uniformly in time along the exact path. events: at bounces and refreshments"
+        " (the papers), which favours places where events are frequent, and is biased.",
+    )
+    spacing = settings.Number(
+        None,
+        bounds=(1e-4, 1000.0),
+        scale="log",
+        unit="time",
+        allow_None=True,
+        doc="Path time between two draws; empty: twice the mean time between events, found in the warm-up.",
+    )
+    start = settings.Choice(
+        "auto",
+        objects=["auto", "mode", "random"],
+        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
+        " points for densities.",
+    )
+    mode_steps = settings.Integer(1000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+
+    presets = [
+        {"name": "exact", "title": "Right (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
+        {
+            "name": "paper",
+            "title": "As in the paper",
+            "doc": "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events.",
+            "settings": {
+                "bound": "interpolated",
+                "alpha": 1.0,
+                "reject_above": 2.0,
+                "horizon": 1000.0,
+                "clip_points": False,
+                "samples": "events",
+            },
+        },
+        {
+            "name": "literal",
+            "title": "As eq. 12 reads literally",
+            "doc": "Points clipped at zero before the line is drawn: after a bounce the envelope is zero for a long"
+            " stretch, and the posterior comes out many times too wide.",
+            "settings": {
+                "bound": "interpolated",
+                "alpha": 1.0,
+                "reject_above": 2.0,
+                "horizon": 1000.0,
+                "clip_points": True,
+                "samples": "events",
+            },
+        },
+    ]
+
+    def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """Return position and velocity a time t (chains,) after (x, v)."""
+        raise NotImplementedError
+
+    def rate(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+        """Return the signed rate (chains,) at (x, v) from the gradient of U."""
+        raise NotImplementedError
+
+    def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor) -> Tensor:
+        """Return the time derivative of the signed rate from the gradient of U and v' H v."""
+        raise NotImplementedError
+
+    def reflect(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+        """Return the velocity after a bounce."""
+        raise NotImplementedError
+
+    def draw_velocity(self, like: Tensor) -> Tensor:
+        """Draw fresh velocities shaped like ``like`` from their invariant law."""
+        raise NotImplementedError
+
+    def _normals(self, like: Tensor) -> Tensor:
+        return torch.randn(like.shape, generator=self._rng, device=like.device, dtype=like.dtype)
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target and build the bound."""
+        super().prepare(target, mode)
+        self.tuning = True
+        self._thinner = self._make_bound()
+
+    def _make_bound(self) -> thinning.Interpolated | thinning.Grid:
+        if self.bound == "grid":
+            return thinning.Grid(self.margin, self.widest_cell)
+        reject_above = float("inf") if self.reject_above is None else self.reject_above
+        return thinning.Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
+
+    @property
+    def gradients_per_step(self) -> int:
+        """Gradients that a step is charged for: the derivative of the rate costs about a second one."""
+        return 2 if self._thinner.needs_curvature else 1
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+        """Return the state at path time zero, velocities drawn from their invariant law."""
+        self._rng = rng
+        chains = x0.shape[0]
+        zero = torch.zeros(chains, dtype=torch.float64, device=x0.device)
+        v = self.draw_velocity(x0)
+        refresh = self._refresh_times(zero)
+        f = self.rate(x0, v, self.target.gradient(x0)[1]).double()
+        # Until events have been seen: a time in which about one is due at the rate met at the start.
+        pace = 1 / (self.refresh_rate + f.abs().mean() + 1e-3).expand(chains)
+        return self._restarted(x0, v, zero, refresh, pace, zero, torch.ones(chains, dtype=torch.bool, device=x0.device))
+
+    def _restarted(
+        self, x: Tensor, v: Tensor, clock: Tensor, refresh: Tensor, pace: Tensor, gaps: Tensor, alive: Tensor
+    ) -> State:
+        """Return a state whose next evaluation is at its own point: the envelope knows nothing yet."""
+        zero = torch.zeros_like(clock)
+        nowhere = Piece(zero, zero, zero)
+        horizon = self._horizon(pace)
+        bound = self._thinner.start(zero, zero, alive & False, None, horizon)
+        kind = torch.full_like(zero, START, dtype=torch.int8)
+        return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive)
+
+    def resume(self, state: State) -> State:
+        """Return the state with its envelope forgotten, for settings that changed while it ran."""
+        x, v = self.flow(state.x, state.v, state.s)
+        refresh = self._refresh_times(state.clock)
+        clock = state.clock + state.s
+        return self._restarted(x, v, clock, refresh, state.pace, state.gaps, state.alive)
+
+    def adopt(self, other: PDMP) -> None:
+        """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
+        self.prepare(other.target, None)
+        self.tuning, self._rng = other.tuning, other._rng
+
+    def save(self, state: State) -> dict[str, Any]:
+        """Return the state as nested lists of tensors, and whether the tuning goes on."""
+        return {"state": _pack(state), "tuning": self.tuning}
+
+    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+        """Return the saved state."""
+        self._rng, self.tuning = rng, saved["tuning"]
+        flat = saved["state"]
+        x, clock = flat[0].to(self.target.device), flat[2].to(self.target.device)
+        return _unpack(self._restarted(x, x, clock, clock, clock, clock, clock > 0), flat)
+
+    def _horizon(self, pace: Tensor) -> Tensor:
+        if self.bound == "grid":
+            return pace * _GRID_SHARE
+        return pace * _HORIZON_SHARE if self.horizon is None else torch.full_like(pace, self.horizon)
+
+    def _refresh_times(self, like: Tensor) -> Tensor:
+        if self.refresh_rate == 0:
+            return torch.full_like(like, torch.inf)
+        return self._exponentials(like) / self.refresh_rate
+
+    def _exponentials(self, like: Tensor) -> Tensor:
+        return torch.empty_like(like).exponential_(generator=self._rng)
+
+    def step(self, state: State) -> tuple[State, Info]:
+        """Evaluate the rate of every chain once, at its planned time, and plan the next evaluation."""
+        x, v = self.flow(state.x, state.v, state.t)
+        refreshing = state.kind == REFRESH
+        v = self._refreshed(v, refreshing)
+        potential, g, curvature = self._evaluate(x, v)
+        f = self.rate(x, v, g).double()
+        slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
+        finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
+        verdict = self._judge(state, f)
+        failed = state.alive & ~finite
+        alive = state.alive & finite
+        new = self._move(state, x, v, g, f, slope, verdict, alive)
+        end = torch.where(verdict.event, state.t, new.s)
+        end = torch.where(alive, end, state.s)
+        info = Info(
+            verdict.kind,
+            state.t,
+            f,
+            verdict.height,
+            verdict.uniform,
+            verdict.ratio,
+            verdict.violated,
+            state.s,
+            end,
+            potential,
+            failed,
+        )
+        return new, info
+
+    def _refreshed(self, v: Tensor, refreshing: Tensor) -> Tensor:
+        # On a CPU looking is free and most steps refresh nobody; on a GPU looking would wait for it.
+        if v.device.type == "cpu" and not refreshing.any():
+            return v
+        return torch.where(refreshing[:, None], self.draw_velocity(v), v)
+
+    def _evaluate(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        if self._thinner.needs_curvature:
+            return self.target.gradient_and_curvature(x, v)
+        return *self.target.gradient(x), None
+
+    def _judge(self, state: State, f: Tensor) -> _Verdict:
+        """Accept or reject the proposals."""
+        proposal = state.kind == PROPOSAL
+        height = state.piece.at(state.t)
+        uniform = torch.rand(f.shape, generator=self._rng, device=f.device, dtype=f.dtype)
+        ratio = torch.where(proposal & (f > 0), f / height, 0.0)
+        violated = proposal & (ratio > 1)
+        accepted = proposal & (uniform <= ratio) & (ratio <= self._thinner.reject_above)
+        if self._thinner.redraws:
+            accepted = accepted & ~violated
+        kind = torch.where(accepted, torch.full_like(state.kind, BOUNCE), state.kind)
+        event = accepted | (state.kind == REFRESH)
+        return _Verdict(kind, height, uniform, ratio, violated, accepted, event)
+
+    def _move(
+        self,
+        state: State,
+        x: Tensor,
+        v: Tensor,
+        g: Tensor,
+        f: Tensor,
+        slope: Tensor,
+        verdict: _Verdict,
+        alive: Tensor,
+    ) -> State:
+        """Return the state after the verdict, with the next evaluation planned."""
+        accepted, event = verdict.accepted, verdict.event
+        bounced = torch.where(accepted[:, None], self.reflect(x, v, g), v)
+        fresh = event | (state.kind == START)
+        f_new = torch.where(accepted, -f, f)
+        horizon = self._horizon(state.pace)
+        begun = self._thinner.start(f_new, slope, ~accepted, state.bound, horizon)
+        learnt = self._thinner.learn(state.bound, state.kind, state.t, f, slope, verdict.violated)
+        bound = _choose(fresh, begun, learnt)
+        s = self._certain(state, verdict, fresh)
+        refresh = torch.where(event, state.refresh - state.t, state.refresh)
+        refresh = torch.where(state.kind == REFRESH, self._refresh_times(refresh), refresh)
+        bound, plan = self._thinner.plan(bound, s, self._exponentials(s), horizon)
+        # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
+        early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
+        pace, gaps = self._paced(state, event)
+        moved = State(
+            torch.where(event[:, None], x, state.x),
+            torch.where(event[:, None], bounced, state.v),
+            torch.where(event, state.clock + state.t, state.clock),
+            torch.where(early, torch.minimum(plan.s, refresh), plan.s),
+            refresh,
+            pace,
+            gaps,
+            torch.where(early, refresh, plan.t),
+            torch.where(early, REFRESH, plan.kind).to(torch.int8),
+            plan.piece,
+            plan.skipped,
+            bound,
+            alive,
+        )
+        return _choose(alive, moved, state._replace(alive=alive))
+
+    def _certain(self, state: State, verdict: _Verdict, fresh: Tensor) -> Tensor:
+        """Return the time up to which the path is certain after the verdict, before the next plan."""
+        passed = (state.kind == PROPOSAL) | (state.kind == HORIZON)
+        if self._thinner.redraws:
+            passed = passed & ~verdict.violated
+        s = torch.where(passed, state.t, state.s)
+        return torch.where(fresh, torch.zeros_like(s), s)
+
+    def _paced(self, state: State, event: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.tuning:
+            return state.pace, state.gaps
+        gaps = torch.where(event, (state.gaps + 1).clamp_max(50), state.gaps)
+        pace = torch.where(event, state.pace + (state.t - state.pace) / gaps.clamp_min(1), state.pace)
+        return pace, gaps
+
+    def settled(self, state: State) -> bool:
+        """Return whether the chains have seen enough events for a pace."""
+        return bool(state.gaps.mean() >= _TUNING_EVENTS)
+
+    def emitter(self, state: State) -> PathEmitter | EventEmitter:
+        """End the tuning, and draw from this state on."""
+        self.tuning = False
+        if self.samples == "events":
+            return EventEmitter(self, len(state.clock), state.clock.device)
+        spacing = 2 * float(state.pace[state.alive].mean()) if self.spacing is None else self.spacing
+        return PathEmitter(self, state.clock + state.s, spacing)
+
+    def tally(self) -> RatioTally:
+        """Return counters at zero."""
+        return RatioTally()
+
+    def tracer(self) -> PathTracer:
+        """Return a tracer that has seen nothing."""
+        return PathTracer(self)
+
+    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        """Say in a sentence what is known to be wrong with these settings, and how to mend it."""
+        remedies, sentences = [], []
+        if figures["proposals"] > 200 and figures["excess"] > 0.002 and self.bound == "interpolated":
+            sentences.append(
+                f"{100 * figures['violation_share']:.0f} % of the proposals violate the envelope (mean excess"
+                f" {figures['excess']:.3f}): events come too late, and the posterior comes out too wide."
+            )
+            remedies.append({"label": "Use the grid bound", "settings": {"bound": "grid"}})
+            remedies.append({"label": "Shorten the horizon", "settings": {"horizon": None, "clip_points": False}})
+        if self.samples == "events":
+            sentences.append("Draws at events favour places where events are frequent: they are biased.")
+            remedies.append({"label": "Draw along the path", "settings": {"samples": "path"}})
+        return " ".join(sentences), remedies
+
+
+class _Verdict(NamedTuple):
+    kind: Tensor
+    height: Tensor
+    uniform: Tensor
+    ratio: Tensor
+    violated: Tensor
+    accepted: Tensor
+    event: Tensor
+
+
+def _pack(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else [_pack(part) for part in value]
+
+
+def _unpack(template: Any, packed: Any) -> Any:
+    if isinstance(template, Tensor):
+        return packed.to(template.device)
+    return type(template)(*(_unpack(a, b) for a, b in zip(template, packed, strict=True)))
+
+
+def _choose(mask: Tensor, yes: Any, no: Any) -> Any:
+    """Choose between two tuples of tensors chain by chain."""
+    if isinstance(yes, Tensor):
+        return torch.where(mask if yes.ndim == 1 else mask[:, None], yes, no)
+    return type(yes)(*(_choose(mask, a, b) for a, b in zip(yes, no, strict=True)))
+
+
+def refuse_without_prior(target: Target) -> None:
+    """Raise for a target whose potential has no prior of its own to be replaced."""
+    if target.prior_precision is None:
+        raise BnnvizError(
+            'reference="prior" puts the reference in the place of the prior, and this target has none;'
+            ' use reference="exact".',
+            "reference",
+        )

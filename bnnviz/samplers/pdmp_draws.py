@@ -1,0 +1,168 @@
+"""Draws and counts of piecewise deterministic processes, taken from blocks of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.base import Block, Rows
+from bnnviz.samplers.thinning import BOUNCE, REFRESH, REJECTED
+
+_RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
+
+
+def _stack(block: Block, name: str) -> Tensor:
+    return torch.stack([getattr(info, name) for info in block.infos])
+
+
+def _rows(sampler: Any, block: Block, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Rows:
+    """Move to time t of the segments that the steps began on; ordered by step."""
+    order = torch.argsort(step, stable=True)
+    step, chain, index, t = step[order], chain[order], index[order], t[order]
+    steps, counts = torch.unique_consecutive(step, return_counts=True)
+    groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
+    x = torch.cat([block.before[k].x[chains] for k, chains in groups])
+    v = torch.cat([block.before[k].v[chains] for k, chains in groups])
+    return Rows(chain, index, sampler.flow(x, v, t)[0])
+
+
+class PathEmitter:
+    """Draws uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
+
+    def __init__(self, sampler: Any, origin: Tensor, spacing: float) -> None:
+        self.sampler, self.origin, self.spacing = sampler, origin, spacing
+        self.made = torch.zeros(origin.shape, dtype=torch.int64, device=origin.device)
+
+    def collect(self, block: Block) -> Rows:
+        """Return the draws whose times the block passed."""
+        clock = torch.stack([state.clock for state in block.before])
+        start, reached = clock + _stack(block, "s0"), clock + _stack(block, "s1")
+        total = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
+        most = int((total - self.made).max())
+        if most <= 0:
+            return _nothing(block)
+        index = self.made[:, None] + torch.arange(most, device=clock.device)
+        times = self.origin[:, None] + (index + 1) * self.spacing
+        step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(block.infos) - 1)
+        chain, column = torch.nonzero(index < total[:, None], as_tuple=True)
+        step, index, time = step[chain, column], index[chain, column], times[chain, column]
+        self.made = torch.maximum(total, self.made)
+        # Rounding may put a time a hair outside its piece of path.
+        s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
+        return _rows(self.sampler, block, step, chain, index, s)
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {"kind": "path", "origin": self.origin, "made": self.made, "spacing": self.spacing}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        self.origin, self.made, self.spacing = saved["origin"], saved["made"], saved["spacing"]
+
+
+class EventEmitter:
+    """Draws at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
+
+    spacing = float("nan")
+
+    def __init__(self, sampler: Any, chains: int, device: torch.device) -> None:
+        self.sampler = sampler
+        self.made = torch.zeros(chains, dtype=torch.int64, device=device)
+
+    def collect(self, block: Block) -> Rows:
+        """Return the positions at the block's events."""
+        kind = _stack(block, "kind")
+        event = (kind == BOUNCE) | (kind == REFRESH)
+        step, chain = torch.nonzero(event, as_tuple=True)
+        if len(step) == 0:
+            return _nothing(block)
+        number = self.made + event.cumsum(0) - 1
+        self.made = self.made + event.sum(0)
+        return _rows(self.sampler, block, step, chain, number[step, chain], _stack(block, "t")[step, chain])
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {"kind": "events", "made": self.made}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        self.made = saved["made"]
+
+
+def _nothing(block: Block) -> Rows:
+    x = block.after.x
+    none = torch.zeros(0, dtype=torch.int64, device=x.device)
+    return Rows(none, none, x[:0])
+
+
+class RatioTally:
+    """Counts of events and proposals, and how rate / envelope was distributed."""
+
+    def __init__(self) -> None:
+        self.evaluations = self.bounces = self.refreshes = self.proposals = self.violations = 0
+        self.excess = 0.0
+        self.ratios = np.zeros(len(_RATIO_EDGES) - 1, dtype=np.int64)
+
+    @property
+    def events(self) -> int:
+        """Bounces and refreshments."""
+        return self.bounces + self.refreshes
+
+    def add(self, block: Block, counted: np.ndarray) -> None:
+        """Count a block, for the chains of which ``counted`` is true."""
+        kind = _stack(block, "kind").cpu().numpy()[:, counted]
+        proposal = (kind == REJECTED) | (kind == BOUNCE)
+        ratio = _stack(block, "ratio").cpu().numpy()[:, counted][proposal]
+        finite = ratio[np.isfinite(ratio)]
+        self.evaluations += kind.size
+        self.bounces += int((kind == BOUNCE).sum())
+        self.refreshes += int((kind == REFRESH).sum())
+        self.proposals += ratio.size
+        self.violations += int((ratio > 1).sum())
+        self.excess += float(np.maximum(finite - 1, 0).sum())
+        place = np.searchsorted(_RATIO_EDGES, finite, side="right") - 1
+        self.ratios += np.bincount(place, minlength=len(self.ratios))
+
+    def quantile(self, share: float) -> float:
+        """Return a quantile of rate / envelope, to within the histogram's cells."""
+        if not self.ratios.sum():
+            return float("nan")
+        cell = int(np.searchsorted(np.cumsum(self.ratios), share * self.ratios.sum()))
+        return float(_RATIO_EDGES[min(cell + 1, len(_RATIO_EDGES) - 2)])
+
+    def summary(self) -> dict[str, float]:
+        """Return acceptance, share of violations, E[(ratio - 1)+], the ratio's 99 % quantile and counts."""
+        proposals = max(self.proposals, 1)
+        return {
+            "events": self.events,
+            "bounces": self.bounces,
+            "refreshes": self.refreshes,
+            "proposals": self.proposals,
+            "acceptance": self.bounces / proposals,
+            "violation_share": self.violations / proposals,
+            "excess": self.excess / proposals,
+            "ratio_q99": self.quantile(0.99),
+        }
+
+    def rows(self) -> list[list[str]]:
+        """Return the figures as rows of the table view."""
+        figures = self.summary()
+        bad = "bad" if figures["violation_share"] > 0.01 else ""
+        return [
+            ["Acceptance / violations", f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %", bad],
+            ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
+        ]
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {name: value for name, value in vars(self).items() if name != "ratios"} | {
+            "ratios": torch.as_tensor(self.ratios)
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        vars(self).update({name: value for name, value in saved.items() if name != "ratios"})
+        self.ratios = saved["ratios"].numpy()

@@ -1,0 +1,329 @@
+"""Follows one chain of a piecewise deterministic process, and says what it did."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.base import Block, Plane
+from bnnviz.samplers.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
+
+_EVENTS = 150
+_SEGMENTS = 120
+_CURVED_SEGMENTS = 60
+_CURVE_POINTS = 8
+_RATE_POINTS = 64
+# Positions kept for drawing, in numbers: 32 MB.
+_KEPT_NUMBERS = 8_000_000
+
+_FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1")
+_WORDS = {
+    PROBE: "probe",
+    REJECTED: "rejected",
+    BOUNCE: "bounce",
+    REFRESH: "refresh",
+    HORIZON: "horizon",
+    VIOLATION: "violation",
+    START: "phase",
+}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation of the watched chain's rate."""
+
+    step: int
+    kind: int
+    t: float
+    rate: float
+    height: float
+    uniform: float
+    violated: bool
+
+    @property
+    def proposal(self) -> bool:
+        """Whether it was a proposal, accepted or not."""
+        return self.kind in (REJECTED, BOUNCE)
+
+    @property
+    def shown_kind(self) -> int:
+        """The kind that views mark: a violation is one whether it was accepted or not."""
+        return VIOLATION if self.violated else self.kind
+
+
+@dataclass
+class Segment:
+    """The path between two events, and what was evaluated along it."""
+
+    number: int
+    x: Tensor
+    v: Tensor
+    evaluations: list[Evaluation] = field(default_factory=list)
+    pieces: list[tuple[float, float, float, float]] = field(default_factory=list)
+    duration: float = 0.0
+    kind: int | None = None
+    step: int = 0
+
+    def note(self, evaluation: Evaluation) -> None:
+        """Add an evaluation; a look ahead over many empty cells forgets the oldest."""
+        self.evaluations.append(evaluation)
+        del self.evaluations[:-200]
+
+    def cover(self, t0: float, t1: float, slope: float, height: float) -> None:
+        """Add the envelope max(0, slope t + height) over [t0, t1] as straight pieces."""
+        self.pieces += clipped_line(t0, t1, slope, height)
+        del self.pieces[:-400]
+
+
+def clipped_line(t0: float, t1: float, slope: float, height: float) -> list[tuple[float, float, float, float]]:
+    """Return max(0, slope t + height) over [t0, t1] as straight pieces (t0, t1, h0, h1)."""
+    if not t1 > t0 or not np.isfinite(slope) or not np.isfinite(height):
+        return []
+    h0, h1 = slope * t0 + height, slope * t1 + height
+    if h0 >= 0 and h1 >= 0 or h0 <= 0 and h1 <= 0:
+        return [(t0, t1, max(h0, 0.0), max(h1, 0.0))]
+    zero = -height / slope
+    return [(t0, zero, max(h0, 0.0), 0.0), (zero, t1, 0.0, max(h1, 0.0))]
+
+
+class PathTracer:
+    """Follows one chain: its segments, its events, its evaluations, and the envelopes they were judged by."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self.count = 0
+        self.proposals = 0
+        self.now: Segment | None = None
+        self.past: deque[Segment] | None = None
+        self.state: Any = None
+        self.last: Evaluation | None = None
+
+    def record(self, block: Block, chain: int) -> None:
+        """Note what the watched chain did in a block."""
+        columns = [torch.stack([getattr(info, name) for info in block.infos])[:, chain].tolist() for name in _FIELDS]
+        pieces = [_columns(block.before, chain, name) for name in ("piece", "skipped")]
+        if self.now is None:
+            first = block.before[0]
+            self.now = Segment(0, first.x[chain], first.v[chain])
+            self.past = deque(maxlen=max(2, min(_SEGMENTS, _KEPT_NUMBERS // (2 * len(first.x[chain])))))
+        states = [*block.before[1:], block.after]
+        for k, (kind, t, rate, height, uniform, violated, s0, s1) in enumerate(zip(*columns, strict=True)):
+            evaluation = Evaluation(block.first_step + k, int(kind), t, rate, height, uniform, bool(violated))
+            self._note(evaluation, s0, s1, pieces[0][k], chain, states[k])
+        self.state = (block.after, chain)
+
+    def _note(
+        self,
+        evaluation: Evaluation,
+        s0: float,
+        s1: float,
+        piece: tuple[float, float],
+        chain: int,
+        after: Any,
+    ) -> None:
+        segment, reached = self.now, min(s1, evaluation.t)
+        segment.note(evaluation)
+        segment.cover(s0, reached, *piece)
+        segment.duration = s1
+        self.last = evaluation
+        if evaluation.kind in (BOUNCE, REFRESH):
+            segment.kind, segment.step, segment.duration = evaluation.shown_kind, evaluation.step, evaluation.t
+            self.past.append(segment)
+            self.count += 1
+            self.now = Segment(self.count, after.x[chain], after.v[chain])
+        elif s1 > reached:
+            skipped = (float(after.skipped.slope[chain]), float(after.skipped.height[chain]))
+            segment.cover(max(s0, reached), s1, *skipped)
+
+    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+        """Return one part of a frame: events, envelope, path or caption."""
+        if self.now is None:
+            return {}
+        if name == "envelope":
+            return self._envelope(playing)
+        return {"events": self._events, "caption": self._caption}[name]() if name != "path" else self._path(plane)
+
+    def _events(self) -> dict[str, np.ndarray]:
+        recent = list(self.past)[-_EVENTS:]
+        return {
+            "step": np.array([segment.step for segment in recent], dtype=np.int64),
+            "kind": np.array([segment.kind for segment in recent], dtype=np.int8),
+        }
+
+    def shown(self, playing: bool) -> Segment:
+        """Return the segment to look at: the last finished one at speed, else that of the last evaluation."""
+        ended = self.last is not None and self.last.kind in (BOUNCE, REFRESH)
+        if self.past and (ended or playing):
+            return self.past[-1]
+        return self.now
+
+    def _envelope(self, playing: bool) -> dict[str, Any]:
+        segment = self.shown(playing)
+        state, chain = self.state
+        ongoing = segment is self.now
+        seen = max([segment.duration, *(e.t for e in segment.evaluations if np.isfinite(e.t))], default=0.0)
+        refresh = float(state.refresh[chain]) if ongoing else segment.duration if segment.kind == REFRESH else np.nan
+        planned = float(state.t[chain]) if ongoing else 0.0
+        t_max = 1.15 * max(seen, planned, 1e-6)
+        now = self._current_piece(state, chain, t_max) if ongoing else []
+        t, rate = self._rate_curve(segment, t_max)
+        proposals = [e for e in segment.evaluations if e.proposal]
+        heights = [e.height for e in proposals] + [piece[2] for piece in segment.pieces] + [piece[3] for piece in now]
+        return {
+            "segment": segment.number,
+            "t_max": t_max,
+            "y_max": float(max([*heights, float(rate.max(initial=0.0)), 1e-9])),
+            "rate_t": t,
+            "rate": rate,
+            **_lines("past", segment.pieces),
+            **_lines("now", now),
+            "proposal_t": np.array([e.t for e in proposals]),
+            "proposal_rate": np.array([max(e.rate, 0.0) for e in proposals]),
+            "proposal_height": np.array([e.height for e in proposals]),
+            "proposal_u": np.array([e.uniform for e in proposals]),
+            "proposal_kind": np.array([e.shown_kind for e in proposals], dtype=np.int8),
+            "probe_t": np.array([e.t for e in segment.evaluations if e.kind in (PROBE, HORIZON, START)]),
+            "probe_rate": np.array([e.rate for e in segment.evaluations if e.kind in (PROBE, HORIZON, START)]),
+            "refresh_t": refresh if np.isfinite(refresh) and refresh <= 2 * t_max else np.nan,
+            "unit": "1/time",
+        }
+
+    def _current_piece(self, state: Any, chain: int, t_max: float) -> list[tuple[float, float, float, float]]:
+        end = min(float(state.piece.end[chain]), t_max)
+        return clipped_line(float(state.s[chain]), end, float(state.piece.slope[chain]), float(state.piece.height[chain]))
+
+    def _rate_curve(self, segment: Segment, t_max: float) -> tuple[np.ndarray, np.ndarray]:
+        t = torch.linspace(0, t_max, _RATE_POINTS, dtype=torch.float64, device=segment.x.device)
+        x, v = self.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), t)
+        rate = self.sampler.rate(x, v, self.sampler.target.gradient(x)[1])
+        return t.cpu().numpy(), rate.double().cpu().numpy()
+
+    def _path(self, plane: Plane) -> dict[str, Any]:
+        most = _CURVED_SEGMENTS if self.sampler.curved else _SEGMENTS
+        segments = [*list(self.past)[-most:], self.now]
+        points, age = self._points(segments, plane)
+        corners = points[_corner_index(len(segments), self._points_each)]
+        ended = segments[:-1]
+        return {
+            "plane": {"kind": plane.kind},
+            "x_label": plane.labels[0],
+            "y_label": plane.labels[1],
+            "basis": plane.basis,
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "age": age,
+            "event_x": corners[: len(ended), 0],
+            "event_y": corners[: len(ended), 1],
+            "event_kind": np.array([segment.kind for segment in ended], dtype=np.int8),
+            "event_step": np.array([segment.step for segment in ended], dtype=np.int64),
+            "now_x": float(points[-1, 0]),
+            "now_y": float(points[-1, 1]),
+            "contour": None,
+        }
+
+    @property
+    def _points_each(self) -> int:
+        return _CURVE_POINTS if self.sampler.curved else 1
+
+    def _points(self, segments: list[Segment], plane: Plane) -> tuple[np.ndarray, np.ndarray]:
+        """Return the polyline (1 + segments * points each, 2) in the plane, and the age of each point."""
+        each = self._points_each
+        x, v = torch.stack([s.x for s in segments]), torch.stack([s.v for s in segments])
+        duration = torch.tensor([s.duration for s in segments], dtype=torch.float64, device=x.device)
+        share = torch.arange(1, each + 1, dtype=torch.float64, device=x.device) / each
+        t = (duration[:, None] * share).reshape(-1)
+        moved = self.sampler.flow(x.repeat_interleave(each, 0), v.repeat_interleave(each, 0), t)
+        first = (x[:1], v[:1])
+        path, speed = (torch.cat([a, b]).double().cpu().numpy() for a, b in zip(first, moved, strict=True))
+        points = np.column_stack([path[:, 0], speed[:, 0]]) if plane.axes is None else (path - plane.centre) @ plane.axes
+        age = np.arange(len(points))[::-1] / max(len(points) - 1, 1)
+        return points, age
+
+    def current_point(self) -> Tensor:
+        """Return the watched chain's newest certain position (dim,)."""
+        duration = torch.tensor([self.now.duration], dtype=torch.float64, device=self.now.x.device)
+        return self.sampler.flow(self.now.x[None], self.now.v[None], duration)[0][0]
+
+    def _caption(self) -> dict[str, Any]:
+        last = self.last
+        ended = last.kind in (BOUNCE, REFRESH)
+        segment = self.past[-1] if ended else self.now
+        tried = [e for e in segment.evaluations if e.proposal]
+        text = _SENTENCES[last.kind](last, len(tried), self.count)
+        broken = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
+        if broken:
+            text += " " + _violation(*broken[-1], self.sampler.bound == "grid")
+        return {"text": text, "kind": "violation" if broken else _WORDS[last.kind]}
+
+
+def _columns(states: list[Any], chain: int, name: str) -> list[tuple[float, float]]:
+    pieces = [getattr(state, name) for state in states]
+    slope = torch.stack([piece.slope for piece in pieces])[:, chain].tolist()
+    height = torch.stack([piece.height for piece in pieces])[:, chain].tolist()
+    return list(zip(slope, height, strict=True))
+
+
+def _lines(name: str, pieces: list[tuple[float, float, float, float]]) -> dict[str, np.ndarray]:
+    table = np.array(pieces, dtype=float).reshape(-1, 4)
+    return {f"{name}_{key}": table[:, i] for i, key in enumerate(("t0", "t1", "h0", "h1"))}
+
+
+def _corner_index(segments: int, each: int) -> np.ndarray:
+    return np.arange(1, segments + 1) * each
+
+
+def _ordinal(n: int) -> str:
+    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"
+
+
+def _bounce(e: Evaluation, tried: int, count: int) -> str:
+    which = "The only proposal" if tried == 1 else f"The {_ordinal(tried)} proposal"
+    return f"Event {count}, a bounce. {which} was accepted: rate {e.rate:.3g} of envelope {e.height:.3g}."
+
+
+def _refresh(e: Evaluation, tried: int, count: int) -> str:
+    return f"Event {count}, a refreshment. The refresh clock rang at time {e.t:.3g} and the velocity was drawn anew."
+
+
+def _rejected(e: Evaluation, tried: int, count: int) -> str:
+    if e.violated:
+        return f"The {_ordinal(tried)} proposal is set aside."
+    share = max(e.rate, 0.0) / e.height if e.height > 0 else 0.0
+    return (
+        f"The {_ordinal(tried)} proposal was rejected: its uniform draw {e.uniform:.2f} lies above"
+        f" rate / envelope = {share:.2f}. The path goes straight through."
+    )
+
+
+def _probe(e: Evaluation, tried: int, count: int) -> str:
+    return f"A look ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now known."
+
+
+def _horizon(e: Evaluation, tried: int, count: int) -> str:
+    return f"The horizon at time {e.t:.3g} was reached without a proposal; the envelope is extended from there."
+
+
+def _start(e: Evaluation, tried: int, count: int) -> str:
+    return "A chain sets out: its rate is evaluated where it stands."
+
+
+_SENTENCES = {
+    BOUNCE: _bounce,
+    REFRESH: _refresh,
+    REJECTED: _rejected,
+    PROBE: _probe,
+    HORIZON: _horizon,
+    START: _start,
+}
+
+
+def _violation(number: int, e: Evaluation, redrawn: bool) -> str:
+    over = f"by {100 * (e.rate / e.height - 1):.0f} %" if e.height > 0 else "of zero"
+    remedy = "the bound was raised and the proposal drawn again" if redrawn else "events came later than they should"
+    return f"The {_ordinal(number)} proposal violated the envelope {over}: {remedy}."

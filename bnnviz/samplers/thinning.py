@@ -1,0 +1,255 @@
+"""Event times of a piecewise deterministic process: envelopes of its rate, and thinning under them.
+
+A chain's rate along its path is the positive part of a *signed rate* f(t), t counted from the last
+event. A bound keeps, for every chain, an envelope piece h(t) = max(0, a t + b) that starts at the
+time s up to which the path is certain, and says where to evaluate f next: at a proposal drawn from
+h, or at a look-ahead point. Everything is a tensor of shape (chains,) in float64; a chain's branch
+is chosen by `torch.where`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+PROBE, REJECTED, BOUNCE, REFRESH, HORIZON, VIOLATION, START = range(7)
+"""What an evaluation of the rate was. Until it is made, a proposal is coded as REJECTED."""
+
+PROPOSAL = REJECTED
+
+
+class Piece(NamedTuple):
+    """The envelope from the certain time on: max(0, slope t + height) until ``end``."""
+
+    slope: Tensor
+    height: Tensor
+    end: Tensor
+
+    def at(self, t: Tensor) -> Tensor:
+        """Return the envelope at time t."""
+        return (self.slope * t + self.height).clamp_min(0)
+
+
+class Plan(NamedTuple):
+    """Where each chain evaluates its rate next.
+
+    Attributes
+    ----------
+    t : Tensor
+        Time of the evaluation since the last event.
+    kind : Tensor
+        PROPOSAL, HORIZON (the path is certain up to there) or PROBE (a look ahead).
+    s : Tensor
+        Time up to which the path is certain.
+    piece : Piece
+        The envelope that the evaluation is judged by; nan while a look ahead is awaited.
+    skipped : Piece
+        The envelope over the stretch that this plan passed without a proposal.
+    """
+
+    t: Tensor
+    kind: Tensor
+    s: Tensor
+    piece: Piece
+    skipped: Piece
+
+
+def first_arrival(t0: Tensor, slope: Tensor, height: Tensor, mass: Tensor) -> Tensor:
+    """Invert the integral of a clipped line: return t with the integral of max(0, slope u + height) over [t0, t] = mass.
+
+    Infinite where the line holds less mass than that (a falling or a negative line). Written as
+    t0 + 2 E / (h0 + sqrt(h0^2 + 2 a E)), which unlike the published eq. 11 holds for every slope,
+    zero included, and loses no digits for small ones (PDMP paper, corrected eq. 11).
+    """
+    value = slope * t0 + height
+    rising = (value < 0) & (slope > 0)
+    start = torch.where(rising, -height / torch.where(rising, slope, torch.ones_like(slope)), t0)
+    value = value.clamp_min(0)
+    square = value * value + 2 * slope * mass
+    denominator = value + square.clamp_min(0).sqrt()
+    t = start + 2 * mass / denominator
+    return torch.where((square < 0) | (denominator <= 0), torch.inf, t)
+
+
+class InterpolatedState(NamedTuple):
+    """The line in use and the last evaluated point."""
+
+    slope: Tensor
+    height: Tensor
+    last_t: Tensor
+    last_f: Tensor
+    probing: Tensor
+
+
+class Interpolated:
+    """The papers' envelope: the line through the last two evaluated points of the rate (Algorithm 2).
+
+    No bound in the strict sense: a rate above the line is a violation, and widens the posterior.
+
+    Parameters
+    ----------
+    alpha : float
+        Factor on the line (eq. 12).
+    t_init : float
+        Second point of the first line (the first is t = 0).
+    reject_above : float
+        Proposals whose rate exceeds the envelope by more than this factor are rejected (the paper's
+        R); infinity accepts them.
+    clip : bool
+        Clip the points at zero before drawing the line (the paper's eq. 12 read literally)
+        instead of clipping the line. After a bounce both points are then 0 and the envelope is too.
+    """
+
+    needs_curvature = False
+    redraws = False
+
+    def __init__(self, alpha: float, t_init: float, reject_above: float, clip: bool) -> None:
+        self.alpha, self.t_init, self.reject_above, self.clip = alpha, t_init, reject_above, clip
+
+    def start(self, f: Tensor, curvature: Tensor, known: Tensor, previous: Any, horizon: Tensor) -> InterpolatedState:
+        """Begin at t = 0 with rate f; the first line needs the point at t_init."""
+        zero = torch.zeros_like(f)
+        return InterpolatedState(zero, zero, zero, f, torch.ones_like(f, dtype=torch.bool))
+
+    def learn(
+        self, state: InterpolatedState, kind: Tensor, t: Tensor, f: Tensor, curvature: Tensor, violated: Tensor
+    ) -> InterpolatedState:
+        """Draw the line through the last point and the new one."""
+        old = state.last_f.clamp_min(0) if self.clip else state.last_f
+        new = f.clamp_min(0) if self.clip else f
+        gap = (t - state.last_t).clamp_min(1e-12)
+        slope = self.alpha * (new - old) / gap
+        # Algorithm 2 discards the point at t_init: the second line runs through t = 0 again.
+        probe = kind == PROBE
+        return InterpolatedState(
+            slope,
+            self.alpha * new - slope * t,
+            torch.where(probe, state.last_t, t),
+            torch.where(probe, state.last_f, f),
+            torch.zeros_like(state.probing),
+        )
+
+    def plan(
+        self, state: InterpolatedState, s: Tensor, mass: Tensor, horizon: Tensor
+    ) -> tuple[InterpolatedState, Plan]:
+        """Propose from the line, or look at the horizon if that comes first."""
+        piece = Piece(state.slope, state.height, s + horizon)
+        t = first_arrival(s, state.slope, state.height, mass)
+        beyond = t > piece.end
+        kind = torch.where(beyond, HORIZON, PROPOSAL)
+        t = torch.where(beyond, piece.end, t)
+        t = torch.where(state.probing, torch.clamp(horizon, max=self.t_init), t)
+        kind = torch.where(state.probing, PROBE, kind)
+        return state, Plan(t, kind, s, _hide(piece, state.probing), piece)
+
+
+class GridState(NamedTuple):
+    """A cell [t0, t1] with rate and derivative at both ends, and the constant bound over it."""
+
+    t0: Tensor
+    f0: Tensor
+    d0: Tensor
+    t1: Tensor
+    f1: Tensor
+    d1: Tensor
+    bound: Tensor
+    width: Tensor
+    probing: Tensor
+
+
+class Grid:
+    """A step envelope from rates and derivatives at grid points (after Corbella et al. 2022, Andral and Kamatani 2024).
+
+    Over a cell whose ends are known, a convex rate stays below its larger end, and a concave one
+    below the point where the tangents at the ends meet: the bound is the larger of the three, plus
+    a margin. A rejected proposal splits its cell, so nothing that was evaluated is wasted; each chain
+    adapts the width of its cells. A rate above the bound is counted, the bound is raised and the
+    proposal drawn again from the last certain time.
+
+    Parameters
+    ----------
+    margin : float
+        Share of the rate's range in the cell that is added to the bound.
+    widest : float
+        Longest cell, in path time.
+    """
+
+    needs_curvature = True
+    redraws = True
+    reject_above = float("inf")
+
+    def __init__(self, margin: float, widest: float) -> None:
+        self.margin, self.widest = margin, widest
+
+    def start(self, f: Tensor, curvature: Tensor, known: Tensor, previous: GridState | None, horizon: Tensor) -> GridState:
+        """Begin at t = 0 with rate f; its derivative is known after a refreshment, not after a bounce."""
+        zero = torch.zeros_like(f)
+        width = horizon.clamp_max(self.widest) if previous is None else previous.width
+        slope = torch.where(known, curvature, torch.nan)
+        return GridState(zero, f, slope, width, zero, zero, zero, width, torch.ones_like(f, dtype=torch.bool))
+
+    def learn(
+        self, state: GridState, kind: Tensor, t: Tensor, f: Tensor, curvature: Tensor, violated: Tensor
+    ) -> GridState:
+        """Close the cell after a look ahead, split it after a rejection, raise the bound after a violation."""
+        probe = kind == PROBE
+        f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, curvature, state.d1)
+        whole = self._bound(state.t0, state.f0, state.d0, state.t1, f1, d1)
+        right = self._bound(t, f, curvature, state.t1, f1, d1)
+        left = self._bound(state.t0, state.f0, state.d0, t, f, curvature)
+        split = ~probe & ~violated
+        bound = torch.where(probe, whole, torch.where(violated, torch.maximum(left, right), right))
+        width = state.width * torch.where(violated, 0.6, torch.where(split, 0.9, 1.0))
+        return GridState(
+            torch.where(split, t, state.t0),
+            torch.where(split, f, state.f0),
+            torch.where(split, curvature, state.d0),
+            state.t1,
+            f1,
+            d1,
+            bound,
+            width,
+            torch.zeros_like(state.probing),
+        )
+
+    def _bound(self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor) -> Tensor:
+        width = (t1 - t0).clamp_min(1e-12)
+        # Where the tangent at t0 is unknown, the one at t1 carried back to t0 bounds a concave rate.
+        back = f1 - d1 * width
+        bend = d0 - d1
+        safe = torch.where(bend > 0, bend, torch.ones_like(bend))
+        meet = ((f1 - f0 - d1 * width) / safe).clamp_min(0)
+        tangents = torch.where((bend > 0) & (meet < width), f0 + d0 * meet, torch.maximum(f0, f1))
+        top = torch.maximum(torch.maximum(f0, f1), torch.where(torch.isnan(d0), back, tangents))
+        low = torch.minimum(f0, f1)
+        return (top + self.margin * (top - low)).clamp_min(0)
+
+    def plan(self, state: GridState, s: Tensor, mass: Tensor, horizon: Tensor) -> tuple[GridState, Plan]:
+        """Propose within the cell, or pass on to the next one and look at its end."""
+        t = s + mass / state.bound
+        passed = ~state.probing & (t > state.t1)
+        width = torch.where(passed, (state.width * 1.08).clamp_max(self.widest), state.width)
+        end = torch.where(passed, state.t1 + width, state.t1)
+        after = torch.where(passed, state.t1, s)
+        probing = state.probing | passed
+        new = GridState(
+            torch.where(passed, state.t1, state.t0),
+            torch.where(passed, state.f1, state.f0),
+            torch.where(passed, state.d1, state.d0),
+            end,
+            state.f1,
+            state.d1,
+            state.bound,
+            width,
+            probing,
+        )
+        piece = Piece(torch.zeros_like(state.bound), state.bound, state.t1)
+        kind = torch.where(probing, PROBE, PROPOSAL)
+        return new, Plan(torch.where(probing, end, t), kind, after, _hide(piece, probing), piece)
+
+
+def _hide(piece: Piece, unknown: Tensor) -> Piece:
+    """Mark the envelope as unknown (nan) where it waits for a look ahead."""
+    return Piece(*(torch.where(unknown, torch.nan, part) for part in piece))

@@ -1,0 +1,109 @@
+"""Serving the dashboard on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from pathlib import Path
+
+import bnnviz
+from bnnviz.errors import BnnvizError
+
+# A closed tab is noticed within seconds, so that what it ran can end; shorter lifetimes make the
+# server run the page twice.
+SESSION_LIFETIME_MS = 3000
+SESSION_CHECK_MS = 200
+
+
+def find_app() -> Path:
+    """Return the folder of the dashboard: it lies beside the package, in a checkout and in a wheel."""
+    folder = Path(bnnviz.__file__).resolve().parent.parent / "app"
+    if not (folder / "main.py").is_file():
+        raise BnnvizError(f"The dashboard is missing at {folder}; install bnnviz anew.")
+    return folder
+
+
+def serve(port: int, address: str, show: bool) -> None:
+    """Serve the dashboard until it is stopped.
+
+    Parameters
+    ----------
+    port : int
+        The port to listen on.
+    address : str
+        The address to listen on; 127.0.0.1 lets nobody but this machine in.
+    show : bool
+        Open the page in a browser, where this machine has a screen.
+
+    Raises
+    ------
+    BnnvizError
+        If Panel is not installed, or if the address or the port cannot be had.
+    """
+    for package in ("panel", "panel_material_ui", "distributed"):
+        if importlib.util.find_spec(package) is None:
+            raise BnnvizError(f"The dashboard needs {package}; install it with: pip install 'bnnviz[app]'.")
+    folder = find_app()
+    _check_free(address, port)
+    threading.Thread(target=_announce, args=(address, port, show), daemon=True).start()
+    # Dask tells of every connection otherwise, here and in the workers, which inherit this.
+    os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
+    # In this process: its main module stays the light command line, which is what the worker
+    # processes that the page starts import again, instead of Panel.
+    from panel.command import main as panel
+
+    sys.argv = ["panel", *_arguments(folder, port, address)]
+    panel()
+
+
+def _arguments(folder: Path, port: int, address: str) -> list[str]:
+    arguments = ["serve", str(folder), "--port", str(port), "--address", address, "--log-level", "warning"]
+    arguments += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
+    arguments += ["--check-unused-sessions", str(SESSION_CHECK_MS)]
+    for host in dict.fromkeys((address, "127.0.0.1", "localhost")):
+        arguments += ["--allow-websocket-origin", f"{host}:{port}"]
+    return arguments
+
+
+def _announce(address: str, port: int, show: bool) -> None:
+    """Say where the dashboard is, and open it, as soon as it answers."""
+    host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
+    while not _answers(host, port):
+        time.sleep(0.05)
+    url = f"http://{host}:{port}/app"
+    print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
+    if show and _has_screen():
+        webbrowser.open(url)
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _check_free(address: str, port: int) -> None:
+    try:
+        family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BnnvizError(
+            f"Cannot listen on {address}:{port} ({reason}); choose another with --port or --address.", "port"
+        ) from None
+
+
+def _has_screen() -> bool:
+    """Return whether a browser has somewhere to appear: Python would open a text browser otherwise."""
+    if sys.platform != "linux":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,178 @@
+"""Settings: parameters with bounds, unit, scale and doc, and their description as plain JSON.
+
+Samplers, targets and runs declare their settings as ``param`` parameters of these classes; the
+catalogue, the dashboard's controls and the command line are generated from the declarations.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import param
+
+from bnnviz.errors import BnnvizError
+
+_EXTRAS = ("unit", "scale", "when", "live")
+
+
+class _Extras:
+    """What a control needs to know of a setting beyond ``param``'s own attributes."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        default: Any,
+        *,
+        unit: str = "",
+        scale: str = "linear",
+        when: dict[str, list] | None = None,
+        live: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(default=default, **kwargs)
+        self.unit, self.scale, self.when, self.live = unit, scale, when, live
+
+
+class Number(_Extras, param.Number):
+    """A real number; ``bounds`` may hold None for an open side."""
+
+    __slots__ = _EXTRAS
+
+
+class Integer(_Extras, param.Integer):
+    """A whole number."""
+
+    __slots__ = _EXTRAS
+
+
+class Boolean(_Extras, param.Boolean):
+    """A switch."""
+
+    __slots__ = _EXTRAS
+
+
+class Choice(_Extras, param.Selector):
+    """One of a few named options (``objects``)."""
+
+    __slots__ = _EXTRAS
+
+
+class Text(_Extras, param.String):
+    """A short text with a meaning of its own, such as layer sizes."""
+
+    __slots__ = _EXTRAS
+
+
+_TYPES = {Number: "number", Integer: "integer", Boolean: "boolean", Choice: "choice", Text: "text"}
+
+
+def declared(cls: type[param.Parameterized]) -> dict[str, param.Parameter]:
+    """Return the settings that a class declares, in the order of declaration, parents first."""
+    return {
+        name: parameter for name, parameter in cls.param.objects("existing").items() if type(parameter) in _TYPES
+    }
+
+
+def describe(cls: type[param.Parameterized]) -> list[dict[str, Any]]:
+    """Describe a class's settings as plain JSON, one dict each (see ARCHITECTURE, catalogue)."""
+    return [_describe(name, parameter) for name, parameter in declared(cls).items()]
+
+
+def _describe(name: str, parameter: param.Parameter) -> dict[str, Any]:
+    kind = _TYPES[type(parameter)]
+    bounds = list(parameter.bounds) if getattr(parameter, "bounds", None) else None
+    return {
+        "name": name,
+        "label": parameter.label,
+        "type": kind,
+        "default": parameter.default,
+        "bounds": bounds,
+        "unit": parameter.unit,
+        "scale": parameter.scale,
+        "step": getattr(parameter, "step", None),
+        "choices": list(parameter.objects) if kind == "choice" else None,
+        "doc": " ".join((parameter.doc or "").split()),
+        "optional": bool(parameter.allow_None) and kind in ("number", "integer"),
+        "when": parameter.when,
+        "live": parameter.live,
+    }
+
+
+def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
+    """Check one value against its described setting and return it in the setting's type.
+
+    Parameters
+    ----------
+    setting : dict
+        One entry of `describe`.
+    value : object
+        What the user gave.
+    owner : str
+        Whose setting it is, for the sentence.
+
+    Raises
+    ------
+    BnnvizError
+        If the value has the wrong type or is out of bounds; ``field`` is the setting's name.
+    """
+    name, kind = setting["name"], setting["type"]
+    if kind == "boolean":
+        if not isinstance(value, bool):
+            raise BnnvizError(f"{owner}: {name} is a switch; give true or false, not {value!r}.", name)
+        return value
+    if kind == "choice":
+        if value not in setting["choices"]:
+            options = ", ".join(str(choice) for choice in setting["choices"])
+            raise BnnvizError(f"{owner}: {name} cannot be {value!r}; choose one of {options}.", name)
+        return value
+    if kind == "text":
+        if not isinstance(value, str):
+            raise BnnvizError(f"{owner}: {name} is a text; {value!r} is not one.", name)
+        if len(value) > 200:
+            raise BnnvizError(f"{owner}: {name} is longer than 200 characters; shorten it.", name)
+        return value
+    return _check_number(setting, value, owner)
+
+
+def _check_number(setting: dict[str, Any], value: Any, owner: str) -> float | int | None:
+    name, whole = setting["name"], setting["type"] == "integer"
+    if value is None and setting["optional"]:
+        return None
+    noun = "a whole number" if whole else "a number"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BnnvizError(f"{owner}: {name} must be {noun}, not {value!r}.", name)
+    if whole and value != int(value):
+        raise BnnvizError(f"{owner}: {name} must be a whole number, not {value!r}.", name)
+    low, high = setting["bounds"] or (None, None)
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise BnnvizError(f"{owner}: {name} = {value:g} is out of range; {_range_text(low, high)}.", name)
+    return int(value) if whole else float(value)
+
+
+def _range_text(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"give at most {high:g}"
+    if high is None:
+        return f"give at least {low:g}"
+    return f"give a value from {low:g} to {high:g}"
+
+
+def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
+    """Check the given values, add the defaults of the others, and return them in declared order.
+
+    Raises
+    ------
+    BnnvizError
+        For a name that is not a setting of ``owner``, or a value that does not fit.
+    """
+    known = {setting["name"]: setting for setting in settings}
+    for name in given:
+        if name not in known:
+            options = ", ".join(known) or "none"
+            raise BnnvizError(f"{owner} has no setting {name!r}; its settings are {options}.", name)
+    return {
+        name: check(setting, given[name], owner) if name in given else setting["default"]
+        for name, setting in known.items()
+    }

@@ -1,0 +1,17 @@
+"""Targets: densities with known answers, and posteriors of networks."""
+
+from bnnviz.targets.base import REGISTRY, Callable, Target
+from bnnviz.targets.bnn import BNN, Network
+from bnnviz.targets.densities import Banana, DoubleWell, Gaussian, LogisticRegression
+
+__all__ = [
+    "BNN",
+    "REGISTRY",
+    "Banana",
+    "Callable",
+    "DoubleWell",
+    "Gaussian",
+    "LogisticRegression",
+    "Network",
+    "Target",
+]

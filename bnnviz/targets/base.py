@@ -1,0 +1,147 @@
+"""What a target is: a density exp(-U) that samplers explore."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import param
+import torch
+from torch import Tensor
+
+from bnnviz.registry import Registry
+
+REGISTRY = Registry("target")
+
+
+class Target(param.Parameterized):
+    """A density proportional to exp(-U(x)); subclasses give `potential` and `dim`.
+
+    Attributes
+    ----------
+    dim : int
+        Dimension of a state.
+    examples : int
+        Data rows that one gradient reads: the price of a gradient in per-example evaluations.
+    prior_precision : float or None
+        Precision of an isotropic normal prior that U contains, None where U has no prior of its own.
+    """
+
+    registered: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    emits: ClassVar[frozenset[str]] = frozenset()
+    presets: ClassVar[list[dict[str, Any]]] = []
+    fixed_dim: ClassVar[int | None] = None
+
+    dim: int = 0
+    examples: int = 1
+    prior_precision: float | None = None
+    start_at_mode: bool = False
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.device, self.dtype = torch.device("cpu"), torch.float32
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Target:
+        """Move the target's own tensors to a device and precision; return the target."""
+        self.device, self.dtype = torch.device(device), dtype
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                kind = dtype if value.is_floating_point() else value.dtype
+                setattr(self, name, value.to(device=self.device, dtype=kind))
+        return self
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return U, up to a constant: (chains, dim) -> (chains,)."""
+        raise NotImplementedError
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U (chains,) and its gradient (chains, dim); by automatic differentiation unless overridden."""
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            potential = self.potential(x)
+            (gradient,) = torch.autograd.grad(potential.sum(), x)
+        return potential.detach(), gradient
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U (chains,), its gradient (chains, dim) and the curvature v' H v along v (chains,)."""
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            potential = self.potential(x)
+            (gradient,) = torch.autograd.grad(potential.sum(), x, create_graph=True)
+            along = (gradient * v).sum()
+            if along.requires_grad:
+                (product,) = torch.autograd.grad(along, x, allow_unused=True)
+            else:
+                product = None
+        curvature = torch.zeros_like(potential) if product is None else (product * v).sum(-1)
+        return potential.detach(), gradient.detach(), curvature.detach()
+
+    def curvature_diagonal(self, x: Tensor) -> Tensor:
+        """Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.
+
+        Networks give the Gauss-Newton diagonal, which cannot be negative.
+        """
+        basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)
+        diagonal = self.gradient_and_curvature(x.expand(self.dim, -1), basis)[2]
+        return diagonal - (self.prior_precision or 0.0)
+
+    def initial(self, chains: int, rng: torch.Generator) -> Tensor:
+        """Return a random start (chains, dim), wider than the density where its spread is known."""
+        noise = torch.randn(chains, self.dim, generator=rng, device=rng.device, dtype=self.dtype)
+        if self.mean() is None:
+            return noise
+        spread = torch.as_tensor(np.sqrt(np.diag(self.cov())), dtype=self.dtype, device=self.device)
+        return torch.as_tensor(self.mean(), dtype=self.dtype, device=self.device) + spread * noise
+
+    def mean(self) -> np.ndarray | None:
+        """Return the exact mean (dim,), or None where it is not known."""
+        return None
+
+    def cov(self) -> np.ndarray | None:
+        """Return the exact covariance (dim, dim), or None where it is not known."""
+        return None
+
+    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray | None:
+        """Return independent exact draws (count, dim), or None where there is no way to make them."""
+        return None
+
+    def window(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """Return the plotting window ((x lo, x hi), (y lo, y hi)) of the first two coordinates, if known."""
+        if self.mean() is None:
+            return None
+        mean, sd = self.mean(), np.sqrt(np.diag(self.cov()))
+        sides = [(float(m - 3.5 * s), float(m + 3.5 * s)) for m, s in zip(mean[:2], sd[:2], strict=True)]
+        return sides[0], sides[-1]
+
+    def names(self) -> list[str]:
+        """Return a label for each coordinate."""
+        return [f"x{i + 1}" for i in range(self.dim)]
+
+    def describe_value(self) -> str:
+        """Return a title for this target with its settings, for headers."""
+        return self.title or type(self).__name__
+
+
+class Callable(Target):
+    """A density given by any function U of (chains, dim) in torch."""
+
+    title = "Your function"
+
+    def __init__(self, function: Any, dim: int) -> None:
+        super().__init__()
+        self.function, self.dim = function, dim
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return the function's value, checked for its shape."""
+        value = self.function(x)
+        if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
+            shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+            from bnnviz.errors import BnnvizError
+
+            raise BnnvizError(
+                f"Your function returned {shape} for an input of shape {tuple(x.shape)};"
+                f" it must return one value for each chain, shape ({x.shape[0]},).",
+                "target",
+            )
+        return value

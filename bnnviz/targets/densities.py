@@ -1,0 +1,301 @@
+"""Densities with known answers: what samplers are judged by."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import integrate
+from torch import Tensor
+from torch.nn import functional
+
+from bnnviz import settings
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.base import REGISTRY, Target
+
+
+@REGISTRY.add
+class Gaussian(Target):
+    """Normal density of any mean and covariance; by default correlated neighbours in two dimensions."""
+
+    registered = "gaussian"
+    title = "Gaussian"
+
+    size = settings.Integer(2, bounds=(1, 2000), label="Dimension", doc="Number of coordinates.")
+    correlation = settings.Number(
+        0.6, bounds=(-0.99, 0.99), step=0.01, doc="Correlation of neighbouring coordinates (falls off as a power)."
+    )
+    spread = settings.Number(
+        1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the last coordinate; the first has 1."
+    )
+    mean_list = settings.Text("", label="Mean", doc="Mean as a JSON list, such as [0, 1]; empty means zero.")
+    cov_list = settings.Text("", label="Covariance", doc="Covariance as JSON rows; empty: from the settings above.")
+
+    def __init__(self, mean: Any = None, cov: Any = None, **values: Any) -> None:
+        super().__init__(**values)
+        mean = _parse(self.mean_list, "mean_list") if mean is None else np.asarray(mean, dtype=float)
+        cov = _parse(self.cov_list, "cov_list") if cov is None else np.asarray(cov, dtype=float)
+        self.dim = len(mean) if mean is not None else len(cov) if cov is not None else self.size
+        self._mean = np.zeros(self.dim) if mean is None else mean
+        self._cov = self._default_cov() if cov is None else cov
+        _check_moments(self._mean, self._cov)
+        precision = np.linalg.inv(self._cov)
+        self.centre = torch.as_tensor(self._mean)
+        self.precision = torch.as_tensor((precision + precision.T) / 2)
+
+    def _default_cov(self) -> np.ndarray:
+        index = np.arange(self.dim)
+        sd = np.geomspace(1.0, self.spread, self.dim)
+        return np.outer(sd, sd) * self.correlation ** np.abs(index[:, None] - index[None, :])
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return (x - m)' P (x - m) / 2."""
+        d = x - self.centre
+        return 0.5 * ((d @ self.precision) * d).sum(-1)
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and P (x - m)."""
+        d = x - self.centre
+        g = d @ self.precision
+        return 0.5 * (g * d).sum(-1), g
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and v' P v."""
+        return *self.gradient(x), ((v @ self.precision) * v).sum(-1)
+
+    def mean(self) -> np.ndarray:
+        """Return the mean."""
+        return self._mean
+
+    def cov(self) -> np.ndarray:
+        """Return the covariance."""
+        return self._cov
+
+    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
+        """Return independent draws (count, dim)."""
+        return np.random.default_rng(seed).multivariate_normal(self._mean, self._cov, size=count)
+
+
+def _parse(text: str, field: str) -> np.ndarray | None:
+    if not text.strip():
+        return None
+    try:
+        return np.asarray(json.loads(text), dtype=float)
+    except (json.JSONDecodeError, ValueError, TypeError):
+        raise BnnvizError(f"{field} = {text!r} is not a JSON list of numbers; write it like [0, 1].", field) from None
+
+
+def _check_moments(mean: np.ndarray, cov: np.ndarray) -> None:
+    dim = mean.size
+    if mean.ndim != 1 or dim == 0 or cov.shape != (dim, dim):
+        raise BnnvizError(
+            f"A Gaussian needs a mean of length d and a d x d covariance; got shapes {mean.shape} and {cov.shape}.",
+            "cov_list",
+        )
+    finite = np.isfinite(mean).all() and np.isfinite(cov).all()
+    if not finite or not np.allclose(cov, cov.T) or np.linalg.eigvalsh(cov).min() <= 0:
+        raise BnnvizError("The covariance must be finite, symmetric and positive definite; check its rows.", "cov_list")
+
+
+@REGISTRY.add
+class Banana(Target):
+    """A bent Gaussian in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2)."""
+
+    registered = "banana"
+    title = "Banana"
+    fixed_dim = 2
+    dim = 2
+
+    bend = settings.Number(1.0, bounds=(0.0, 3.0), step=0.05, doc="How strongly the ridge is bent.")
+    width = settings.Number(0.5, bounds=(0.05, 2.0), step=0.05, doc="Standard deviation across the ridge.")
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return x1^2/2 + (x2 - bend (x1^2 - 1))^2 / (2 width^2)."""
+        across = (x[:, 1] - self.bend * (x[:, 0] ** 2 - 1)) / self.width
+        return 0.5 * (x[:, 0] ** 2 + across**2)
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient in closed form."""
+        first = x[:, 0]
+        across = (x[:, 1] - self.bend * (first * first - 1)) / self.width**2
+        gradient = torch.stack([first * (1 - 2 * self.bend * across), across], dim=1)
+        return 0.5 * (first * first + self.width**2 * across * across), gradient
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and v' H v in closed form."""
+        potential, gradient = self.gradient(x)
+        first, along = x[:, 0], v[:, 0]
+        turn = v[:, 1] - 2 * self.bend * first * along
+        curvature = along**2 * (1 - 2 * self.bend * gradient[:, 1]) + (turn / self.width) ** 2
+        return potential, gradient, curvature
+
+    def mean(self) -> np.ndarray:
+        """Return the mean, zero."""
+        return np.zeros(2)
+
+    def cov(self) -> np.ndarray:
+        """Return the covariance, diag(1, width^2 + 2 bend^2)."""
+        return np.diag([1.0, self.width**2 + 2 * self.bend**2])
+
+    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
+        """Return independent draws (count, 2)."""
+        rng = np.random.default_rng(seed)
+        first = rng.standard_normal(count)
+        return np.stack([first, self.bend * (first**2 - 1) + self.width * rng.standard_normal(count)], axis=1)
+
+    def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return a window that holds all but a few of a thousand draws."""
+        top = self.bend * (3.0**2 - 1) + 2 * self.width
+        return (-3.6, 3.6), (-self.bend - 4 * self.width, top)
+
+
+@REGISTRY.add
+class DoubleWell(Target):
+    """Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper."""
+
+    registered = "double_well"
+    title = "Double well"
+    fixed_dim = 1
+    dim = 1
+
+    reading = settings.Choice(
+        "figure",
+        objects=["figure", "text"],
+        doc="figure: c = 1, modes at +-1, barrier 1; text: c = 0.2, modes at +-2.236, barrier 5.",
+    )
+
+    @property
+    def quartic(self) -> float:
+        """The coefficient c of t^4."""
+        return 1.0 if self.reading == "figure" else 0.2
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return -2 t^2 + c t^4."""
+        square = x[:, 0] ** 2
+        return square * (self.quartic * square - 2)
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and -4 t + 4 c t^3."""
+        square = x * x
+        return self.potential(x), 4 * x * (self.quartic * square - 1)
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and (12 c t^2 - 4) v^2."""
+        return *self.gradient(x), ((12 * self.quartic * x * x - 4) * v * v)[:, 0]
+
+    def mean(self) -> np.ndarray:
+        """Return the mean, zero by symmetry."""
+        return np.zeros(1)
+
+    def cov(self) -> np.ndarray:
+        """Return the variance, by quadrature."""
+        return np.array([[_well_variance(self.quartic)]])
+
+    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
+        """Return independent draws (count, 1), by inversion on a fine grid."""
+        grid = np.linspace(-6, 6, 200_001)
+        density = np.exp(2 * grid**2 - self.quartic * grid**4 - 1 / self.quartic)
+        cumulative = np.cumsum(density) / density.sum()
+        return np.interp(np.random.default_rng(seed).random(count), cumulative, grid)[:, None]
+
+    def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return a window around both wells."""
+        side = 1.6 * math.sqrt(1 / self.quartic) + 0.6
+        return (-side, side), (-side, side)
+
+
+@functools.cache
+def _well_variance(quartic: float) -> float:
+    def weight(t: float) -> float:
+        return math.exp(2 * t * t - quartic * t**4 - 1 / quartic)
+
+    mass = integrate.quad(weight, -12, 12, points=[-1, 0, 1], limit=400)[0]
+    return integrate.quad(lambda t: t * t * weight(t), -12, 12, points=[-1, 0, 1], limit=400)[0] / mass
+
+
+@REGISTRY.add
+class LogisticRegression(Target):
+    """Logistic regression with a normal prior on a small made data set: an intercept and two slopes."""
+
+    registered = "logistic_regression"
+    title = "Logistic regression"
+    fixed_dim = 3
+    dim = 3
+
+    rows = settings.Integer(100, bounds=(10, 10_000), doc="Rows of the made data set.")
+    prior_sd = settings.Number(2.0, bounds=(0.1, 10.0), scale="log", doc="Standard deviation of the normal prior.")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        rng = np.random.default_rng(7)
+        features = rng.standard_normal((self.rows, 2))
+        features[:, 1] = 0.8 * features[:, 0] + 0.6 * features[:, 1]
+        design = np.column_stack([np.ones(self.rows), features])
+        chance = 1 / (1 + np.exp(-design @ np.array([-0.5, 1.5, -1.0])))
+        self.design = torch.as_tensor(design)
+        self.labels = torch.as_tensor((rng.random(self.rows) < chance).astype(float))
+        self.examples, self.prior_precision = self.rows, self.prior_sd**-2
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return the negative log likelihood plus |x|^2 / (2 prior_sd^2)."""
+        logits = x @ self.design.T
+        fit = (functional.softplus(logits) - self.labels * logits).sum(-1)
+        return fit + 0.5 * self.prior_precision * (x * x).sum(-1)
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient in closed form."""
+        logits = x @ self.design.T
+        fit = (functional.softplus(logits) - self.labels * logits).sum(-1)
+        gradient = (torch.sigmoid(logits) - self.labels) @ self.design + self.prior_precision * x
+        return fit + 0.5 * self.prior_precision * (x * x).sum(-1), gradient
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and v' H v in closed form."""
+        chance = torch.sigmoid(x @ self.design.T)
+        curvature = (chance * (1 - chance) * (v @ self.design.T) ** 2).sum(-1)
+        return *self.gradient(x), curvature + self.prior_precision * (v * v).sum(-1)
+
+    @functools.cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        mean, cov = self._laplace()
+        for _ in range(3):
+            mean, cov = self._quadrature(mean, cov)
+        return mean, cov
+
+    def _laplace(self) -> tuple[np.ndarray, np.ndarray]:
+        design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
+        w = np.zeros(self.dim)
+        for _ in range(50):
+            chance = 1 / (1 + np.exp(-design @ w))
+            hessian = (design * (chance * (1 - chance))[:, None]).T @ design + self.prior_precision * np.eye(self.dim)
+            w = w - np.linalg.solve(hessian, design.T @ (chance - labels) + self.prior_precision * w)
+        return w, np.linalg.inv(hessian)
+
+    def _quadrature(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Integrate by the trapezoidal rule on 49 points an axis over +-6.5 standard deviations."""
+        axis = np.linspace(-6.5, 6.5, 49)
+        whitened = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+        points = mean + whitened @ np.linalg.cholesky(cov).T
+        design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
+        logits = points @ design.T
+        potential = (np.logaddexp(0, logits) - labels * logits).sum(1) + 0.5 * self.prior_precision * (points**2).sum(1)
+        weight = np.exp(potential.min() - potential)
+        weight /= weight.sum()
+        mean = weight @ points
+        return mean, (points - mean).T @ ((points - mean) * weight[:, None])
+
+    def mean(self) -> np.ndarray:
+        """Return the posterior mean, by quadrature."""
+        return self._moments[0]
+
+    def cov(self) -> np.ndarray:
+        """Return the posterior covariance, by quadrature."""
+        return self._moments[1]
+
+    def names(self) -> list[str]:
+        """Return the coefficients' names."""
+        return ["intercept", "slope 1", "slope 2"]

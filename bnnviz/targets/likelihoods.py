@@ -1,0 +1,117 @@
+"""Likelihoods of a network's outputs: loss, its derivative and its second derivative along a direction."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bnnviz.errors import BnnvizError
+
+
+class Likelihood:
+    """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows."""
+
+    name = ""
+
+    def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the negative log likelihood (chains,), up to a constant."""
+        raise NotImplementedError
+
+    def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the derivative of the loss by the outputs, shaped like them."""
+        raise NotImplementedError
+
+    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        """Return first' (d2 loss / df2) first, summed over rows: (chains,)."""
+        raise NotImplementedError
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the exact log density of each observation, (chains, rows)."""
+        raise NotImplementedError
+
+    def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation (chains, rows), or the chance of each class (chains, rows, classes)."""
+        raise NotImplementedError
+
+
+class Normal(Likelihood):
+    """y ~ N(f, sd^2)."""
+
+    name = "gaussian"
+
+    def __init__(self, sd: float) -> None:
+        if not sd > 0:
+            raise BnnvizError(f"noise_sd = {sd:g} must be above 0.", "noise_sd")
+        self.sd = sd
+
+    def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        return (f[..., 0] - y).square().sum(-1).mul(0.5 / self.sd**2)
+
+    def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        return (f - y[:, None]) / self.sd**2
+
+    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        return first.square().sum((1, 2)) / self.sd**2
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        return -0.5 * ((f[..., 0] - y) / self.sd).square() - math.log(self.sd * math.sqrt(2 * math.pi))
+
+    def mean(self, f: Tensor) -> Tensor:
+        return f[..., 0]
+
+
+class Bernoulli(Likelihood):
+    """y in {0, 1} with logit f."""
+
+    name = "bernoulli"
+
+    def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        return -self.log_density(f, y).sum(-1)
+
+    def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        return torch.sigmoid(f) - y[:, None]
+
+    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        chance = torch.sigmoid(f)
+        return (chance * (1 - chance) * first.square()).sum((1, 2))
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        return y * f[..., 0] - functional.softplus(f[..., 0])
+
+    def mean(self, f: Tensor) -> Tensor:
+        return torch.sigmoid(f[..., 0])
+
+
+class Categorical(Likelihood):
+    """y in {0, ..., K - 1} with K logits f."""
+
+    name = "categorical"
+
+    def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        return -self.log_density(f, y).sum(-1)
+
+    def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        return torch.softmax(f, -1) - functional.one_hot(y, f.shape[-1]).to(f.dtype)
+
+    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        chance = torch.softmax(f, -1)
+        spread = (chance * first.square()).sum(-1) - (chance * first).sum(-1).square()
+        return spread.sum(-1)
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        chosen = torch.log_softmax(f, -1).gather(-1, y.expand(f.shape[0], -1).unsqueeze(-1))
+        return chosen.squeeze(-1)
+
+    def mean(self, f: Tensor) -> Tensor:
+        return torch.softmax(f, -1)
+
+
+def make(name: str, noise_sd: float) -> Likelihood:
+    """Return the likelihood of a name: gaussian, bernoulli or categorical."""
+    kinds = {"gaussian": lambda: Normal(noise_sd), "bernoulli": Bernoulli, "categorical": Categorical}
+    if name not in kinds:
+        raise BnnvizError(f"There is no likelihood {name!r}; choose one of {', '.join(kinds)}.", "likelihood")
+    return kinds[name]()

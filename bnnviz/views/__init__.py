@@ -1,0 +1,46 @@
+"""Live figures: each is built once from nothing and then fed with frames. Bokeh only."""
+
+from __future__ import annotations
+
+from bnnviz.views.acf import AcfView
+from bnnviz.views.base import DOCUMENT_THEME, FONT, View
+from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
+from bnnviz.views.prediction import PredictionView
+from bnnviz.views.thinning import ThinningView
+from bnnviz.views.timeline import TimelineView
+from bnnviz.views.trace import TraceView
+from bnnviz.views.trajectory import TrajectoryView
+
+__all__ = [
+    "ACCEPTED",
+    "DARK",
+    "DOCUMENT_THEME",
+    "FONT",
+    "KINDS",
+    "LIGHT",
+    "Kind",
+    "Palette",
+    "View",
+    "views",
+    "views_for",
+]
+
+_VIEWS: tuple[type[View], ...] = (
+    TrajectoryView,
+    ThinningView,
+    PredictionView,
+    TraceView,
+    AcfView,
+    TimelineView,
+)
+
+
+def views() -> list[type[View]]:
+    """Give the class of every view."""
+    return list(_VIEWS)
+
+
+def views_for(scene: dict) -> list[type[View]]:
+    """Give the classes of the views that a run can feed: those whose parts it emits."""
+    emitted = set(scene["emits"])
+    return [view for view in _VIEWS if emitted.issuperset(view.needs)]

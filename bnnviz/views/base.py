@@ -1,0 +1,333 @@
+"""What every view shares: building once, feeding data sources, ranges that only grow, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from bokeh.events import RangesUpdate, Reset
+from bokeh.models import BasicTicker, ColumnDataSource, GlyphRenderer, Range1d
+from bokeh.plotting import figure
+from bokeh.themes import Theme
+
+from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
+
+FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+LABEL_SIZE, TICK_SIZE = "13px", "12px"
+
+#: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
+#: browser, except the kinds that the document's theme names, and the views colour themselves.
+DOCUMENT_THEME = Theme(json={"attrs": {name: {} for name in ("Axis", "Grid", "Figure", "Plot", "Title")}})
+
+Columns = dict[str, np.ndarray]
+
+
+def columns(**arrays: Any) -> Columns:
+    """Give float32 columns of one length, the shorter ones filled up with NaN (which draws nothing)."""
+    flat = {name: np.asarray(values, dtype=np.float32).ravel() for name, values in arrays.items()}
+    longest = max((a.size for a in flat.values()), default=0)
+    return {
+        name: a if a.size == longest else np.concatenate([a, np.full(longest - a.size, np.nan, np.float32)])
+        for name, a in flat.items()
+    }
+
+
+def separated(*rows: Any) -> np.ndarray:
+    """Interleave equally long arrays with NaN: (a0, b0, NaN, a1, b1, NaN, ...), one line of many strokes."""
+    stacked = np.stack([np.asarray(r, dtype=np.float32) for r in rows], axis=-1)
+    return np.concatenate([stacked, np.full((*stacked.shape[:-1], 1), np.nan, np.float32)], axis=-1).ravel()
+
+
+def extent(*arrays: Any) -> tuple[float, float] | None:
+    """Give the smallest and largest finite value, None when there is none."""
+    values = np.concatenate([np.asarray(a, dtype=float).ravel() for a in arrays])
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if values.size else None
+
+
+class Window:
+    """A range of an axis that grows in round steps and is otherwise left alone.
+
+    Parameters
+    ----------
+    range_ : bokeh.models.Range1d
+        The range to keep.
+    patience : int or None
+        After so many updates in a row that fill less than two fifths of it the range shrinks; None: never.
+        Patience does not wait for a range that is ten times too wide when something new begins.
+    """
+
+    def __init__(self, range_: Range1d, patience: int | None = None) -> None:
+        self.range = range_
+        self.patience = patience
+        self._follow = True
+        self._fresh = True
+        self._idle: list[tuple[float, float]] = []
+        self._need = (float(range_.start), float(range_.end))
+
+    @property
+    def follow(self) -> bool:
+        """Whether the range moves by itself."""
+        return self._follow
+
+    @follow.setter
+    def follow(self, value: bool) -> None:
+        self._follow = value
+        if value:
+            self._set(*self._need)
+
+    def start_at(self, low: float, high: float) -> None:
+        """Take exactly these ends, as a new beginning."""
+        self._need = (float(low), float(high))
+        self._fresh = False
+        self._idle.clear()
+        self.range.update(start=float(low), end=float(high))
+
+    def restart(self) -> None:
+        """Fit to the next values instead of growing to them."""
+        self._fresh = True
+
+    def cover(self, need: tuple[float, float] | None, begins: bool = False) -> None:
+        """Grow if something that is needed lies outside; `begins` says that it belongs to something new."""
+        if need is None:
+            return
+        self._need = need
+        if not self._follow:
+            return
+        if self._fresh:
+            self._set(*need)
+        elif need[0] < self.range.start or need[1] > self.range.end:
+            self._grow(*need)
+        elif self.patience is not None:
+            self._shrink(*need, begins)
+
+    def _grow(self, low: float, high: float) -> None:
+        start, end = min(low, self.range.start), max(high, self.range.end)
+        spare = 0.08 * (end - start)
+        self._set(start - spare * (low < self.range.start), end + spare * (high > self.range.end))
+
+    def _shrink(self, low: float, high: float, begins: bool) -> None:
+        filled = (high - low) / (self.range.end - self.range.start)
+        if filled > 0.4:
+            self._idle.clear()
+            return
+        self._idle.append((low, high))
+        if begins and filled < 0.1:
+            self._set(low, high)
+        elif len(self._idle) >= self.patience:
+            lows, highs = zip(*self._idle, strict=True)
+            self._set(min(lows), max(highs))
+
+    def _set(self, low: float, high: float) -> None:
+        self._fresh = False
+        self._idle.clear()
+        if high <= low:
+            low, high = low - 0.5, high + 0.5
+        step = _round_up((high - low) / 20)
+        # Rounding outwards must not add a step where float noise alone lies over the edge.
+        start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step
+        self.range.update(start=float(start), end=float(end))
+
+
+def _round_up(value: float) -> float:
+    power = 10.0 ** np.floor(np.log10(value))
+    return power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= value * (1 - 1e-9))
+
+
+class View:
+    """One figure: built once from nothing, then fed.
+
+    Parameters
+    ----------
+    scene : dict or None, default None
+        What is drawn once per run; None leaves the figure empty until `reset`.
+    dark : bool, default False
+        Colours for a dark page.
+
+    Attributes
+    ----------
+    root : bokeh.plotting.figure
+        The model to put on a page.
+    title : str
+        The heading; a run may change it.
+    note : str
+        Figures for the heading's line in plain text, "" when there are none; changes with `update`.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    hot: ClassVar[bool] = False
+    title: str = ""
+
+    def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
+        self.note = ""
+        self.palette: Palette = DARK if dark else LIGHT
+        self._paints: list[tuple[Any, dict[str, str]]] = []
+        self._windows: list[Window] = []
+        self._follow = True
+        self.root: figure
+        self._build()
+        self.theme(dark)
+        if scene is not None:
+            self.reset(scene)
+
+    def reset(self, scene: dict) -> None:
+        """Begin a new run: forget the old one's data and ranges."""
+        raise NotImplementedError
+
+    def update(self, frame: dict) -> bool:
+        """Draw a frame.
+
+        Parameters
+        ----------
+        frame : dict
+            From `Run.frame`; parts that this view does not need are ignored.
+
+        Returns
+        -------
+        bool
+            Whether anything changed on the screen.
+        """
+        part = frame.get(self.needs[0])
+        return False if part is None else self._show(part)
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place."""
+        self.palette = DARK if dark else LIGHT
+        for model, roles in self._paints:
+            model.update(**{name: getattr(self.palette, role) for name, role in roles.items()})
+
+    def legend_html(self) -> str:
+        """Give the legend for the heading, in the present colours; "" when none is needed."""
+        return ""
+
+    @property
+    def follow(self) -> bool:
+        """Whether the ranges follow the data (True) or stay where the user put them."""
+        return self._follow
+
+    @follow.setter
+    def follow(self, value: bool) -> None:
+        self._follow = value
+        for window in self._windows:
+            window.follow = value
+
+    def listen(self, on_follow: Callable[[bool], None]) -> None:
+        """Stop following when a user pans or zooms, go on after a reset; needs a Bokeh server.
+
+        Parameters
+        ----------
+        on_follow : callable
+            Called with the new value of `follow`.
+        """
+
+        def tell(follow: bool) -> None:
+            self.follow = follow
+            on_follow(follow)
+
+        # A reset sends both events, itself last.
+        self.root.on_event(RangesUpdate, lambda _: tell(False))
+        self.root.on_event(Reset, lambda _: tell(True))
+
+    # ---- for subclasses -----------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        raise NotImplementedError
+
+    def _show(self, part: dict) -> bool:
+        raise NotImplementedError
+
+    def _figure(
+        self,
+        x_label: str,
+        y_label: str,
+        x_range: tuple[float, float],
+        y_range: tuple[float, float],
+        **more: Any,
+    ) -> figure:
+        self.root = fig = figure(
+            **{
+                "name": self.name,
+                "x_range": Range1d(*x_range),
+                "y_range": Range1d(*y_range),
+                "x_axis_label": x_label,
+                "y_axis_label": y_label,
+                "tools": "",
+                "toolbar_location": None,
+                "output_backend": "canvas",
+                "sizing_mode": "stretch_both",
+                "min_width": 120,
+                "min_height": 90,
+                "min_border": 4,
+                # Wide enough for most numbers, so that the frame does not move when the ticks change.
+                "min_border_left": 58,
+                "background_fill_alpha": 0,
+                "border_fill_alpha": 0,
+                "outline_line_color": None,
+                "html_attributes": {"role": "figure", "aria-label": self.title},
+                **more,
+            }
+        )
+        fig.toolbar.logo = None
+        self._style_axis(fig.xaxis[0], ticks=5)
+        self._style_axis(fig.yaxis[0], ticks=4)
+        for grid in fig.grid:
+            self._paint(grid, grid_line_color="grid")
+        return fig
+
+    def _style_axis(self, axis: Any, ticks: int) -> None:
+        axis.update(
+            ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
+            axis_label_text_font_size=LABEL_SIZE,
+            axis_label_text_font_style="normal",
+            axis_label_text_font=FONT,
+            axis_label_standoff=6,
+            major_label_text_font_size=TICK_SIZE,
+            major_label_text_font=FONT,
+            major_tick_in=0,
+            major_tick_out=4,
+        )
+        self._paint(
+            axis,
+            axis_line_color="axis",
+            major_tick_line_color="axis",
+            axis_label_text_color="muted",
+            major_label_text_color="muted",
+        )
+
+    def _window(self, range_: Range1d, patience: int | None = None) -> Window:
+        self._windows.append(Window(range_, patience))
+        return self._windows[-1]
+
+    def _paint(self, model: Any, **roles: str) -> Any:
+        """Give a model's colour properties their roles in the palette; `theme` fills them in."""
+        self._paints.append((model, roles))
+        return model
+
+    def _line(self, source: ColumnDataSource, x: str, y: str, role: str, **style: Any) -> GlyphRenderer:
+        renderer = self.root.line(x, y, source=source, line_join="round", **style)
+        self._paint(renderer.glyph, line_color=role)
+        return renderer
+
+    def _marks(
+        self, source: ColumnDataSource, x: str, y: str, kind: Kind, size: float, **style: Any
+    ) -> GlyphRenderer:
+        style = {"fill_alpha": 1.0 if kind.filled else 0.0, "line_width": 1.6, **style}
+        renderer = self.root.scatter(x, y, source=source, marker=kind.marker, size=size * kind.size, **style)
+        self._paint(renderer.glyph, line_color=kind.role, fill_color=kind.role)
+        return renderer
+
+    @staticmethod
+    def _push(source: ColumnDataSource, data: Columns) -> bool:
+        """Assign columns unless the source holds the same ones: an assignment repaints the figure."""
+        held = source.data
+        if all(np.array_equal(held[name], values, equal_nan=True) for name, values in data.items()):
+            return False
+        source.data = data
+        return True
+
+
+def empty_source(names: Iterable[str]) -> ColumnDataSource:
+    """Give a source with these columns and no rows."""
+    return ColumnDataSource({name: np.empty(0, np.float32) for name in names})

@@ -1,0 +1,155 @@
+"""Colours, and the one place that says what each kind of event looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours by role. Text keeps 4.5:1 and marks 3:1 against `surface`, the card that a view lies on.
+
+    Blue is what the target says (rate, prediction), orange is now, red is what was seen; blue, orange, purple
+    and green stay apart for readers who do not tell red from green.
+    """
+
+    surface: str
+    ink: str
+    muted: str
+    grid: str
+    axis: str
+    blue: str
+    pale: str
+    orange: str
+    red: str
+    purple: str
+    magenta: str
+    green: str
+    grey: str
+    contour: tuple[str, ...]
+    contour_line: str
+    chains: tuple[str, ...]
+
+
+LIGHT = Palette(
+    surface="#ffffff",
+    ink="#1f3347",
+    muted="#55677a",
+    grid="#e6ecf1",
+    axis="#93a1ae",
+    blue="#2b6cb0",
+    pale="#6f9acb",
+    orange="#d97400",
+    red="#c0282d",
+    purple="#7a3db8",
+    magenta="#d3155f",
+    green="#2a7f3b",
+    grey="#6a7581",
+    contour=("#f2f6fa", "#e3edf5", "#d0e0ee", "#b9d0e5"),
+    contour_line="#a3bdd8",
+    chains=("#2b6cb0", "#d97400", "#0f8a6b", "#8a46b8", "#c2337f", "#7a5c2e", "#3b94c4", "#59636e"),
+)
+DARK = Palette(
+    surface="#1b2530",
+    ink="#e4ebf2",
+    muted="#a9b7c5",
+    grid="#2a3744",
+    axis="#6d7d8d",
+    blue="#66aaf0",
+    pale="#5b8fc6",
+    orange="#f5a43a",
+    red="#ff7f74",
+    purple="#c59bf5",
+    magenta="#ff6ba6",
+    green="#62c474",
+    grey="#98a5b2",
+    contour=("#1f2d3b", "#243749", "#2a4359", "#32526d"),
+    contour_line="#46688a",
+    chains=("#66aaf0", "#f5a43a", "#45c8a2", "#c59bf5", "#ff86b8", "#cdb07a", "#8fd6f4", "#b3bdc7"),
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one kind of event is called and how it is drawn, everywhere.
+
+    Parameters
+    ----------
+    label : str
+        Its name in legends.
+    marker : str
+        A Bokeh marker.
+    role : str
+        The field of `Palette` with its colour.
+    filled : bool
+        A filled shape, or its outline.
+    size : float
+        Width on the screen, relative to the other kinds.
+    """
+
+    label: str
+    marker: str
+    role: str
+    filled: bool
+    size: float = 1.0
+
+
+KINDS: dict[int, Kind] = {
+    0: Kind("probe", "dot", "grey", True),
+    1: Kind("rejected", "x", "grey", False),
+    2: Kind("bounce", "circle", "orange", True),
+    3: Kind("refresh", "square", "purple", False),
+    4: Kind("horizon", "dash", "pale", False),
+    5: Kind("violation", "triangle", "magenta", True, 1.25),
+}
+REJECTED, BOUNCE, REFRESH, VIOLATION = 1, 2, 3, 5
+ACCEPTED = Kind("accepted", "circle", "green", True)
+EVENTS = (BOUNCE, VIOLATION, REFRESH)
+
+_SHAPES = {
+    "circle": '<circle cx="6" cy="6" r="4.4"/>',
+    "square": '<rect x="2" y="2" width="8" height="8"/>',
+    "triangle": '<path d="M6 1 11.2 10.4H.8Z"/>',
+    "x": '<path d="M2 2 10 10M10 2 2 10"/>',
+    "diamond": '<path d="M6 1.5 10.5 6 6 10.5 1.5 6Z"/>',
+    "dash": '<path d="M2 6H10"/>',
+    "ring": '<circle cx="6" cy="6" r="4.8"/>',
+}
+
+
+def mark_html(kind: Kind, palette: Palette, label: str | None = None, hint: str = "") -> str:
+    """Give a legend entry with the mark of a kind of event; the hint appears under the pointer."""
+    colour = getattr(palette, kind.role)
+    fill = colour if kind.filled else "none"
+    shape = f'<g fill="{fill}" stroke="{colour}" stroke-width="1.7">{_SHAPES[kind.marker]}</g>'
+    return _entry(shape, 12, label or kind.label, palette, hint)
+
+
+def line_html(label: str, colour: str, palette: Palette, *, dash: str = "", width: float = 2.5) -> str:
+    """Give a legend entry with a line."""
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    shape = f'<path d="M1 6H19" stroke="{colour}" stroke-width="{width}"{dashes}/>'
+    return _entry(shape, 20, label, palette)
+
+
+def band_html(label: str, colour: str, palette: Palette, opacities: tuple[float, ...]) -> str:
+    """Give a legend entry with nested bands, the widest first."""
+    shape = "".join(
+        f'<rect x="1" y="{1 + 3 * i}" width="18" height="{10 - 6 * i}" fill="{colour}" opacity="{each}"/>'
+        for i, each in enumerate(opacities)
+    )
+    return _entry(shape, 20, label, palette)
+
+
+def legend(*entries: str) -> str:
+    """Join legend entries into one line that wraps between them."""
+    style = "display:inline-flex;flex-wrap:wrap;gap:2px 12px;align-items:center;justify-content:flex-end"
+    return f'<span class="bnnviz-legend" style="{style}">{"".join(entries)}</span>'
+
+
+def _entry(shape: str, width: int, label: str, palette: Palette, hint: str = "") -> str:
+    picture = f'<svg width="{width}" height="12" viewBox="0 0 {width} 12" aria-hidden="true">{shape}</svg>'
+    layout = "display:inline-flex;gap:5px;align-items:center;white-space:nowrap"
+    style = f"{layout};color:{palette.muted};font-size:13px"
+    title = f' title="{hint}"' if hint else ""
+    return f'<span style="{style}"{title}>{picture}{label}</span>'

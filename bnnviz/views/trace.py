@@ -1,0 +1,76 @@
+"""Trace: one summary of each chain's draws, draw by draw."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.views.base import View, columns, empty_source, extent
+
+MOST_CHAINS = 8
+
+
+class TraceView(View):
+    """The first principal component (or a coordinate) of up to eight chains."""
+
+    name = "trace"
+    title = "Trace"
+    needs = ("trace",)
+
+    def _build(self) -> None:
+        fig = self._figure("draw", "PC 1", (0.0, 100.0), (-3.0, 3.0))
+        self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
+        self._shown: tuple | None = None
+        self.source = empty_source(_columns(None))
+        self._lines = [
+            fig.line(
+                "draw", f"chain{i}", source=self.source, line_width=1.3, line_alpha=0.85, line_join="round"
+            )
+            for i in range(MOST_CHAINS)
+        ]
+
+    def reset(self, scene: dict) -> None:
+        """Forget the last run's chains."""
+        self._shown, self.title = None, "Trace"
+        self._x.start_at(0.0, 100.0)
+        self._y.restart()
+        self._push(self.source, _columns(None))
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place, the chains' too."""
+        super().theme(dark)
+        for line, colour in zip(self._lines, self.palette.chains, strict=True):
+            line.glyph.line_color = colour
+
+    def _show(self, part: dict) -> bool:
+        values = np.atleast_2d(part["values"])
+        shown = (part["label"], part["basis"], len(values))
+        if shown != self._shown:
+            self._begin(shown)
+        self._follow_draws(extent(part["index"]))
+        self._y.cover(extent(values))
+        return self._push(self.source, _columns(part))
+
+    def _begin(self, shown: tuple) -> None:
+        """Name what is shown; another basis has another scale."""
+        label, _, chains = shown
+        self._shown = shown
+        self.title = f"{label}, one chain" if chains == 1 else f"{label}, {chains} chains"
+        self.root.yaxis[0].axis_label = label
+        self._y.restart()
+
+    def _follow_draws(self, need: tuple[float, float] | None) -> None:
+        """Grow with the draws; where old ones leave, go on by half a window rather than at every draw."""
+        if need is None:
+            return
+        first, last = need
+        left_behind = first > self._x.range.start and last > self._x.range.end
+        if self.follow and left_behind:
+            self._x.start_at(first, first + max(1.5 * (last - first), 1.0))
+        else:
+            self._x.cover(need)
+
+
+def _columns(part: dict | None) -> dict:
+    values = np.empty((0, 0)) if part is None else np.atleast_2d(part["values"])[:MOST_CHAINS]
+    chains = {f"chain{i}": values[i] if i < len(values) else [] for i in range(MOST_CHAINS)}
+    return columns(draw=[] if part is None else part["index"], **chains)

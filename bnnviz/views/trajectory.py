@@ -1,0 +1,146 @@
+"""Trajectory: the path of one chain in a plane, its events, and the density where it is known."""
+
+from __future__ import annotations
+
+import numpy as np
+from bokeh.models import ColumnDataSource
+from bokeh.plotting.contour import contour_data
+
+from bnnviz.views.base import View, columns, empty_source, extent
+from bnnviz.views.palette import EVENTS, KINDS, Kind, legend, mark_html
+
+NOW = Kind("now", "circle", "orange", False)
+LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
+# The line is cut by age into pieces that fade: (oldest age, opacity, width).
+FADE = ((0.06, 1.0, 2.4), (0.18, 0.75, 1.8), (0.38, 0.5, 1.5), (0.65, 0.32, 1.3), (1.0, 0.2, 1.2))
+OLDEST_MARK = 0.35
+
+
+class TrajectoryView(View):
+    """The path in two coordinates or two principal components, older parts fading."""
+
+    name = "trajectory"
+    title = "Trajectory"
+    needs = ("path",)
+    hot = True
+
+    def _build(self) -> None:
+        fig = self._figure(
+            "coordinate 1",
+            "coordinate 2",
+            (-3.0, 3.0),
+            (-3.0, 3.0),
+            tools="pan,wheel_zoom,reset",
+            min_height=160,
+        )
+        fig.toolbar_location, fig.toolbar_inner, fig.toolbar.autohide = "right", True, True
+        fig.toolbar.active_scroll = fig.tools[1]
+        self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
+        self._plane: tuple | None = None
+        self._scene_plane: dict | None = None
+        self._bands: tuple = ()
+        self._fill = ColumnDataSource({"xs": [], "ys": [], "colour": []})
+        self._edge = ColumnDataSource({"xs": [], "ys": []})
+        fig.multi_polygons("xs", "ys", source=self._fill, fill_color="colour", line_color=None)
+        edges = fig.multi_line("xs", "ys", source=self._edge, line_width=1)
+        self._paint(edges.glyph, line_color="contour_line")
+        self.source = empty_source(_path_columns(None))
+        for i, (_, opacity, width) in reversed(list(enumerate(FADE))):
+            self._line(self.source, "x", f"y{i}", "ink", line_alpha=opacity, line_width=width)
+        self.marks = empty_source(_mark_columns(None))
+        for code, kind in KINDS.items():
+            renderer = self._marks(self.marks, "x", f"kind{code}", kind, 8)
+            renderer.glyph.update(line_alpha="alpha", fill_alpha="alpha" if kind.filled else 0.0)
+        self._marks(self.marks, "x", "now", NOW, 19, line_width=2.6)
+        self._marks(self.marks, "x", "now", KINDS[2], 8)
+
+    def reset(self, scene: dict) -> None:
+        """Show the new run's plane, with its contours if it has any."""
+        plane = scene["plane"]
+        self._plane, self._scene_plane = None, plane
+        self._label(plane["x_label"], plane["y_label"])
+        self._x.start_at(*plane["x_range"])
+        self._y.start_at(*plane["y_range"])
+        self._draw_contour(plane["contour"])
+        self._push(self.source, _path_columns(None))
+        self._push(self.marks, _mark_columns(None))
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place, the contours' too."""
+        super().theme(dark)
+        self._colour_contour()
+
+    def legend_html(self) -> str:
+        """Give the legend: the kinds of event."""
+        return legend(*(mark_html(KINDS[code], self.palette) for code in EVENTS))
+
+    def _show(self, part: dict) -> bool:
+        self._enter_plane(part)
+        self._x.cover(extent(part["x"], part["event_x"], [part["now_x"]]))
+        self._y.cover(extent(part["y"], part["event_y"], [part["now_y"]]))
+        moved = self._push(self.source, _path_columns(part))
+        return self._push(self.marks, _mark_columns(part)) or moved
+
+    def _enter_plane(self, part: dict) -> None:
+        """Begin anew when the path is shown in other coordinates than before."""
+        plane = (part["x_label"], part["y_label"], part["basis"])
+        if plane == self._plane:
+            return
+        scene = self._scene_plane
+        own = scene is not None and plane[:2] == (scene["x_label"], scene["y_label"])
+        contour = part["contour"] if part["contour"] is not None else (scene["contour"] if own else None)
+        first, self._plane = self._plane is None, plane
+        if first and own and part["contour"] is None:
+            return
+        self._label(*plane[:2])
+        self._draw_contour(contour)
+        for window, axis in ((self._x, "x"), (self._y, "y")):
+            if contour is None:
+                window.restart()
+            else:
+                window.start_at(*extent(contour[axis]))
+
+    def _label(self, x_label: str, y_label: str) -> None:
+        self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label = x_label, y_label
+
+    def _draw_contour(self, contour: dict | None) -> None:
+        self._bands = ()
+        if contour is None:
+            self._fill.data = {"xs": [], "ys": [], "colour": []}
+            self._edge.data = {"xs": [], "ys": []}
+            return
+        data = contour_data(contour["x"], contour["y"], contour["density"], levels=LEVELS)
+        self._bands = (data.fill_data.xs, data.fill_data.ys)
+        self._edge.data = {"xs": data.line_data.xs[:-1], "ys": data.line_data.ys[:-1]}
+        self._colour_contour()
+
+    def _colour_contour(self) -> None:
+        if self._bands:
+            xs, ys = self._bands
+            self._fill.data = {"xs": xs, "ys": ys, "colour": list(self.palette.contour)}
+
+
+def _path_columns(part: dict | None) -> dict:
+    if part is None:
+        return columns(x=[], **{f"y{i}": [] for i in range(len(FADE))})
+    y, age = np.asarray(part["y"], dtype=np.float32), np.asarray(part["age"])
+    pieces, youngest = {}, -np.inf
+    for i, (oldest, _, _) in enumerate(FADE):
+        inside = (age <= oldest) & (age > youngest)
+        # Oldest comes first: one point more on the old side joins the pieces.
+        inside[:-1] |= inside[1:]
+        pieces[f"y{i}"], youngest = np.where(inside, y, np.nan), oldest
+    return columns(x=part["x"], **pieces)
+
+
+def _mark_columns(part: dict | None) -> dict:
+    if part is None:
+        return columns(x=[], alpha=[], now=[], **{f"kind{code}": [] for code in KINDS})
+    kind, y = np.asarray(part["event_kind"]), np.asarray(part["event_y"], dtype=np.float32)
+    gone = np.full(kind.size, np.nan)
+    return columns(
+        x=np.append(part["event_x"], part["now_x"]),
+        alpha=np.append(np.linspace(OLDEST_MARK, 1.0, kind.size), 1.0),
+        now=np.append(gone, part["now_y"]),
+        **{f"kind{code}": np.append(np.where(kind == code, y, np.nan), np.nan) for code in KINDS},
+    )

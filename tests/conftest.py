@@ -1,0 +1,302 @@
+"""What the tests share: a browser that forgives nothing, a served dashboard, no process left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+# One thread for each process: the tests start worker processes of their own, and two cores are
+# shared by all of them. Set before torch is imported anywhere, and inherited by those processes.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+ROOT = Path(__file__).resolve().parent.parent
+ARTIFACTS = ROOT / "tests" / "artifacts"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER_FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+VIEWPORT = {"width": 1400, "height": 900}
+
+
+# --- what runs and what is skipped
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of tests/browser, and skip those for a GPU where there is none."""
+    for item in items:
+        if item.path.parent.name == "browser":
+            item.add_marker(pytest.mark.browser)
+    for_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if for_gpu and not _has_gpu():
+        for item in for_gpu:
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_left() -> Iterator[None]:
+    """Fail the session if a worker, a server or a browser outlives the tests that started it."""
+    yield
+    left = psutil.Process().children(recursive=True)
+    # The tracker of multiprocessing's semaphores lives as long as this process, by design.
+    left = [process for process in left if "resource_tracker" not in " ".join(_command(process))]
+    _, alive = psutil.wait_procs(left, timeout=5)
+    names = [f"{process.pid}: {' '.join(_command(process))[:120]}" for process in alive]
+    for process in alive:
+        process.kill()
+    assert not names, "processes outlived the tests:\n" + "\n".join(names)
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+# --- the dashboard, served as a user serves it
+
+
+class Served:
+    """A dashboard in a process of its own.
+
+    Parameters
+    ----------
+    url : str
+        Where the page is.
+    process : psutil.Process
+        The page's process.
+    log : Path
+        What the process said.
+    """
+
+    def __init__(self, url: str, process: psutil.Process, log: Path) -> None:
+        self.url = url
+        self.process = process
+        self.log = log
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the page's worker processes."""
+        children = self.process.children(recursive=True)
+        return [child for child in children if "spawn_main" in " ".join(_command(child))]
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_dashboard(log: Path, *, timeout: float = 60.0, env: dict[str, str] | None = None) -> Served:
+    """Run ``bnnviz serve`` on a free port and wait until it answers."""
+    port = free_port()
+    command = [sys.executable, "-m", "bnnviz.cli", "serve", "--port", str(port), "--no-show"]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as out:
+        child = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+        )
+    # No slash at the end: the address itself is the page, without a redirect.
+    url = f"http://127.0.0.1:{port}/app"
+    until = time.monotonic() + timeout
+    while time.monotonic() < until:
+        if child.poll() is not None:
+            raise AssertionError(f"the server ended with {child.returncode}:\n{log.read_text()}")
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1):
+                return Served(url, psutil.Process(child.pid), log)
+        except OSError:
+            time.sleep(0.05)
+    stop_dashboard(Served(url, psutil.Process(child.pid), log))
+    raise AssertionError(f"the server did not answer within {timeout:g} s:\n{log.read_text()}")
+
+
+def stop_dashboard(served: Served) -> None:
+    """End a dashboard as Ctrl-C does, and whatever does not follow the hard way."""
+    family = [served.process, *served.process.children(recursive=True)]
+    served.process.terminate()
+    _, alive = psutil.wait_procs(family, timeout=10)
+    for process in alive:
+        process.kill()
+    psutil.wait_procs(alive, timeout=5)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Return ``serve(env={...})``, which serves a dashboard of the test's own; all end with the test."""
+    running: list[Served] = []
+
+    def serve(env: dict[str, str] | None = None) -> Served:
+        served = start_dashboard(tmp_path / f"server-{len(running)}.log", env=env)
+        running.append(served)
+        return served
+
+    yield serve
+    for served in running:
+        if served.process.is_running():
+            stop_dashboard(served)
+
+
+@pytest.fixture(scope="module")
+def dashboard(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """Serve the dashboard for the tests of one module."""
+    served = start_dashboard(ARTIFACTS / f"{Path(request.node.name).stem}-server.log")
+    yield served
+    stop_dashboard(served)
+
+
+# --- the browser
+
+
+def find_chromium() -> str | None:
+    """Return the path of a Chromium: ``CHROMIUM``, the system's, or none."""
+    named = os.environ.get("CHROMIUM")
+    if named:
+        return shutil.which(named)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of a Chromium; without one skip, or fail where a browser is required."""
+    path = find_chromium()
+    if path is None:
+        sentence = "no Chromium found: install it (apt install chromium) or name it in CHROMIUM"
+        if os.environ.get("BNNVIZ_REQUIRE_BROWSER") == "1":
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+    return path
+
+
+# A module at a time: Playwright keeps an event loop running in the main thread as long as it
+# lives, and no other test could run one of its own.
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Any]:
+    """Run one headless Chromium for the tests of a module."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=BROWSER_FLAGS)
+        yield running
+        running.close()
+
+
+def _is_local(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in ("data", "blob", "about") or parts.hostname == "127.0.0.1"
+
+
+class Watch:
+    """What went wrong on the pages of one test."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def attach(self, page: Any) -> None:
+        """Note every error of a page and every request that leaves this machine."""
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
+        page.on("request", lambda request: self._request(request.url))
+        page.on("websocket", lambda socket: self._request(socket.url))
+        page.on("crash", lambda page: self.problems.append(f"crashed: {page.url}"))
+
+    def allow(self, pattern: str) -> None:
+        """Drop the problems so far that match: for a test that breaks something on purpose."""
+        self.problems = [problem for problem in self.problems if not re.search(pattern, problem)]
+
+    def _console(self, message: Any) -> None:
+        if message.type == "error":
+            self.problems.append(f"console: {message.text} ({message.location.get('url', '')})")
+
+    def _request(self, url: str) -> None:
+        if not _is_local(url):
+            self.problems.append(f"left 127.0.0.1: {url}")
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Fail the test on anything that went wrong on one of its pages."""
+    watching = Watch()
+    yield watching
+    assert not watching.problems, "in the browser:\n" + "\n".join(watching.problems)
+
+
+@pytest.fixture
+def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """Return a function that opens a watched page, each in a context of its own.
+
+    Its arguments: ``url`` (None stays on an empty page), and what Playwright's ``new_context``
+    takes, such as ``viewport`` and ``color_scheme``.
+    """
+    contexts = []
+
+    def open_page(url: str | None = None, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": VIEWPORT, **options})
+        contexts.append(context)
+        page = context.new_page()
+        watch.attach(page)
+        if url is not None:
+            page.goto(url)
+        return page
+
+    yield open_page
+    pages = [page for context in contexts for page in context.pages]
+    if getattr(request.node, "failed", False):
+        for number, page in enumerate(pages):
+            save_screenshot(page, f"failed-{request.node.name}-{number}")
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Any]) -> Any:
+    """Return one watched, empty page of 1400x900."""
+    return open_page()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note on a test that it failed, so that its pages are photographed before they close."""
+    report = yield
+    item.failed = getattr(item, "failed", False) or report.failed
+    return report
+
+
+def save_screenshot(page: Any, name: str) -> Path:
+    """Keep a picture of a page under tests/artifacts and return its path."""
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    path = ARTIFACTS / (re.sub(r"[^\w.-]+", "-", name) + ".png")
+    page.screenshot(path=path)
+    return path
+
+
+@pytest.fixture
+def screenshot() -> Callable[[Any, str], Path]:
+    """Return ``save_screenshot(page, name)``."""
+    return save_screenshot

@@ -1,0 +1,340 @@
+"""The command line: what it prints where, what it refuses and how, what Ctrl-C leaves behind."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from bnnviz import catalogue, cli
+from bnnviz.spec import Spec
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = ("list", "sample", "serve")
+KINDS = ("targets", "samplers", "data", "papers")
+SUMMARY = {
+    "target", "sampler", "settings", "dim", "chains", "draws", "seed", "device", "seconds", "cpu_seconds",
+    "grad_evals", "events", "ess_min", "rhat_max",
+}  # fmt: skip
+
+
+def start(line: str, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bnnviz.cli", *shlex.split(line)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **options)
+
+
+def run(line: str, **options: Any) -> tuple[int, str, str]:
+    process = start(line, **options)
+    out, err = process.communicate(timeout=150)
+    return process.returncode, out, err
+
+
+def run_here(line: str) -> int:
+    """Run in this process, without starting Python anew."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(line))
+    return ended.value.code
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, line: str) -> Spec:
+    """Return the spec that a ``sample`` line asks for, without running it."""
+    specs: list[Spec] = []
+    monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: specs.append(spec) or 0)
+    assert run_here(f"sample {line}") == 0
+    return specs[0]
+
+
+def cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# --- what is always there
+
+
+def examples(text: str) -> list[str]:
+    """Return the command lines in a text, without the program's path, comments and redirections."""
+    lines = re.findall(r"^ *(?:\.venv/bin/)?bnnviz ((?:list|sample|serve)\b.*?) *$", text, re.MULTILINE)
+    return [re.split(r" +[#>] ?", line)[0] for line in lines]
+
+
+@pytest.fixture
+def nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let the command line check its input, in a folder with a spec, and do nothing more."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.json").write_text('{"target": "gaussian"}')
+    monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: 0)
+    monkeypatch.setattr("bnnviz.serve.serve", lambda **options: None)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("nothing_runs")
+def test_examples_of_the_help_are_accepted(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(f"{command} --help") == 0
+    lines = examples(capsys.readouterr().out.partition("Examples:")[2])
+    assert lines
+    assert [run_here(line) for line in lines] == [0] * len(lines)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_examples_of_the_readme_are_accepted() -> None:
+    lines = examples((ROOT / "README.md").read_text())
+    assert len(lines) >= 3
+    assert [run_here(line) for line in lines] == [0] * len(lines)
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "list samplers", "sample --help", "serve --help", "list data --json"]
+)
+def test_answers_at_once_and_without_torch(line: str) -> None:
+    seconds = []
+    for _ in range(3):
+        before = cpu_seconds()
+        assert run(line)[0] == 0
+        seconds.append(cpu_seconds() - before)
+    assert min(seconds) < 0.7, f"{seconds} s of CPU"
+    command = [sys.executable, "-X", "importtime", "-m", "bnnviz.cli", *shlex.split(line)]
+    imports = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert not re.search(r"\| +(torch|panel|bokeh|distributed)$", imports, re.MULTILINE)
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"bnnviz \d+\.\d+\.\d+\n", run("--version")[1])
+
+
+# --- list
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_list_json_is_one_list_of_objects_with_a_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(f"list {kind} --json") == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in entries] == [e["name"] for e in catalogue.load().get(kind, [])]
+
+
+@pytest.mark.parametrize("kind", ["targets", "samplers", "data"])
+def test_list_shows_each_entry_and_its_settings(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(f"list {kind}") == 0
+    table = capsys.readouterr().out
+    for entry in catalogue.load()[kind]:
+        assert entry["name"] in table
+        assert run_here(f"list {kind} {entry['name']}") == 0
+        shown = capsys.readouterr().out
+        assert all(setting["name"] in shown for setting in entry.get("settings", []))
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "Missing command"),
+        ("nonsense", "nonsense"),
+        ("list", "targets,samplers,data,papers"),
+        ("list colours", "'colours'"),
+        ("list samplers nope", "'nope'"),
+        ("list papers nope", "'nope'"),
+        ("sample", "--target"),
+        ("sample --nonsense", "--nonsense"),
+        ("sample --target nope", "choose one of"),
+        ("sample --target gaussian --sampler nope", "choose one of"),
+        ("sample --data nope", "choose one of"),
+        ("sample --data boston --target gaussian", "takes no data"),
+        ("sample --target gaussian --draws 0", "draws"),
+        ("sample --target gaussian --draws many", "--draws"),
+        ("sample --target gaussian --set refresh_rate", "key=value"),
+        ("sample --target gaussian --set refresh_rate=fast", "must be a number"),
+        ("sample --target gaussian --set refresh_rate=-1", "out of range"),
+        ("sample --target gaussian --set nope=1", "'nope'"),
+        ("sample --target gaussian --set target.refresh_rate=1", "refresh_rate"),
+        ("sample --target gaussian --device abacus", "abacus"),
+        ("sample --target gaussian --out no/such/folder/run", "no/such/folder"),
+        ("sample --target gaussian --out pyproject.toml", "exists already"),
+        ("sample no-such-file.json", "no-such-file.json"),
+        ("sample pyproject.toml", "not JSON"),
+        ("serve --port 70000", "--port"),
+        ("serve --address 192.0.2.1", "192.0.2.1"),
+    ],
+)
+def test_bad_input_exits_2_with_one_sentence(
+    line: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run_here(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+    assert err.startswith("bnnviz: ")
+    assert err.count("\n") == 1
+    assert err.endswith(".\n")
+
+
+def test_a_setting_of_two_owners_must_be_prefixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = catalogue.load()["run"][0]
+    two = {"sampler": {"title": "S", "settings": [setting]}, "run": {"title": "R", "settings": [setting]}}
+    with pytest.raises(ValueError, match=rf"write sampler\.{setting['name']} or run\.{setting['name']}\."):
+        cli._resolve(setting["name"], two)
+    assert cli._resolve(f"run.{setting['name']}", two) == ("run", setting)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"target": "gaussian", "nope": 1}', '{"sampler": "bps"}'])
+def test_a_spec_that_is_none_is_refused(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "spec.json"
+    file.write_text(text)
+    assert run_here(f"sample {file}") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_live_spec_needs_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "spec.json"
+    file.write_text('{"target": "gaussian", "draws": null}')
+    assert run_here(f"sample {file}") == 2
+    assert "--draws" in capsys.readouterr().err
+    assert asked(monkeypatch, f"{file} --draws 5").draws == 5
+
+
+# --- what a line asks for
+
+
+def test_options_become_a_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "-t gaussian -s bps --draws 7 --chains 3 --seed 5 --device cpu --set refresh_rate=.5"
+    spec = asked(monkeypatch, f"{line} --set run.warmup=9")
+    assert (spec.target, spec.sampler, spec.draws, spec.chains) == ("gaussian", "bps", 7, 3)
+    assert (spec.seed, spec.device, spec.warmup, spec.settings["refresh_rate"]) == (5, "cpu", 9, 0.5)
+    prefixed = line.replace(" refresh_rate", " sampler.refresh_rate")
+    assert asked(monkeypatch, f"{prefixed} --set warmup=9") == spec
+
+
+def test_data_means_the_target_that_takes_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = asked(monkeypatch, "--data boston --set split=3 --set target.hidden=25-10")
+    assert spec.target_settings["data"] == "boston"
+    assert (spec.target_settings["split"], spec.target_settings["hidden"]) == (3, "25-10")
+
+
+def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spec = asked(monkeypatch, "-t gaussian -s bps --seed 4 --set refresh_rate=2")
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(spec.to_json()))
+    assert asked(monkeypatch, str(file)) == spec
+    assert asked(monkeypatch, f"{file} --seed 6") == spec.replace(seed=6)
+    assert asked(monkeypatch, f"{file} --target banana").settings == spec.settings
+    # Another sampler starts from its own defaults: the old one's settings mean nothing to it.
+    assert asked(monkeypatch, f"{file} --sampler boomerang") == asked(
+        monkeypatch, "-t gaussian -s boomerang --seed 4"
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO(file.read_text()))
+    assert asked(monkeypatch, "-") == spec
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "text", "value"),
+    [
+        ("number", 1.0, "1e-3", 1e-3),
+        ("number", None, "none", None),
+        ("integer", 1, "12", 12),
+        ("integer", 1, "1.5", "1.5"),
+        ("boolean", True, "off", False),
+        ("boolean", True, "maybe", "maybe"),
+        ("choice", 1, "2", 2),
+        ("choice", 1, "3", "3"),
+        ("text", "", "50-50", "50-50"),
+    ],
+)
+def test_values_are_read_in_their_settings_type(kind: str, default: Any, text: str, value: Any) -> None:
+    setting = {"name": "s", "type": kind, "default": default, "choices": [1, 2], "bounds": None}
+    read = cli._parse(setting, text)
+    assert read == value
+    assert type(read) is type(value)
+
+
+# --- sample
+
+
+def test_sample_json_is_one_object_with_everything_promised() -> None:
+    line = "sample --target gaussian --sampler bps --chains 8 --draws 100 --seed 1 --json"
+    code, out, err = run(line)
+    assert code == 0, err
+    summary = json.loads(out)
+    assert set(summary) >= SUMMARY | {"mean", "mean_se", "cov", "cov_se"}
+    assert (summary["chains"], summary["draws"], summary["seed"], summary["dim"]) == (8, 100, 1, 2)
+    assert np.shape(summary["cov"]) == (2, 2)
+    again = json.loads(run(line)[1])
+    assert (again["mean"], again["cov"]) == (summary["mean"], summary["cov"])
+
+
+def test_sample_tells_people_the_same(tmp_path: Path) -> None:
+    code, out, err = run(f"sample --target gaussian --chains 4 --draws 50 --out {tmp_path / 'run'}")
+    assert code == 0, err
+    assert "ess_min" in out
+    assert "coordinate" in out
+    assert (tmp_path / "run.nc").exists()
+
+
+def test_ctrl_c_keeps_the_draws_made_so_far(tmp_path: Path) -> None:
+    place = tmp_path / "run.nc"
+    process = start(f"sample --target gaussian --draws 1000000 --set run.warmup=0 --out {place} --json")
+    watched = psutil.Process(process.pid)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not any("libtorch" in part.path for part in watched.memory_maps()):
+        time.sleep(0.1)
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert 0 < json.loads(out)["draws"] < 1_000_000
+    assert place.exists()
+    assert re.search(
+        r"^bnnviz: stopped after \d+ of 1000000 draws of each chain; they are saved in .*run\.nc\.$",
+        err,
+        re.MULTILINE,
+    )
+
+
+def test_numbers_that_json_does_not_know_become_null(capsys: pytest.CaptureFixture[str]) -> None:
+    cli._print_json({"a": np.float64("nan"), "b": [float("inf"), np.int64(3)], "c": np.eye(2)})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 3], "c": [[1, 0], [0, 1]]}
+
+
+# --- serve
+
+
+def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any]) -> None:
+    served = serve()
+    with urllib.request.urlopen(served.url, timeout=30) as answer:
+        assert answer.status == 200
+    root = served.url.removesuffix("/app")
+    with urllib.request.urlopen(root, timeout=30) as answer:
+        assert answer.url == served.url
+    loaded = {part.path for part in served.process.memory_maps()}
+    assert not [path for path in loaded if "libtorch" in path]
+    busy = run(f"serve --no-show --port {root.rpartition(':')[2]}")
+    assert busy[0] == 2
+    assert "choose another" in busy[2]
+    family = [served.process, *served.process.children(recursive=True)]
+    # A terminal sends Ctrl-C to the workers as well.
+    for process in family:
+        process.send_signal(signal.SIGINT)
+    _, alive = psutil.wait_procs(family, timeout=15)
+    assert not alive
+    assert f"The dashboard is at {served.url} " in served.log.read_text()
+    assert "Traceback" not in served.log.read_text()

@@ -1,0 +1,451 @@
+"""Data sets: the registry, the toys' formulas, files and checksums, Gal's splits."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bnnviz import data
+from bnnviz.data import files, registry
+from bnnviz.data.files import DataFile
+from bnnviz.data.sets import toys
+from bnnviz.data.sets.uci import Table, split_rows
+from bnnviz.errors import BnnvizError
+
+REAL = os.environ.get(files.VARIABLE)
+needs_files = pytest.mark.skipif(
+    not REAL, reason="needs the real files: set BNNVIZ_DATA to a folder that holds uci_regression/"
+)
+
+TOYS = ("toy_a", "toy_b", "toy_c")
+UCI = {  # rows, inputs, published mean of the target
+    "boston": (506, 13, 22.53),
+    "yacht": (308, 6, 10.50),
+    "concrete": (1030, 8, 35.82),
+    "energy": (768, 8, 22.31),
+}
+
+
+# --- the registry ---------------------------------------------------------------------------------
+
+
+def test_names():
+    assert data.names() == [*TOYS, *UCI]
+
+
+@pytest.mark.parametrize("name", data.names())
+def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
+    facts = data.describe(name)
+    assert list(facts) == ["name", "title", "doc", "task", "inputs", "rows", "splits"]
+    assert facts["name"] == name
+    assert facts["task"] == "regression"
+    assert facts["title"]
+    assert facts["doc"].endswith(".")
+    assert facts["splits"] == (20 if name in UCI else 1)
+
+
+def test_boston_says_what_its_column_b_is():
+    doc = data.describe("boston")["doc"]
+    assert "column B encodes race" in doc
+    assert "only for comparison with old papers" in doc
+
+
+@pytest.mark.parametrize("call", [data.describe, data.load, data.fetch, data.path])
+@pytest.mark.parametrize("name", ["bosten", "", None, ["boston"]])
+def test_unknown_names_are_refused(call, name):
+    with pytest.raises(BnnvizError, match=r"There is no data set .* choose one of toy_a, ") as caught:
+        call(name)
+    assert caught.value.field == "data"
+
+
+@pytest.mark.parametrize("split", [1, -1, 0.0, True, "0", None])
+def test_bad_splits_are_refused(split):
+    with pytest.raises(BnnvizError, match=r"toy_a has no split .*: give 0, its only one") as caught:
+        data.load("toy_a", split)
+    assert caught.value.field == "split"
+    with pytest.raises(BnnvizError, match="boston has no split 20: give an integer from 0 to 19"):
+        data.load("boston", 20)
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(BnnvizError, match="registered already"):
+        data.register(toys.SETS[0])
+
+
+def test_toys_have_no_file():
+    for call in (data.fetch, data.path):
+        with pytest.raises(BnnvizError, match="toy_b is generated and has no file"):
+            call("toy_b")
+
+
+def test_data_loads_neither_torch_nor_pooch():
+    code = (
+        "import sys; from bnnviz import data; data.load('toy_a'); data.describe('boston');"
+        " sys.exit(bool({'torch', 'pooch', 'requests'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- the toys -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "shift", "spans", "test_interval", "curve"),
+    [
+        (
+            "toy_a",
+            500,
+            -0.25,
+            [(0, 0.5, 500)],
+            (-0.45, 0.55),
+            lambda x: x + 0.3 * np.sin(2 * np.pi * x) + 0.3 * np.sin(4 * np.pi * x),
+        ),
+        (
+            "toy_b",
+            500,
+            -0.5,
+            [(0, 0.6, 250), (0.8, 1, 250)],
+            (-1.0, 1.0),
+            lambda x: x + np.sin(4 * x) + np.sin(13 * x),
+        ),
+        ("toy_c", 28, 0.0, [(-0.45, 0.45, 28)], (-0.6, 0.6), lambda x: x * np.sin(4 * np.pi * x)),
+    ],
+)
+def test_toys_follow_their_formulas(name, rows, shift, spans, test_interval, curve):
+    toy = data.load(name)
+    assert toy.x_train.shape == (rows, 1)
+    assert toy.y_train.shape == (rows,)
+    assert toy.x_train.dtype == toy.y_train.dtype == toy.x_test.dtype == toy.y_test.dtype == np.float64
+    before = toy.x_train[:, 0] - shift
+    for low, high, count in spans:
+        assert ((before >= low - 1e-12) & (before <= high + 1e-12)).sum() == count
+    assert toy.test_interval == pytest.approx(test_interval)
+    assert (toy.x_test.min(), toy.x_test.max()) == pytest.approx(test_interval)
+    for x, y in ((toy.x_train, toy.y_train), (toy.x_test, toy.y_test)):
+        clean = curve(x[:, 0] - shift)
+        np.testing.assert_allclose(toy.truth(x), clean, atol=1e-12)
+        # Noise inside the sines: the residual is the noise times the slope, to first order.
+        slope = 1.0 if name == "toy_c" else (curve(x[:, 0] - shift + 1e-6) - clean) / 1e-6
+        noise = (y - clean) / slope
+        steep = np.abs(slope * np.ones_like(clean)) > 0.5
+        assert np.median(np.abs(noise[steep])) == pytest.approx(0.6745 * toys.NOISE_SD, rel=0.35)
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_toys_are_the_same_each_time_and_stay_as_they_are(name):
+    first, second = data.load(name), data.load(name)
+    np.testing.assert_array_equal(first.y_train, second.y_train)
+    assert first.y_train is not second.y_train
+    assert not first.standardise
+    np.testing.assert_array_equal(first.standardiser.x(first.x_train), first.x_train)
+    np.testing.assert_array_equal(first.standardiser.y(first.y_train), first.y_train)
+
+
+def test_toys_do_not_share_their_noise():
+    noises = [toy.y_train[:20] - toy.truth(toy.x_train)[:20] for toy in map(data.load, TOYS)]
+    assert np.abs(np.corrcoef(noises)[np.triu_indices(3, 1)]).max() < 0.9
+
+
+def test_a_toy_survives_pickling():
+    toy = data.load("toy_b")
+    copy = pickle.loads(pickle.dumps(toy))
+    np.testing.assert_array_equal(copy.truth(toy.x_test), toy.truth(toy.x_test))
+
+
+# --- the data set itself --------------------------------------------------------------------------
+
+
+def test_standardiser_uses_training_rows_and_goes_back():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(3, 2, (50, 3)), rng.normal(-7, 4, 50)
+    known = made(x, y, 100 * x[:5], 100 * y[:5]).standardiser
+    np.testing.assert_allclose(known.x(x).mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(known.x(x).std(axis=0), 1)
+    np.testing.assert_allclose([known.y(y).mean(), known.y(y).std()], [0, 1], atol=1e-12)
+    np.testing.assert_allclose(known.y_back(known.y(y)), y)
+    np.testing.assert_allclose(known.y_back(np.ones((2, 4))), np.full((2, 4), y.mean() + y.std()))
+
+
+def test_standardiser_guards_constant_columns():
+    x = np.column_stack([np.full(30, 0.1), np.arange(30.0)])
+    assert x[:, 0].std() > 0  # rounding alone: a division by it would blow up a test row
+    known = made(x, np.full(30, 0.1), x[:2] + 1, np.ones(2)).standardiser
+    np.testing.assert_allclose(known.x(x[:2] + 1)[:, 0], 1)
+    assert known.y(np.array([0.1]))[0] == pytest.approx(0)
+    assert known.y_scale == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "sentence"),
+    [
+        (np.zeros(3), np.zeros(3), "have the shapes"),
+        (np.zeros((3, 1)), np.zeros((3, 1)), "have the shapes"),
+        (np.zeros((3, 1)), np.zeros(4), "have the shapes"),
+        (np.zeros((0, 1)), np.zeros(0), "have the shapes"),
+        (np.array([[np.nan]]), np.zeros(1), "missing or infinite"),
+        (np.zeros((1, 1)), np.array([np.inf]), "missing or infinite"),
+        (np.array([["a"]]), np.zeros(1), "no plain tables of numbers"),
+    ],
+)
+def test_bad_tables_are_refused(x, y, sentence):
+    good = np.zeros((2, 1)), np.zeros(2)
+    with pytest.raises(BnnvizError, match=f"train rows of the data set mine .*{sentence}"):
+        made(x, y, *good)
+    with pytest.raises(BnnvizError, match=f"test rows of the data set mine .*{sentence}"):
+        made(*good, x, y)
+
+
+def test_train_and_test_need_the_same_columns():
+    with pytest.raises(BnnvizError, match="2 input columns for training and 1 for the test"):
+        made(np.zeros((2, 2)), np.zeros(2), np.zeros((2, 1)), np.zeros(2))
+
+
+def made(x_train, y_train, x_test, y_test) -> data.DataSet:
+    return data.DataSet(
+        name="mine",
+        title="Mine",
+        doc="",
+        task="regression",
+        x_train=x_train,
+        y_train=y_train,
+        x_test=x_test,
+        y_test=y_test,
+    )
+
+
+# --- Gal's splits and the real files --------------------------------------------------------------
+
+
+def test_splits_are_the_published_ones():
+    assert split_rows(506, 0)[1][:6].tolist() == [1, 7, 22, 37, 50, 68]
+    assert split_rows(506, 19)[1][:6].tolist() == [2, 6, 8, 39, 64, 85]
+    train, test = split_rows(308, 7)
+    assert len(test) == 31
+    assert sorted([*train, *test]) == list(range(308))
+
+
+@needs_files
+@pytest.mark.parametrize("name", UCI)
+def test_real_files_have_their_published_numbers(name):
+    rows, inputs, mean = UCI[name]
+    facts = data.describe(name)
+    assert (facts["rows"], facts["inputs"]) == (rows, inputs)
+    assert data.fetch(name) == data.path(name)
+    table = np.loadtxt(data.path(name))
+    assert table.shape == (rows, inputs + 1)
+    assert round(table[:, -1].mean() + 1e-9, 2) == mean
+    published = np.load(Path(REAL, "uci_regression", "test_splits.npz"))[name]
+    assert published.shape[0] == facts["splits"]
+    for split, test in enumerate(published):
+        loaded = data.load(name, split)
+        np.testing.assert_array_equal(loaded.x_test, table[test, :-1])
+        np.testing.assert_array_equal(loaded.y_test, table[test, -1])
+        np.testing.assert_array_equal(loaded.y_train, np.delete(table[:, -1], test))
+        np.testing.assert_array_equal(loaded.x_train, np.delete(table[:, :-1], test, axis=0))
+    assert loaded.standardise
+    np.testing.assert_allclose(loaded.standardiser.x(loaded.x_train).std(axis=0), 1)
+
+
+# --- files from a folder and from a server --------------------------------------------------------
+
+TEXT = b"\n".join(b"%d %d %d" % (row, row * row, 3 * row) for row in range(20)) + b"\n"
+SHA256 = hashlib.sha256(TEXT).hexdigest()
+WHERE = "uci_regression/tiny.txt"
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """Register a tiny set for the length of a test."""
+    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+
+    def add(url: str, sha256: str = SHA256) -> None:
+        data.register(
+            Table(
+                name="tiny",
+                title="Tiny",
+                doc="Tiny.",
+                inputs=2,
+                rows=20,
+                y_label="y",
+                y_unit="m",
+                file=DataFile(WHERE, url, sha256),
+            )
+        )
+
+    return add
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """Point BNNVIZ_DATA at a folder with the right file, and let no download succeed."""
+    place = tmp_path / "shared" / WHERE
+    place.parent.mkdir(parents=True)
+    place.write_bytes(TEXT)
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path / "shared"))
+    monkeypatch.setattr(files, "cache_folder", lambda: pytest.fail("the cache was looked at"))
+    return place
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """Unset BNNVIZ_DATA and give an empty cache."""
+    monkeypatch.delenv(files.VARIABLE, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@contextmanager
+def serving(root: Path):
+    """Serve a folder on 127.0.0.1; gives the address and the list of paths asked for."""
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(root))
+
+        def log_message(self, *args):
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def server(tmp_path):
+    root = tmp_path / "www"
+    root.mkdir()
+    (root / "data.txt").write_bytes(TEXT)
+    with serving(root) as (address, asked):
+        yield address, asked
+
+
+def assert_is_tiny(loaded: data.DataSet) -> None:
+    assert sorted([*loaded.y_train, *loaded.y_test]) == [3.0 * row for row in range(20)]
+    assert loaded.x_train.shape == (18, 2)
+    assert (loaded.x_label, loaded.y_label, loaded.y_unit) == ("2 features", "y", "m")
+
+
+def test_folder_is_read_without_network(folder, register):
+    register("http://127.0.0.1:1/unused")
+    assert data.fetch("tiny") == data.path("tiny") == folder.resolve()
+    assert_is_tiny(data.load("tiny", 3))
+
+
+def test_file_missing_in_folder(folder, register):
+    register("http://127.0.0.1:1/origin.txt")
+    folder.unlink()
+    with pytest.raises(
+        BnnvizError, match=r"no file .*tiny.txt: .*origin.txt there, or unset BNNVIZ_DATA"
+    ) as caught:
+        data.load("tiny")
+    assert caught.value.field == "data"
+
+
+def test_wrong_file_in_folder(folder, register):
+    register("http://127.0.0.1:1/origin.txt")
+    folder.write_bytes(TEXT + b" ")
+    for call in (data.load, data.fetch, data.path):
+        with pytest.raises(BnnvizError, match=r"not the expected one .*SHA-256 differs"):
+            call("tiny")
+
+
+def test_unreadable_file_in_folder(folder, register):
+    register("http://127.0.0.1:1/origin.txt")
+    folder.unlink()
+    folder.mkdir()
+    with pytest.raises(BnnvizError, match="cannot be read"):
+        data.load("tiny")
+
+
+def test_download_is_made_once(cache, register, server):
+    address, asked = server
+    register(f"{address}/data.txt")
+    with pytest.raises(
+        BnnvizError, match=r"no file .*: fetch it .* or set BNNVIZ_DATA to a folder that holds uci"
+    ):
+        data.path("tiny")
+    assert asked == []
+    assert data.fetch("tiny") == cache / WHERE
+    assert_is_tiny(data.load("tiny"))
+    assert data.path("tiny") == cache / WHERE
+    assert len(asked) == 1
+
+
+def test_corrupt_download_in_cache_is_refused_and_fetched_again(cache, register, server):
+    address, asked = server
+    register(f"{address}/data.txt")
+    data.fetch("tiny").write_bytes(TEXT[:-5])
+    with pytest.raises(BnnvizError, match="SHA-256 differs"):
+        data.path("tiny")
+    assert_is_tiny(data.load("tiny"))
+    assert (cache / WHERE).read_bytes() == TEXT
+    assert len(asked) == 2
+
+
+def test_download_with_a_wrong_checksum_is_not_kept(cache, register, server):
+    register(f"{server[0]}/data.txt", sha256=hashlib.sha256(b"something else").hexdigest())
+    with pytest.raises(
+        BnnvizError, match=r"sent is not the expected file .*or set BNNVIZ_DATA to a folder"
+    ) as caught:
+        data.load("tiny")
+    assert caught.value.field == "data"
+    assert [place for place in cache.rglob("*") if place.is_file()] == []
+
+
+def test_page_that_does_not_exist(cache, register, server):
+    register(f"{server[0]}/gone.txt")
+    with pytest.raises(
+        BnnvizError, match=r"gone.txt could not be downloaded \(HTTPError\): check the network"
+    ):
+        data.load("tiny")
+
+
+def test_no_network(cache, register):
+    with socket.socket() as unused:  # bound but not listening: a connection is refused
+        unused.bind(("127.0.0.1", 0))
+        register(f"http://127.0.0.1:{unused.getsockname()[1]}/data.txt")
+        with pytest.raises(
+            BnnvizError, match=rf"\(ConnectionError\): .*set BNNVIZ_DATA to a folder .*{WHERE}"
+        ):
+            data.load("tiny")
+
+
+def test_cache_that_cannot_be_used(cache, register, server):
+    register(f"{server[0]}/data.txt")
+    cache.write_text("a file where a folder should be")
+    with pytest.raises(BnnvizError, match=r"The cache .* cannot be used .* make it a folder"):
+        data.load("tiny")
+
+
+def test_without_pooch_the_sentence_names_it(monkeypatch):
+    monkeypatch.delenv(files.VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(BnnvizError, match="needs the package pooch: install it"):
+        data.load("boston")
+
+
+def test_origins_are_fixed():
+    for name in UCI:
+        file = registry._entries[name].file
+        assert "/6eb4497628d12b0f300f4b4f6bdc386bebad565c/" in file.url
+        assert file.path == f"uci_regression/{name}.txt"
+        assert len(file.sha256) == 64

@@ -1,0 +1,128 @@
+"""Ready-made networks and how their layers are written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from bnnviz.errors import BnnvizError
+from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [
+        ((1, (25, 10), 1), 321),
+        ((1, (50,), 1), 151),
+        ((2, (100, 100), 1), 10_501),
+        ((13, (50,), 1), 751),
+        ((3, (), 2), 8),
+    ],
+)
+def test_parameter_count(sizes, count):
+    assert sum(p.numel() for p in mlp(*sizes).parameters()) == count
+
+
+@pytest.mark.parametrize(
+    ("activation", "function"),
+    [
+        ("tanh", torch.tanh),
+        ("relu", torch.relu),
+        ("softplus", lambda z: torch.log1p(torch.exp(z))),
+        ("silu", lambda z: z * torch.sigmoid(z)),
+    ],
+)
+def test_forward_is_the_formula(activation, function):
+    network = mlp(2, (4, 3), 1, activation).double()
+    w1, b1, w2, b2, w3, b3 = network.parameters()
+    x = torch.linspace(-2, 2, 10, dtype=torch.float64).reshape(5, 2)
+    expected = function(function(x @ w1.T + b1) @ w2.T + b2) @ w3.T + b3
+    torch.testing.assert_close(network(x), expected)
+
+
+def test_every_activation_starts():
+    for name in ACTIVATIONS:
+        assert mlp(1, (2,), 1, name)(torch.zeros(3, 1)).shape == (3, 1)
+
+
+def test_the_networks_can_be_batched_over_weights():
+    network = mlp(1, (5,), 1)
+    weights = {name: torch.stack([p, 2 * p]) for name, p in network.named_parameters()}
+    x = torch.randn(7, 1)
+    outputs = torch.func.vmap(lambda w: torch.func.functional_call(network, w, (x,)))(weights)
+    assert outputs.shape == (2, 7, 1)
+    torch.testing.assert_close(outputs[0], network(x))
+
+
+def test_unknown_activation_is_refused():
+    with pytest.raises(BnnvizError, match="no activation 'sine': choose one of tanh, relu") as caught:
+        mlp(1, (2,), 1, "sine")
+    assert caught.value.field == "activation"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "field"),
+    [
+        ((0, (2,), 1), "inputs"),
+        ((1, (2, -1), 1), "hidden"),
+        ((1, (2,), True), "outputs"),
+        ((1, (2.5,), 1), "hidden"),
+    ],
+)
+def test_widths_that_are_no_widths_are_refused(sizes, field):
+    with pytest.raises(BnnvizError, match=f"in {field} cannot be used") as caught:
+        mlp(*sizes)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("text", "widths"),
+    [("50", (50,)), ("25-10", (25, 10)), (" 100 - 100 ", (100, 100)), ("1-" * 7 + "1", (1,) * 8)],
+)
+def test_hidden_is_read(text, widths):
+    assert parse_hidden(text) == widths
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "-",
+        "25-",
+        "-25",
+        "25--10",
+        "25,10",
+        "2.5",
+        "0",
+        "25-0",
+        "1025",
+        "9" * 5000,
+        "1-" * 8 + "1",
+        "٣",
+        "1_0",
+        50,
+        None,
+    ],
+)
+def test_bad_hidden_is_refused(text):
+    with pytest.raises(BnnvizError, match="such as 50 or 25-10") as caught:
+        parse_hidden(text)
+    assert caught.value.field == "hidden"
+    assert len(caught.value.sentence) < 200
+
+
+def test_reading_layers_does_not_load_torch():
+    code = (
+        "import sys; from bnnviz.models import ACTIVATIONS, parse_hidden; parse_hidden('50');"
+        " sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_only_networks_that_exist_can_be_asked_for():
+    with pytest.raises(ImportError, match="lenet999"):
+        from bnnviz.models import lenet999  # noqa: F401

@@ -1,0 +1,260 @@
+"""The promises that the files of the project make to each other: floors, versions, packaging, names."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import bnnviz
+from bnnviz import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+# Runs in a process of its own: lets through the standard library, bnnviz, and what the named
+# distributions need, and nothing else that happens to be installed.
+CORE_ONLY = """
+import importlib.metadata as metadata, sys
+from packaging.requirements import Requirement
+
+allowed, queue = set(), {core!r}
+while queue:
+    name = queue.pop().lower().replace("_", "-")
+    if name not in allowed:
+        allowed.add(name)
+        try:
+            requires = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for requirement in map(Requirement, requires):
+            if requirement.marker is None or requirement.marker.evaluate({{"extra": ""}}):
+                queue.append(requirement.name)
+
+owners = metadata.packages_distributions()
+
+class Only:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in owners and top not in ("bnnviz", "app"):
+            if not any(owner.lower().replace("_", "-") in allowed for owner in owners[top]):
+                raise ModuleNotFoundError(f"No module named {{name!r}} (not in the core)", name=name)
+
+sys.meta_path.insert(0, Only())
+for module in [name for name in sys.modules if name.partition(".")[0] == "packaging"]:
+    del sys.modules[module]
+
+import bnnviz, bnnviz.data, bnnviz.engine.run, bnnviz.models, bnnviz.samplers, bnnviz.targets
+run = bnnviz.sample("gaussian", "bps", draws=20, chains=2)
+assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
+"""
+
+# The same for the page's modules: main.py is not among them, because it is a script that the
+# server runs; the process that the server really is in is looked at in test_cli.py.
+NO_TORCH = """
+import importlib, pkgutil, sys
+sys.path.insert(0, "app")
+import bnnviz, bnnviz.views
+for module in ["bnnviz.catalogue", "bnnviz.cli", "bnnviz.engine.backend", "bnnviz.serve", "bnnviz.spec"]:
+    importlib.import_module(module)
+for found in pkgutil.walk_packages(bnnviz.views.__path__, "bnnviz.views."):
+    importlib.import_module(found.name)
+for found in pkgutil.walk_packages(["app"]):
+    if found.name != "main":
+        importlib.import_module(found.name)
+assert "pages.lab" in sys.modules or importlib.import_module("pages.lab")
+assert "torch" not in sys.modules, "torch was imported"
+"""
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def expand(extra: str) -> list[str]:
+    """Return an extra's requirements with the project's own extras in it replaced by theirs."""
+    found: list[str] = []
+    for line in EXTRAS[extra]:
+        requirement = Requirement(line)
+        if requirement.name == PROJECT["name"]:
+            found += [inner for name in sorted(requirement.extras) for inner in expand(name)]
+        else:
+            found.append(line)
+    return found
+
+
+def pins() -> dict[str, str]:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9A-Za-z.]+", line) for line in lines), (
+        "name==public version only"
+    )
+    assert lines == sorted(set(lines), key=lambda line: line.partition("==")[0])
+    return dict(line.split("==") for line in lines)
+
+
+# --- floors, at run time
+
+
+def test_core_samples_with_its_four_dependencies_only() -> None:
+    core = [Requirement(line).name for line in PROJECT["dependencies"]]
+    assert sorted(core) == ["numpy", "param", "scipy", "torch"]
+    result = run_python(CORE_ONLY.format(core=core))
+    assert result.returncode == 0, result.stderr
+
+
+def test_page_views_and_command_line_load_no_torch() -> None:
+    result = run_python(NO_TORCH)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_missing_extra_is_named_in_one_sentence() -> None:
+    code = "import sys; sys.modules['typer'] = None; import bnnviz.cli"
+    result = run_python(code)
+    assert result.returncode == 1
+    assert result.stderr.strip() == (
+        "The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'."
+    )
+
+
+# --- versions
+
+
+def test_constraints_pin_every_requirement_within_its_bounds() -> None:
+    pinned = pins()
+    assert pinned["torch"] == "2.13.0"
+    for line in [*PROJECT["dependencies"], *expand("all"), *expand("test")]:
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        assert name in pinned, f"{name} has no pin"
+        assert requirement.specifier.contains(pinned[name]), (
+            f"{name}=={pinned[name]} is not {requirement.specifier}"
+        )
+
+
+def test_all_holds_every_extra_but_the_tests() -> None:
+    others = {line for extra in EXTRAS if extra not in ("all", "test") for line in expand(extra)}
+    assert set(expand("all")) == others
+
+
+def test_environment_file_equals_pyproject() -> None:
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    conda = [entry for entry in entries if isinstance(entry, str)]
+    pip = next(entry["pip"] for entry in entries if isinstance(entry, dict))
+    assert f"python{PROJECT['requires-python']}" in conda
+    assert pip[0] == "-c constraints.txt"
+    assert pip[-1] == "-e ."
+    assert sorted(pip[1:-1]) == sorted({*PROJECT["dependencies"], *expand("all")})
+
+
+def test_makefile_asks_for_the_same_pythons_as_pyproject() -> None:
+    assert PROJECT["requires-python"] == ">=3.11,<3.14"
+    assert "(3, 11) <= sys.version_info[:2] <= (3, 13)" in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_makefile_serves_on_the_port_asked_for_and_on_this_machine_only() -> None:
+    environment = {**os.environ, "HOST": "0.0.0.0"}
+    command = ["make", "-n", "serve", "PORT=5123"]
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert "bnnviz serve --address 127.0.0.1 --port 5123" in result.stdout
+
+
+# --- packaging
+
+
+def sources(folder: str) -> set[str]:
+    files = [
+        path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
+    return {path.relative_to(ROOT).as_posix() for path in files}
+
+
+def test_wheel_carries_the_package_and_the_dashboard(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for folder in ("bnnviz", "app"):
+        shutil.copytree(ROOT / folder, tree / folder, ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        "..",
+        ".",
+    ]
+    subprocess.run(command, cwd=tree, check=True, capture_output=True, timeout=120)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+        archive.extractall(tmp_path / "site")
+    assert held == sources("bnnviz") | sources("app")
+    code = "import bnnviz.serve; print(bnnviz.serve.find_app())"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(found.stdout.strip()) == tmp_path / "site" / "app"
+
+
+# --- the house rule
+
+
+def string_constants(path: Path) -> set[str]:
+    """Return the strings of a file that stand for something: docstrings and messages are longer."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+@pytest.mark.parametrize(
+    "place", ["bnnviz/engine", "bnnviz/views", "bnnviz/cli.py", "bnnviz/serve.py", "app"]
+)
+def test_nothing_above_the_registries_names_a_sampler_a_target_or_a_data_set(place: str) -> None:
+    listed = catalogue.load()
+    names = {entry["name"] for kind in ("samplers", "targets", "data") for entry in listed[kind]}
+    path = ROOT / place
+    for file in [path] if path.is_file() else path.rglob("*.py"):
+        named = names & string_constants(file)
+        assert not named, f"{file.relative_to(ROOT)} names {', '.join(sorted(named))}"
+
+
+# --- documents
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"])
+def test_links_between_documents_resolve(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#\s]+)", text)
+    local = [target for target in targets if "://" not in target]
+    missing = [target for target in local if not (ROOT / target).exists()]
+    assert not missing
+
+
+def test_changelog_speaks_of_this_version() -> None:
+    assert f"## {bnnviz.__version__}" in (ROOT / "CHANGELOG.md").read_text()

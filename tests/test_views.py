@@ -1,0 +1,443 @@
+"""The live figures: what they push, that they leave alone what did not change, and how they look."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bokeh.core.json_encoder import serialize_json
+from bokeh.document import Document
+from bokeh.embed import file_html
+from bokeh.events import RangesUpdate, Reset
+from bokeh.layouts import column, row
+from bokeh.models import ColumnDataSource, Div, Range1d
+from bokeh.resources import INLINE
+from example_frames import KINDS as EXAMPLES
+from example_frames import example_frame, example_scene
+from PIL import Image
+
+from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
+from bnnviz.views.base import Window, columns, separated
+from bnnviz.views.prediction import PredictionView
+from bnnviz.views.thinning import ThinningView
+from bnnviz.views.timeline import TimelineView
+from bnnviz.views.trace import TraceView
+from bnnviz.views.trajectory import TrajectoryView
+
+#: Width and height of each figure on a page of 1400 x 900.
+SIZES = {
+    "trajectory": (490, 400),
+    "thinning": (560, 190),
+    "prediction": (560, 170),
+    "trace": (320, 150),
+    "acf": (190, 150),
+    "timeline": (480, 36),
+}
+PAIRS = [(kind, view) for kind in EXAMPLES for view in views_for(example_scene(kind))]
+
+
+def sources(view: View) -> list[ColumnDataSource]:
+    """Give the data sources that frames change (the contours' polygons are drawn once per plane)."""
+    found = {r.data_source.id: r.data_source for r in view.root.renderers}
+    return [s for s in found.values() if "xs" not in s.data]
+
+
+def card(view: View) -> object:
+    """Put a view under a heading with its title, note and legend, as a page does."""
+    p, (width, height) = view.palette, SIZES[view.name]
+    style = f"display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 12px;color:{p.muted}"
+    heading = (
+        f'<div style="{style};font:13px sans-serif"><b style="color:{p.ink};font-size:14px">{view.title}</b>'
+        f"<span>{view.note}</span>{view.legend_html()}</div>"
+    )
+    box = {"background": p.surface, "padding": "10px", "border-radius": "8px"}
+    title = Div(text=heading, width=width, styles={"width": f"{width}px"})
+    return column(title, column(view.root, width=width, height=height), styles=box)
+
+
+def stage(kind: str, dark: bool, frames: int = 40) -> object:
+    """Put every view of an example run, after some frames, on one page."""
+    scene = example_scene(kind)
+    shown = {view.name: view(scene, dark) for view in views_for(scene)}
+    for seq, view in itertools.product(range(frames), shown.values()):
+        view.update(example_frame(scene, seq))
+    cards = {name: card(view) for name, view in shown.items()}
+    right = [cards[name] for name in ("thinning", "prediction") if name in cards]
+    top = row(cards["trajectory"], column(*right, spacing=10), spacing=10)
+    bottom = row(cards["trace"], cards["acf"], cards["timeline"], spacing=10)
+    page = "#10161c" if dark else "#eef1f4"
+    return column(top, bottom, spacing=10, styles={"background": page, "padding": "12px"})
+
+
+def screenshot(model: object, path: Path) -> list[str]:
+    """Draw a model in a headless Chromium into a PNG file; give what the console complained about."""
+    from playwright.sync_api import sync_playwright
+
+    said: list[str] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1150, "height": 830}, device_scale_factor=1.5)
+        page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.set_content(file_html(model, INLINE, "views"))
+        page.wait_for_selector("canvas")
+        page.wait_for_timeout(300)
+        page.screenshot(path=path)
+        browser.close()
+    return said
+
+
+# ---- what is common to every view ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", views())
+def test_a_view_is_built_from_nothing(view: type[View]) -> None:
+    built = view()
+    assert built.title and built.needs and isinstance(built.hot, bool)
+    assert built.root.output_backend == "canvas"
+    assert built.update({"seq": 0}) is False
+    assert _as_json(built)
+
+
+def test_names_are_unique_and_a_scene_without_data_has_no_prediction() -> None:
+    names = [view.name for view in views()]
+    assert len(set(names)) == len(names)
+    assert PredictionView not in views_for(example_scene("banana"))
+    assert set(views_for(example_scene("network1d"))) == set(views())
+
+
+@pytest.mark.parametrize(("kind", "view"), PAIRS)
+def test_frames_are_pushed_as_float32_columns_of_one_length(kind: str, view: type[View]) -> None:
+    scene = example_scene(kind)
+    built = view()
+    built.reset(scene)
+    for seq in (1, 8, 30):
+        assert built.update(example_frame(scene, seq))
+        for source in sources(built):
+            assert {a.dtype for a in source.data.values()} == {np.dtype(np.float32)}
+            assert len({len(a) for a in source.data.values()}) == 1
+    assert any(len(next(iter(s.data.values()))) for s in sources(built))
+    assert _as_json(built)
+
+
+@pytest.mark.parametrize(("kind", "view"), PAIRS)
+def test_an_unchanged_part_is_not_pushed_again(kind: str, view: type[View]) -> None:
+    scene = example_scene(kind)
+    built = view(scene)
+    assert built.update(example_frame(scene, 5)) is True
+    held = [source.data for source in sources(built)]
+    assert built.update(example_frame(scene, 5)) is False
+    assert all(source.data is data for source, data in zip(sources(built), held, strict=True))
+
+
+@pytest.mark.parametrize(("kind", "view"), PAIRS)
+def test_a_reset_forgets_the_run_before(kind: str, view: type[View]) -> None:
+    scene = example_scene(kind)
+    built = view(scene)
+    built.update(example_frame(scene, 5))
+    built.reset(scene)
+    assert built.note == ""
+    fresh = view(scene)
+    for old, new in zip(sources(built), sources(fresh), strict=True):
+        assert all(np.array_equal(old.data[name], new.data[name], equal_nan=True) for name in new.data)
+
+
+@pytest.mark.parametrize(("kind", "view"), PAIRS)
+def test_the_theme_changes_every_colour_in_place(kind: str, view: type[View]) -> None:
+    scene = example_scene(kind)
+    built, dark = view(scene), view(scene, dark=True)
+    models = built.root.references()
+    light = _colours(built)
+    built.theme(True)
+    assert _colours(built) == _colours(dark)
+    assert built.legend_html() == dark.legend_html()
+    # Axes, grids and glyphs all changed; nothing was built anew.
+    assert all(before != after for before, after in zip(light, _colours(built), strict=True))
+    assert {m.id for m in models} == {m.id for m in built.root.references()}
+    built.theme(False)
+    assert _colours(built) == light
+
+
+@pytest.mark.parametrize(("kind", "view"), PAIRS)
+def test_numbers_that_are_missing_draw_nothing_and_move_no_range(kind: str, view: type[View]) -> None:
+    scene = example_scene(kind)
+    built = view(scene)
+    built.update(example_frame(scene, 5))
+    frame = example_frame(scene, 6)
+    part = frame[view.needs[0]]
+    for name, held in part.items():
+        if isinstance(held, np.ndarray) and held.dtype.kind == "f":
+            part[name] = np.full_like(held, np.nan)
+    built.update(frame)
+    ends = [(r.start, r.end) for r in (built.root.x_range, built.root.y_range)]
+    assert np.isfinite(ends).all()
+
+
+def test_no_torch_and_no_panel_is_imported() -> None:
+    code = (
+        "import sys; from bnnviz.views import views; [v() for v in views()];"
+        "print([m for m in ('torch', 'panel', 'holoviews', 'pandas') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+# ---- looks ------------------------------------------------------------------------------------------------
+
+
+def test_kinds_of_event_differ_in_shape_and_in_colour() -> None:
+    for one, other in itertools.combinations(KINDS.values(), 2):
+        assert one.marker != other.marker
+        assert one.role != other.role or "probe" in (one.label, other.label)
+    for kind in (KINDS[1], KINDS[5]):
+        assert (ACCEPTED.marker, ACCEPTED.role) != (kind.marker, kind.role)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_text_and_marks_stand_out_from_the_card(palette: object) -> None:
+    for role in ("ink", "muted"):
+        assert _contrast(getattr(palette, role), palette.surface) >= 4.5
+    for role in ("blue", "orange", "red", "purple", "magenta", "green", "grey"):
+        assert _contrast(getattr(palette, role), palette.surface) >= 3.0
+    assert all(_contrast(colour, palette.surface) >= 3.0 for colour in palette.chains)
+    assert len(set(palette.chains)) == 8
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_browser_draws_the_views(kind: str, dark: bool, tmp_path: Path) -> None:
+    path = tmp_path / "views.png"
+    assert screenshot(stage(kind, dark), path) == []
+    seen = {colour for _, colour in Image.open(path).convert("RGB").getcolors(1 << 22)}
+    palette = DARK if dark else LIGHT
+    for role in ("surface", "ink", "orange", "blue", "purple"):
+        assert _rgb(getattr(palette, role)) in seen
+
+
+# ---- each view --------------------------------------------------------------------------------------------
+
+
+def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
+    window = Window(Range1d(0, 1), patience=3)
+    window.start_at(0.0, 1.0)
+    window.cover((0.0, 0.9))
+    assert (window.range.start, window.range.end) == (0.0, 1.0)
+    window.cover((0.0, 1.01))
+    grown = window.range.end
+    assert 1.01 < grown < 1.3
+    window.cover((0.0, 1.05))
+    assert window.range.end == grown
+    for _ in range(3):
+        assert window.range.end == grown
+        window.cover((0.0, 0.2))
+    assert 0.2 <= window.range.end < 0.25
+    window.cover((0.0, 50.0))
+    window.cover((0.0, 1.0), begins=True)
+    assert window.range.end < 1.2
+
+
+def test_a_range_that_does_not_follow_stays_and_catches_up() -> None:
+    view = TrajectoryView(example_scene("banana"))
+    view.follow = False
+    before = (view.root.x_range.start, view.root.x_range.end)
+    frame = example_frame(example_scene("banana"), 3)
+    frame["path"]["x"] = frame["path"]["x"] * 10
+    assert view.update(frame)
+    assert (view.root.x_range.start, view.root.x_range.end) == before
+    view.follow = True
+    assert view.root.x_range.start <= frame["path"]["x"].min()
+    assert view.root.x_range.end >= frame["path"]["x"].max()
+
+
+def test_a_users_zoom_stops_following_and_a_reset_goes_on() -> None:
+    view, said = TrajectoryView(example_scene("banana")), []
+    view.listen(said.append)
+    view.root._trigger_event(RangesUpdate(view.root, x0=0, x1=1, y0=0, y1=1))
+    assert not view.follow
+    view.root._trigger_event(Reset(view.root))
+    assert view.follow and said == [False, True]
+
+
+def test_another_plane_resets_the_ranges_and_the_labels() -> None:
+    scene = example_scene("network1d")
+    view = TrajectoryView(scene)
+    first, second = example_frame(scene, 3), example_frame(scene, 4)
+    view.update(first)
+    assert view.root.x_range.start == scene["plane"]["x_range"][0]
+    second["path"].update(x_label="w12", y_label="w37", basis=1, x=second["path"]["x"] / 100)
+    second["path"].update(event_x=second["path"]["event_x"] / 100, now_x=second["path"]["now_x"] / 100)
+    view.update(second)
+    assert view.root.xaxis[0].axis_label == "w12"
+    assert view.root.x_range.end - view.root.x_range.start < 0.2
+
+
+def test_contours_are_drawn_once_and_leave_with_the_plane() -> None:
+    view = TrajectoryView(example_scene("banana"))
+    bands = view.root.renderers[0].data_source
+    assert len(bands.data["xs"]) == len(LIGHT.contour) == len(bands.data["colour"])
+    held = bands.data
+    view.update(example_frame(example_scene("banana"), 3))
+    assert bands.data is held
+    view.reset(example_scene("network1d"))
+    assert bands.data["xs"] == []
+
+
+def test_the_path_is_drawn_whole_and_its_pieces_join() -> None:
+    scene = example_scene("banana")
+    view = TrajectoryView(scene)
+    view.update(example_frame(scene, 20))
+    drawn = np.stack([view.source.data[f"y{i}"] for i in range(5)])
+    assert np.isfinite(drawn).any(axis=0).all()
+    together = np.isfinite(drawn[:, :-1]) & np.isfinite(drawn[:, 1:])
+    assert together.any(axis=0).all()
+
+
+def test_a_proposal_is_accepted_where_its_uniform_mark_is_under_the_rate() -> None:
+    scene = example_scene("banana")
+    view = ThinningView(scene)
+    checked = 0
+    for seq in range(60):
+        view.update(example_frame(scene, seq))
+        data = view.source.data
+        for kind, under in (("kind1", False), ("kind2", True)):
+            at = np.isfinite(data[kind])
+            assert np.array_equal(data["uniform"][at] < data[kind][at], np.full(at.sum(), under))
+            checked += at.sum()
+    assert checked > 30
+
+
+def test_what_was_proposed_lies_inside_the_thinning_figure() -> None:
+    scene = example_scene("banana")
+    view = ThinningView(scene)
+    for seq in range(200):
+        view.update(example_frame(scene, seq))
+        data, top, right = view.source.data, view.root.y_range.end, view.root.x_range.end
+        for name in ("past", "now", "kind1", "kind2", "kind5"):
+            assert not (data[name] > top).any()
+        assert not (data["t"] > right).any()
+
+
+def test_the_refresh_clock_is_labelled_only_where_it_can_be_seen() -> None:
+    scene = example_scene("banana")
+    view, frame = ThinningView(scene), example_frame(scene, 3)
+    frame["envelope"]["refresh_t"] = 1e6
+    view.update(frame)
+    assert np.isnan(view.source.data["label"]).all() or np.isnan(view.source.data["label_t"]).all()
+    frame["envelope"]["refresh_t"] = 0.5 * frame["envelope"]["t_max"]
+    view.update(frame)
+    assert np.isfinite(view.source.data["label_t"]).sum() == 1
+
+
+def test_the_figures_of_the_envelope_stand_in_the_note() -> None:
+    scene = example_scene("banana")
+    view, frame = ThinningView(scene), example_frame(scene, 3)
+    frame["envelope"].update(acceptance=0.714, violation_share=0.051, excess=0.036, ratio_q99=1.8)
+    view.update(frame)
+    assert view.note == "accepted 0.71 · violations 5.1 % · E[(ratio−1)+] 0.036 · q99 1.80"
+
+
+def test_functions_are_one_line_with_gaps() -> None:
+    scene = example_scene("network1d")
+    view, frame = PredictionView(scene), example_frame(scene, 30)
+    view.update(frame)
+    count, points = frame["prediction"]["functions"].shape
+    y = view.functions.data["y"]
+    assert y.size == count * (points + 1)
+    assert np.isnan(y).sum() == count
+    frame["prediction"]["functions"] = np.empty((0, points))
+    assert view.update(frame)
+    assert view.functions.data["y"].size == 0
+
+
+def test_a_band_that_is_far_too_wide_does_not_flatten_the_figure() -> None:
+    scene = example_scene("network1d")
+    view, frame = PredictionView(scene), example_frame(scene, 30)
+    frame["prediction"]["hi95"] = frame["prediction"]["hi95"] + 1e6
+    view.update(frame)
+    low, high = scene["data"]["y_range"]
+    assert view.root.y_range.end < high + 2 * (high - low)
+
+
+def test_intervals_that_miss_are_marked_and_the_rmse_stands_in_the_note() -> None:
+    scene = example_scene("network_many")
+    view, frame = PredictionView(scene), example_frame(scene, 30)
+    view.update(frame)
+    part = frame["prediction"]
+    missed = (part["observed"] < part["lo"]) | (part["observed"] > part["hi"])
+    assert np.isfinite(view.against.data["outside"]).sum() == missed.sum()
+    assert view.note.startswith(f"RMSE {part['rmse']:.2f}")
+    assert view.title == "Predicted against observed"
+    view.reset(example_scene("network1d"))
+    assert view.title == "Prediction"
+
+
+def test_the_trace_takes_eight_chains_and_another_basis() -> None:
+    scene = example_scene("network1d")
+    view = TraceView(scene)
+    part = {"label": "PC 1", "basis": 0, "index": np.arange(50), "values": np.ones((9, 50)) * 40.0}
+    assert view.update({"seq": 0, "trace": part})
+    assert view.title == "PC 1, 9 chains"
+    assert view.root.y_range.end > 40
+    assert view.update({"seq": 1, "trace": {**part, "basis": 1, "values": np.linspace(0, 1, 50)[None]}})
+    assert view.root.y_range.end < 2
+    assert np.isnan(view.source.data["chain1"]).all()
+
+
+def test_the_trace_moves_on_by_half_a_window() -> None:
+    view = TraceView(example_scene("network1d"))
+    starts = set()
+    for first in range(0, 2000, 5):
+        index = np.arange(first, first + 400)
+        part = {"label": "PC 1", "basis": 0, "index": index, "values": np.sin(index)[None]}
+        view.update({"seq": first, "trace": part})
+        starts.add(view.root.x_range.start)
+        assert view.root.x_range.start <= first and view.root.x_range.end >= first + 399
+    assert len(starts) < 12
+
+
+def test_the_timeline_keeps_apart_the_steps_of_a_very_long_run() -> None:
+    view = TimelineView(example_scene("banana"))
+    step = np.arange(150) + 10**9
+    view.update({"seq": 0, "events": {"step": step, "kind": np.resize([0, 1, 2, 3, 4, 5], 150)}})
+    x = view.source.data["x"]
+    assert np.unique(x[np.isfinite(x)]).size == 100
+
+
+def test_columns_are_filled_up_and_strokes_are_separated() -> None:
+    made = columns(a=[1, 2, 3], b=[4])
+    assert np.array_equal(made["b"], [4, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(separated([1, 2], [3, 4]), [1, 3, np.nan, 2, 4, np.nan], equal_nan=True)
+
+
+# ---- help -------------------------------------------------------------------------------------------------
+
+
+def _as_json(view: View) -> str:
+    document = Document()
+    document.add_root(view.root)
+    written = serialize_json(document.to_json(deferred=False))
+    document.clear()
+    return written
+
+
+def _colours(view: View) -> list[tuple[str, str]]:
+    return [getattr(model, name) for model, roles in view._paints for name in roles]
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def _contrast(one: str, other: str) -> float:
+    def luminance(colour: str) -> float:
+        c = np.divide(_rgb(colour), 255)
+        linear = np.where(c <= 0.03928, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
