@@ -10,7 +10,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 _TEXT = """
-:host {font-size: 14px; line-height: 1.4; color: var(--mui-palette-text-primary); overflow: hidden}
+:host {font-size: 14px; line-height: 19px; max-height: 57px; color: var(--mui-palette-text-primary); overflow: hidden}
 .warning {color: var(--warn); font-weight: 600}
 .notice {color: var(--mui-palette-text-secondary); font-style: italic}
 :host {--warn: #b3134f}
@@ -22,6 +22,7 @@ _STRIP = """
 :host(.failed) {background: #fdeaea; border-left-color: #c0282d}
 :host(.failed.dark) {background: #331b1c}
 """
+_LINK = {"textDecoration": "underline", "padding": "0 8px !important", "justifyContent": "flex-start"}
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
@@ -42,15 +43,13 @@ class Caption:
         self._notice, self._failed = "", False
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
-        self._text = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT]
-        )
-        self._remedies = pn.Row(margin=(0, 6, 0, 0), align="center")
+        self._text = pn.pane.HTML("", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT])
+        self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center")
         self.root = pn.Row(
             self._text,
             self._remedies,
             sizing_mode="stretch_width",
-            height=52,
+            height=64,
             margin=0,
             stylesheets=[_STRIP],
             styles={"grid-area": "caption"},
@@ -97,13 +96,7 @@ class Caption:
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
     def _button(self, remedy: dict[str, Any]) -> pmui.Button:
-        button = pmui.Button(
-            label=remedy["label"],
-            variant="text",
-            size="small",
-            margin=(0, 2),
-            sx={"textDecoration": "underline"},
-        )
+        button = pmui.Button(label=remedy["label"], variant="text", size="small", margin=0, height=19, sx=_LINK)
         button.on_click(lambda event: self._on_remedy(remedy["settings"]))
         return button
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import panel as pn
@@ -17,7 +18,11 @@ _NOTE = """
 :host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
   font-variant-numeric: tabular-nums; color: var(--mui-palette-text-secondary)}
 """
-_LEGEND = ":host {overflow: hidden; line-height: 0}"
+_LEGEND = """
+:host {overflow: hidden; line-height: 0}
+.bnnviz-legend {gap: 2px 9px !important}
+.bnnviz-legend > span {font-size: 12px !important; gap: 4px !important}
+"""
 _TABLE = """
 :host {overflow-y: auto}
 table {width: 100%; border-collapse: collapse; font-size: 13.5px}
@@ -40,20 +45,20 @@ class Card:
         What is shown.
     tools : list
         Controls for the heading line.
+    below : list
+        Controls for lines of their own, where they are visible.
     """
 
-    def __init__(self, view: View, tools: list[Any] | None = None) -> None:
+    def __init__(self, view: View, tools: Sequence[Any] = (), below: Sequence[Any] = ()) -> None:
         self.view = view
         self._title = pn.pane.HTML(margin=(7, 0, 0, 14), height=20, stylesheets=[_HEAD])
         self._note = pn.pane.HTML("", margin=(7, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE])
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND]
         )
-        head = pn.Row(
-            self._title, self._note, *(tools or []), sizing_mode="stretch_width", margin=0, height=32
-        )
+        head = pn.Row(self._title, self._note, *tools, sizing_mode="stretch_width", margin=0, height=32)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
-        self.root = surface(head, self._legend, body, area=view.needs[0])
+        self.root = surface(head, *below, self._legend, body, area=view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
         self.head()
 

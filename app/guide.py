@@ -33,9 +33,7 @@ class Guide:
 
     def __init__(self) -> None:
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
-        keys = "".join(
-            f"<tr><td><kbd>{key}</kbd></td><td>{meaning}</td></tr>" for key, meaning in KEYS.items()
-        )
+        keys = "".join(f"<tr><td><kbd>{key}</kbd></td><td>{meaning}</td></tr>" for key, meaning in KEYS.items())
         self.root = pmui.Dialog(
             pn.pane.HTML(f"<table>{keys}</table>", stylesheets=[_STYLE], sizing_mode="stretch_width"),
             self._marks,

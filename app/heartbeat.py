@@ -9,20 +9,24 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import param
+import panel as pn
+from bokeh.models import ColumnDataSource, CustomJS, Spacer
 from panel.custom import JSComponent
 
 LOST_AFTER = 2.0  # seconds until a frame that nobody acknowledged counts as lost
 QUICK = 0.1  # seconds: a browser this quick may have two frames under way
 WINDOW = 60  # frames that the measured rate and latency look back on
+# The second animation frame begins when the first, with the figures in it, is on the screen.
+_PAINTED = """
+const number = sent.data.number[0]
+requestAnimationFrame(() => requestAnimationFrame(() => { painted.data = {number: [number]} }))
+"""
 
 
-class Pulse(JSComponent):
-    """An element without a face: it answers each frame's number once the browser has painted it."""
+class Keys(JSComponent):
+    """An element without a face that reports keys and whether the page is seen."""
 
-    sent = param.Integer(default=0, doc="Number of the latest frame, in the same document patch as its data.")
-
-    _esm = "pulse.js"
+    _esm = "keys.js"
 
 
 class Heartbeat:
@@ -35,20 +39,29 @@ class Heartbeat:
     """
 
     def __init__(self, on_key: Callable[[str], None]) -> None:
-        self.root = Pulse(width=0, height=0, margin=0, sizing_mode="fixed")
-        self.root.on_msg(self._message)
         self.hidden = False
         self._on_key = on_key
+        self._sent = ColumnDataSource({"number": [0]})
+        self._painted = ColumnDataSource({"number": [0]})
+        self._sent.js_on_change(
+            "data", CustomJS(args={"sent": self._sent, "painted": self._painted}, code=_PAINTED)
+        )
+        self._painted.on_change("data", self._acknowledged)
+        keys = Keys(width=0, height=0, margin=0, sizing_mode="fixed")
+        keys.on_msg(self._message)
+        carrier = Spacer(width=0, height=0, tags=[self._sent])
+        self.root = pn.Row(keys, pn.pane.Bokeh(carrier, margin=0), width=0, height=0, margin=0)
+        self._number = 0
         self._under_way: dict[int, float] = {}
         self._latencies: deque[float] = deque(maxlen=WINDOW)
-        self._painted: deque[float] = deque(maxlen=WINDOW)
+        self._moments: deque[float] = deque(maxlen=WINDOW)
         self._answered = asyncio.Event()
 
     def beat(self) -> None:
         """Give the frame in the current document patch its number."""
-        number = self.root.sent + 1
-        self._under_way[number] = time.perf_counter()
-        self.root.sent = number
+        self._number += 1
+        self._under_way[self._number] = time.perf_counter()
+        self._sent.data = {"number": [self._number]}
 
     async def room(self) -> None:
         """Wait until the browser may be sent another frame."""
@@ -67,7 +80,7 @@ class Heartbeat:
     def rate(self) -> float:
         """Frames painted a second, over the last second."""
         now = time.perf_counter()
-        return float(sum(1 for at in self._painted if now - at < 1.0))
+        return float(sum(1 for at in self._moments if now - at < 1.0))
 
     def _has_room(self) -> bool:
         now = time.perf_counter()
@@ -75,21 +88,18 @@ class Heartbeat:
         latency = self.latency()
         return len(self._under_way) < (2 if latency is not None and latency < QUICK else 1)
 
-    def _message(self, event: Any) -> None:
-        message = event.data
-        if "painted" in message:
-            self._acknowledge(int(message["painted"]))
-        if "hidden" in message:
-            self.hidden = bool(message["hidden"])
-            self._under_way.clear()
-        if "key" in message:
-            self._on_key(str(message["key"]))
-
-    def _acknowledge(self, number: int) -> None:
-        now = time.perf_counter()
+    def _acknowledged(self, attr: str, old: Any, new: dict[str, Any]) -> None:
+        now, number = time.perf_counter(), int(new["number"][0])
         sent = self._under_way.get(number)
         self._under_way = {n: at for n, at in self._under_way.items() if n > number}
         if sent is not None:
             self._latencies.append(now - sent)
-            self._painted.append(now)
+            self._moments.append(now)
         self._answered.set()
+
+    def _message(self, event: Any) -> None:
+        if "hidden" in event.data:
+            self.hidden = bool(event.data["hidden"])
+            self._under_way.clear()
+        if "key" in event.data:
+            self._on_key(str(event.data["key"]))

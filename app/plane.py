@@ -9,11 +9,12 @@ import panel as pn
 import panel_material_ui as pmui
 
 PCA, COORDINATES = "PC 1, PC 2", "two coordinates"
-_SMALL = {"size": "small", "margin": (0, 3), "height": 30}
+_SMALL = {"size": "small", "margin": (2, 3), "height": 30}
+_WIDE = {"size": "small", "margin": (0, 4), "sizing_mode": "stretch_width"}
 
 
 class PlanePicker:
-    """A select for the kind of plane and two for its coordinates.
+    """A select for the kind of plane, and a row of two for its coordinates.
 
     Parameters
     ----------
@@ -25,11 +26,11 @@ class PlanePicker:
         self._on_plane = on_plane
         self._silent = False
         self._names: list[str] = []
-        self._kind = pmui.Select(options=[PCA, COORDINATES], width=132, **_SMALL)
-        self._x = pmui.AutocompleteInput(width=84, restrict=True, min_characters=0, **_SMALL)
-        self._y = pmui.AutocompleteInput(width=84, restrict=True, min_characters=0, **_SMALL)
-        self.root = pn.Row(self._kind, self._x, self._y, margin=(1, 0), visible=False)
-        for widget in (self._kind, self._x, self._y):
+        self.kind = pmui.Select(options=[PCA, COORDINATES], width=136, visible=False, **_SMALL)
+        self._x = pmui.AutocompleteInput(label="across", restrict=True, min_characters=0, **_WIDE)
+        self._y = pmui.AutocompleteInput(label="up", restrict=True, min_characters=0, **_WIDE)
+        self.coordinates = pn.Row(self._x, self._y, sizing_mode="stretch_width", margin=(4, 10), visible=False)
+        for widget in (self.kind, self._x, self._y):
             widget.param.watch(self._chosen, "value")
 
     def show(self, scene: dict[str, Any]) -> None:
@@ -40,21 +41,20 @@ class PlanePicker:
             self._names = names
             self._x.param.update(options=names, value=names[0])
             self._y.param.update(options=names, value=names[min(1, len(names) - 1)])
-        is_pca = scene["plane"]["x_label"] not in names
-        self._kind.value = PCA if is_pca else COORDINATES
+        self.kind.value = PCA
         self._silent = False
-        self.root.visible = len(names) > 2
+        self.kind.visible = len(names) > 2
         self._reveal()
 
     def _chosen(self, event: Any) -> None:
         self._reveal()
         if self._silent:
             return
-        if self._kind.value == PCA:
+        if self.kind.value == PCA:
             self._on_plane({"kind": "pca"})
         elif self._x.value in self._names and self._y.value in self._names:
             i, j = self._names.index(self._x.value), self._names.index(self._y.value)
             self._on_plane({"kind": "coordinates", "i": i, "j": j})
 
     def _reveal(self) -> None:
-        self._x.visible = self._y.visible = self._kind.value == COORDINATES
+        self.coordinates.visible = self.kind.visible and self.kind.value == COORDINATES

@@ -66,9 +66,7 @@ class Session:
         The session's document.
     """
 
-    def __init__(
-        self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document
-    ) -> None:
+    def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
         self.spec = spec
         self.playing = False
         self.speed: float | None = None
@@ -150,9 +148,7 @@ class Session:
                 await self._show(self._screen.show_error, error)
             except Exception:
                 log.exception("a turn of the page's loop failed")
-                await self._tell(
-                    "Something went wrong on this page; the server's log says what. Try a reset."
-                )
+                await self._tell("Something went wrong on this page; the server's log says what. Try a reset.")
             await self._until(began + (HIDDEN_PERIOD if self.heartbeat.hidden else PERIOD))
 
     async def _turn_once(self) -> None:
@@ -210,10 +206,7 @@ class Session:
             self._spawn(self._stop(old))
         if not self._backend.done():
             await self._tell("The workers are starting.")
-        try:
-            backend = await asyncio.wrap_future(self._backend)
-        except Exception as error:
-            raise BnnvizError(f"No worker could be started: {error}") from error
+        backend = await asyncio.wrap_future(self._backend)
         handle = backend.start(spec, play=self.playing)
         scene = await self._scene(handle)
         if scene is None:

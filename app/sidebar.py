@@ -17,7 +17,7 @@ _CUSTOM = "as set below"
 _SECTION = """
 :host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
 """
-_SELECT = {"sizing_mode": "stretch_width", "margin": (5, 14), "size": "small"}
+_SELECT = {"sizing_mode": "stretch_width", "margin": (8, 14, 3, 14), "size": "small"}
 
 
 class Part:
@@ -110,9 +110,7 @@ class Part:
         ]
         best = max(fits, key=lambda p: len(p["settings"]), default=None)
         self._silent = True
-        self._preset.param.update(
-            value=best["name"] if best else _CUSTOM, description=best["doc"] if best else ""
-        )
+        self._preset.param.update(value=best["name"] if best else _CUSTOM, description=best["doc"] if best else "")
         self._silent = False
 
 

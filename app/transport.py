@@ -18,11 +18,12 @@ _BAR = """
 :host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
 """
 _STATUS = """
-.line {display: flex; gap: 18px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
+.line {display: flex; gap: 14px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
   white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
 .line span {flex: none; text-align: left}
 .line b {color: var(--mui-palette-text-primary); font-weight: 600}
-.line .keys {margin-left: auto; flex: 0 1 auto; overflow: hidden; text-overflow: ellipsis}
+.line .keys {margin-left: auto}
+@media (max-width: 1390px) {.line .keys {display: none}}
 """
 
 
@@ -48,12 +49,8 @@ class Transport:
             width=104,
             **{**_BUTTON, "margin": (0, 4, 0, 0)},
         )
-        self._speed = pmui.Select(
-            options=SPEEDS, value=0.0, size="small", width=126, margin=(0, 4), height=36
-        )
-        self._status = pn.pane.HTML(
-            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS]
-        )
+        self._speed = pmui.Select(options=SPEEDS, value=0.0, size="small", width=126, margin=(0, 4), height=36)
+        self._status = pn.pane.HTML("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS])
         self._play.on_click(lambda event: self.play())
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         row = [
@@ -67,10 +64,10 @@ class Transport:
         reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
         reset.on_click(lambda event: self.again())
         self.root = pn.Column(
-            pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(8, 0, 2, 0), align="center"),
+            pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(7, 0, 1, 0), align="center"),
             self._status,
             sizing_mode="stretch_width",
-            height=84,
+            height=80,
             margin=0,
             styles={"padding": "0 16px", "box-sizing": "border-box"},
             stylesheets=[_BAR],
@@ -96,9 +93,7 @@ class Transport:
         """Make the play button say what it would do."""
         playing = self._session.playing
         if (self._play.label == "Pause") != playing:
-            self._play.param.update(
-                label="Pause" if playing else "Play", icon="pause" if playing else "play_arrow"
-            )
+            self._play.param.update(label="Pause" if playing else "Play", icon="pause" if playing else "play_arrow")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -121,19 +116,21 @@ class Transport:
         heartbeat = self._session.heartbeat
         latency = heartbeat.latency()
         cells = [
-            (62, html.escape(str(status["device"])), ""),
-            (90, html.escape(_phase(status)), ""),
-            (106, _count(status["events_per_s"]), "events/s"),
-            (122, _count(status["gradients_per_s"]), "gradients/s"),
-            (118, f"{_count(status['draws'])} × {status['chains']}", "draws"),
-            (74, _count(status["ess"]), "ESS"),
-            (118, f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(latency)}"),
-            (92, _clock(status["elapsed"]), "elapsed"),
+            (44, "device", html.escape(str(status["device"])), ""),
+            (104, "phase", html.escape(_phase(status)), ""),
+            (84, "step", _count(status["step"]), "steps"),
+            (92, "events", _count(status["events_per_s"]), "events/s"),
+            (118, "gradients", _count(status["gradients_per_s"]), "gradients/s"),
+            (106, "draws", f"{_count(status['draws'])} × {status['chains']}", "draws"),
+            (66, "ess", _count(status["ess"]), "ESS"),
+            (116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(latency)}"),
+            (84, "elapsed", _clock(status["elapsed"]), "elapsed"),
         ]
         line = "".join(
-            f"<span style='min-width:{width}px'><b>{value}</b> {unit}</span>" for width, value, unit in cells
+            f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
+            for width, name, value, unit in cells
         )
-        return f"<div class='line'>{line}<span class='keys'>space plays, → steps, ? for all keys</span></div>"
+        return f"<div class='line'>{line}<span class='keys'>space plays, → steps, ? keys</span></div>"
 
 
 def _phase(status: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from bnnviz.api import BNN, Run, sample, start

@@ -42,8 +42,8 @@ class Run:
                     self._run.advance(0.1)
                 if self._callback is not None:
                     self._callback(self)
-        except Exception as failure:
-            # Kept and raised in the caller's thread by wait(); the draws made so far stay readable.
+        except Exception as failure:  # noqa: BLE001
+            # Whatever the target raises is raised in the caller's thread by wait(); the draws stay readable.
             self._failure = failure
 
     @property

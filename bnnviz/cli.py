@@ -327,7 +327,7 @@ def _check_out(out: Path | None) -> Path | None:
     """Refuse a place that cannot be written before the run, not after it."""
     if out is None:
         return None
-    for package in ("arviz_base", "h5netcdf"):
+    for package in ("arviz_base", "h5netcdf", "h5py"):
         if importlib.util.find_spec(package) is None:
             raise BnnvizError(
                 f"Saving a run needs {package}; install it with: pip install 'bnnviz[metrics]'.", "out"
@@ -352,10 +352,10 @@ def _sample(spec: Spec, out: Path | None, as_json: bool) -> int:
         print("bnnviz: stopped at once; nothing was kept.", file=sys.stderr)
         return INTERRUPTED
     made = run.draws.shape[1]
-    if out is not None and made:
-        run.save(out)
     if made or run.phase == "done":
         _print_summary(run.summary(), as_json)
+    if out is not None and made:
+        run.save(out)
     for note in run.notes:
         print(f"bnnviz: {note}", file=sys.stderr)
     if run.error is not None:

@@ -40,5 +40,3 @@ class Registry:
     def names(self) -> list[str]:
         """Return the registered names, in the order of registration."""
         return list(self._classes)
-
-

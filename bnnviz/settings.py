@@ -70,9 +70,7 @@ _TYPES = {Number: "number", Integer: "integer", Boolean: "boolean", Choice: "cho
 
 def declared(cls: type[param.Parameterized]) -> dict[str, param.Parameter]:
     """Return the settings that a class declares, in the order of declaration, parents first."""
-    return {
-        name: parameter for name, parameter in cls.param.objects("existing").items() if type(parameter) in _TYPES
-    }
+    return {name: parameter for name, parameter in cls.param.objects("existing").items() if type(parameter) in _TYPES}
 
 
 def describe(cls: type[param.Parameterized]) -> list[dict[str, Any]]:

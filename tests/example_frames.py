@@ -340,7 +340,7 @@ def _caption(world: World, step: int) -> dict:
     texts = {
         REJECTED: f"Proposal {count} was rejected: rate {max(rate, 0):.2f} of envelope {height:.2f}.",
         BOUNCE: f"Event {number}, a bounce. Proposal {count}: rate {rate:.2f} of envelope {height:.2f}.",
-        VIOLATION: f"Event {number}, a bounce. Proposal {count} violated the envelope: {rate:.2f} over {height:.2f}.",
+        VIOLATION: f"Event {number}, a bounce. No. {count} violated the envelope: {rate:.2f} > {height:.2f}.",
         REFRESH: f"Event {number}, a refresh: the velocity was drawn anew.",
         HORIZON: "The horizon was reached without a proposal; the rate is evaluated there.",
     }

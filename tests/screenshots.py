@@ -5,8 +5,10 @@ Serves the dashboard, presses play in a real browser, and photographs the Lab in
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,14 @@ from conftest import BROWSER_FLAGS, ROOT, VIEWPORT, find_chromium, start_dashboa
 from playwright.sync_api import sync_playwright
 
 DOCS = ROOT / "docs"
-PLAYED_S = 20.0  # long enough for the bands to settle and the trace to fill
+DRAWS = 400  # of each chain: the bands have settled and the trace has something to show
+PATIENCE_S = 180.0
+
+
+def draws_shown(page: Any) -> int:
+    """Return the draws of each chain in the status line."""
+    found = re.search(r"([\d,]+) × \d+ draws", page.get_by_text("frames/s").locator("..").inner_text())
+    return int(found[1].replace(",", "")) if found else 0
 
 
 def photograph(browser: Any, url: str, theme: str) -> Path:
@@ -23,7 +32,11 @@ def photograph(browser: Any, url: str, theme: str) -> Path:
     page.goto(f"{url}?theme={theme}")
     page.get_by_role("button", name="Play", exact=True).click()
     page.get_by_role("button", name="Pause", exact=True).wait_for()
-    page.wait_for_timeout(1000 * PLAYED_S)
+    until = time.monotonic() + PATIENCE_S
+    while draws_shown(page) < DRAWS:
+        if time.monotonic() > until:
+            sys.exit(f"The Lab made {draws_shown(page)} of {DRAWS} draws within {PATIENCE_S:g} s.")
+        page.wait_for_timeout(500)
     path = DOCS / f"lab-{'dark' if theme == 'dark' else 'light'}.png"
     page.screenshot(path=path)
     page.close()

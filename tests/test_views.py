@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,8 +64,10 @@ def stage(kind: str, dark: bool, frames: int = 40) -> object:
     """Put every view of an example run, after some frames, on one page."""
     scene = example_scene(kind)
     shown = {view.name: view(scene, dark) for view in views_for(scene)}
-    for seq, view in itertools.product(range(frames), shown.values()):
-        view.update(example_frame(scene, seq))
+    for seq in range(frames):
+        frame = example_frame(scene, seq)
+        for view in shown.values():
+            view.update(frame)
     cards = {name: card(view) for name, view in shown.items()}
     right = [cards[name] for name in ("thinning", "prediction") if name in cards]
     top = row(cards["trajectory"], column(*right, spacing=10), spacing=10)
@@ -74,22 +76,11 @@ def stage(kind: str, dark: bool, frames: int = 40) -> object:
     return column(top, bottom, spacing=10, styles={"background": page, "padding": "12px"})
 
 
-def screenshot(model: object, path: Path) -> list[str]:
-    """Draw a model in a headless Chromium into a PNG file; give what the console complained about."""
-    from playwright.sync_api import sync_playwright
-
-    said: list[str] = []
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1150, "height": 830}, device_scale_factor=1.5)
-        page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.set_content(file_html(model, INLINE, "views"))
-        page.wait_for_selector("canvas")
-        page.wait_for_timeout(300)
-        page.screenshot(path=path)
-        browser.close()
-    return said
+def draw(page: Any, model: object) -> None:
+    """Show a model on a page of a browser, with no server."""
+    page.set_content(file_html(model, INLINE, "views"))
+    page.wait_for_selector("canvas")
+    page.wait_for_timeout(300)
 
 
 # ---- what is common to every view ------------------------------------------------------------------------
@@ -208,12 +199,17 @@ def test_text_and_marks_stand_out_from_the_card(palette: object) -> None:
     assert len(set(palette.chains)) == 8
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("kind", EXAMPLES)
-def test_a_browser_draws_the_views(kind: str, dark: bool, tmp_path: Path) -> None:
-    path = tmp_path / "views.png"
-    assert screenshot(stage(kind, dark), path) == []
-    seen = {colour for _, colour in Image.open(path).convert("RGB").getcolors(1 << 22)}
+def test_a_browser_draws_the_views(kind: str, dark: bool, open_page: Callable, screenshot: Callable) -> None:
+    page = open_page(viewport={"width": 1150, "height": 800}, device_scale_factor=1.5)
+    warnings: list[str] = []
+    page.on("console", lambda message: warnings.append(message.text) if message.type == "warning" else None)
+    draw(page, stage(kind, dark))
+    picture = screenshot(page, f"views-{kind}-{'dark' if dark else 'light'}")
+    assert warnings == []
+    seen = {colour for _, colour in Image.open(picture).convert("RGB").getcolors(1 << 22)}
     palette = DARK if dark else LIGHT
     for role in ("surface", "ink", "orange", "blue", "purple"):
         assert _rgb(getattr(palette, role)) in seen
@@ -223,21 +219,21 @@ def test_a_browser_draws_the_views(kind: str, dark: bool, tmp_path: Path) -> Non
 
 
 def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
-    window = Window(Range1d(0, 1), patience=3)
+    window = Window(Range1d(0, 1), memory=20)
     window.start_at(0.0, 1.0)
     window.cover((0.0, 0.9))
     assert (window.range.start, window.range.end) == (0.0, 1.0)
     window.cover((0.0, 1.01))
     grown = window.range.end
     assert 1.01 < grown < 1.3
-    window.cover((0.0, 1.05))
-    assert window.range.end == grown
-    for _ in range(3):
+    # A wide one among the narrow ones does not hold the range open.
+    for need in [1.05] + [0.2] * 18:
+        window.remember((0.0, need))
         assert window.range.end == grown
-        window.cover((0.0, 0.2))
-    assert 0.2 <= window.range.end < 0.25
+    window.remember((0.0, 0.2))
+    assert 0.2 <= window.range.end < 0.3
     window.cover((0.0, 50.0))
-    window.cover((0.0, 1.0), begins=True)
+    window.remember((0.0, 1.0), settle=True)
     assert window.range.end < 1.2
 
 
@@ -405,7 +401,66 @@ def test_the_timeline_keeps_apart_the_steps_of_a_very_long_run() -> None:
     step = np.arange(150) + 10**9
     view.update({"seq": 0, "events": {"step": step, "kind": np.resize([0, 1, 2, 3, 4, 5], 150)}})
     x = view.source.data["x"]
-    assert np.unique(x[np.isfinite(x)]).size == 100
+    assert np.unique(x[np.isfinite(x)]).size == 101
+    assert np.nanmax(x) == 0
+
+
+def test_the_timeline_holds_about_fifty_entries_however_far_apart() -> None:
+    view = TimelineView(example_scene("banana"))
+    for apart in (1, 5, 40, 3000):
+        view.update({"seq": 0, "events": {"step": np.arange(150) * apart, "kind": np.full(150, 2)}})
+        assert 50 <= np.isfinite(view.source.data["kind2"]).sum() <= 101
+    view.update({"seq": 0, "events": {"step": np.empty(0, int), "kind": np.empty(0, int)}})
+    assert not np.isfinite(view.source.data["x"]).any()
+
+
+def test_the_axes_of_thinning_close_in_between_segments_and_only_grow_within_one() -> None:
+    scene = example_scene("banana")
+    frame, view = example_frame(scene, 3), ThinningView(scene)
+    ends = []
+    for segment, t_max in ((1, 40.0), (2, 0.1), (2, 2.0), (2, 3.0), (3, 0.1), (3, 1.0)):
+        frame["envelope"].update(segment=segment, t_max=t_max)
+        view.update(frame)
+        ends.append(view.root.x_range.end)
+    assert ends[0] == ends[1] == ends[2] == ends[3] >= 40
+    assert 3 <= ends[4] == ends[5] < 4
+
+
+def test_the_axes_of_thinning_close_in_where_a_run_pauses() -> None:
+    scene = example_scene("banana")
+    frame, view = example_frame(scene, 3), ThinningView(scene)
+    frame["envelope"].update(segment=1, t_max=40.0)
+    view.update(frame)
+    frame["envelope"].update(segment=2, t_max=1.0)
+    view.update(frame)
+    assert view.root.x_range.end >= 40
+    frame["status"]["playing"] = False
+    view.update(frame)
+    assert 1 <= view.root.x_range.end < 1.2
+
+
+def test_of_very_many_proposals_only_the_latest_carry_their_uniform_mark() -> None:
+    scene = example_scene("banana")
+    frame, view = example_frame(scene, 3), ThinningView(scene)
+    for name in ("t", "rate", "height", "u"):
+        frame["envelope"][f"proposal_{name}"] = np.linspace(0.1, 0.9, 400)
+    frame["envelope"]["proposal_kind"] = np.ones(400, int)
+    view.update(frame)
+    assert np.isfinite(view.source.data["uniform"]).sum() == 12
+    assert np.isfinite(view.source.data["kind1"]).sum() == 400
+
+
+def test_the_plane_closes_in_on_a_small_path_but_keeps_a_known_density_in_sight() -> None:
+    for kind, closes in (("network1d", True), ("banana", False)):
+        scene = example_scene(kind)
+        view = TrajectoryView(scene)
+        for seq in range(60):
+            frame = example_frame(scene, seq)
+            for name in ("x", "y", "event_x", "event_y", "now_x", "now_y"):
+                frame["path"][name] = frame["path"][name] / 100
+            view.update(frame)
+        low, high = scene["plane"]["x_range"]
+        assert (view.root.x_range.end - view.root.x_range.start < 0.1 * (high - low)) is closes
 
 
 def test_columns_are_filled_up_and_strokes_are_separated() -> None:

@@ -35,7 +35,7 @@ _ALONE = """
 "caption caption caption" auto
 "path envelope envelope" minmax(0, 1.2fr)
 "path trace trace" minmax(0, 1fr)
-"path acf table" minmax(0, 1fr) / minmax(0, 14fr) minmax(0, 5fr) minmax(0, 8fr)
+"path acf table" minmax(0, 1fr) / minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)
 """
 _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
@@ -66,7 +66,7 @@ class Lab:
         classes = {view.needs[0]: view for view in views.views()}
         timeline = classes.pop(TIMELINE)(dark=dark)
         self.transport = Transport(self.session, timeline)
-        self.cards = {part: Card(view(dark=dark), self._tools(part)) for part, view in classes.items()}
+        self.cards = {part: Card(view(dark=dark), **self._tools(part)) for part, view in classes.items()}
         self.cards["table"] = Table()
         self._link_follow(self.cards["path"].view)
         self._shown = [self.caption, self.transport, *self.cards.values(), Strip(timeline)]
@@ -143,8 +143,8 @@ class Lab:
             card.root.visible = card.needs <= self._emits
         self.stage.styles = {"grid-template": _BOTH if "prediction" in emits else _ALONE}
 
-    def _tools(self, part: str) -> list[Any]:
-        return [self.plane.root, self.follow] if part == "path" else []
+    def _tools(self, part: str) -> dict[str, list[Any]]:
+        return {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates]} if part == "path" else {}
 
     def _link_follow(self, view: Any) -> None:
         """Let the switch and the view's ranges, which a user may also drag, agree."""

@@ -25,8 +25,9 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
     if min(centred.shape) <= max(count, 3):
         axes = np.linalg.svd(centred, full_matrices=True)[2][:count].T
     else:
-        # A fixed start: the default one is random, and pictures would depend on the global generator.
-        _, scale, rows = svds(centred, k=count, v0=np.ones(min(centred.shape)))
+        # A fixed start: with the default one pictures would depend on the global generator.
+        start = np.random.default_rng(0).standard_normal(min(centred.shape))
+        _, scale, rows = svds(centred, k=count, v0=start)
         axes = rows[np.argsort(scale)[::-1]].T
     largest = np.abs(axes).argmax(0)
     return Axes(centre, axes * np.sign(axes[largest, np.arange(axes.shape[1])]))

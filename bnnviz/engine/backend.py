@@ -17,6 +17,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from bnnviz.engine import live
@@ -195,9 +196,7 @@ class Backend:
             if workers:
                 break
             if time.monotonic() > end:
-                raise BnnvizError(
-                    f"The cluster has had no worker for {WORKER_S:g} s; start one and try again."
-                )
+                raise BnnvizError(f"The cluster has had no worker for {WORKER_S:g} s; start one and try again.")
             await asyncio.sleep(WATCH_S)
         # the spare one is for replacements, or for when it is all there is
         choice = list(workers) if lost or not active else active
@@ -214,9 +213,7 @@ class Backend:
         own = [handle._address for handle in self._handles if handle.alive]
         loads = {address: own.count(address) for address in addresses}
         if self._cluster is None:  # others may use it too
-            found = await asyncio.wait_for(
-                self._client.run(live.census, workers=addresses, on_error="ignore"), CALL_S
-            )
+            found = await asyncio.wait_for(self._client.run(live.census, workers=addresses, on_error="ignore"), CALL_S)
             for address, rows in found.items():
                 loads[address] = max(loads[address], len(rows))
         return loads
@@ -234,9 +231,7 @@ class LiveHandle:
     state : {"starting", "queued", "running", "recovering", "ended", "failed"}
     """
 
-    def __init__(
-        self, backend: Backend, spec: Any, *, play: bool, lease_s: float | None, factory: str
-    ) -> None:
+    def __init__(self, backend: Backend, spec: Any, *, play: bool, lease_s: float | None, factory: str) -> None:
         self.run_id = uuid.uuid4().hex
         self.state = "starting"
         self.spec = spec
@@ -250,6 +245,7 @@ class LiveHandle:
         self._up = asyncio.Event()
         self._bringing: Any = None  # the task that starts or recovers it
         self._attempts = 0
+        self._replacing = False
         self._losses: deque[float] = deque(maxlen=LOSSES)
         self._pulling: asyncio.Task | None = None
         self._answered = time.monotonic()
@@ -328,10 +324,9 @@ class LiveHandle:
 
     async def _bring_up(self, lost: str | None) -> None:
         """Start the run, or take it up again after its worker was lost, on as many workers as it takes."""
-        restore = lost is not None
         try:
-            while not await self._launch(lost, restore):
-                lost, restore = self._address, True
+            while not await self._launch(lost):
+                lost, self._replacing = self._address, True
                 if self._doomed():
                     return
         except BnnvizError as error:
@@ -340,7 +335,7 @@ class LiveHandle:
             log.exception("live run %s could not be started", self.run_id)
             self._give_up(f"This run could not be started on the cluster ({type(error).__name__}: {error}).")
 
-    async def _launch(self, lost: str | None, restore: bool) -> bool:
+    async def _launch(self, lost: str | None) -> bool:
         """Start the actor and wait until its run is built; False if the worker was lost meanwhile."""
         await self._backend._place(self, lost)
         self._attempts += 1
@@ -350,7 +345,7 @@ class LiveHandle:
             self.run_id,
             **self._carried,
             **self._fixed,
-            restore=restore,
+            restore=lost is not None,
             changes=self._changes,
             actor=True,
             key=f"bnnviz-{self.run_id}-{self._attempts}",
@@ -366,8 +361,6 @@ class LiveHandle:
                 raise
             return False
         self._seen.clear()
-        if restore:
-            self._say(_taken_up(reply))
         self._take(reply)
         self._up.set()
         return True
@@ -408,7 +401,7 @@ class LiveHandle:
         address, self._address = self._address, None
         log.warning("live run %s lost its worker %s", self.run_id, address)
         self._release()
-        self.state = "recovering"
+        self.state, self._replacing = "recovering", True
         self._say("The worker running this was lost; a new one takes it up.", WORKER_S)
         if not self._doomed():
             self._bringing = self._backend._spawn(self._bring_up(address))
@@ -430,6 +423,9 @@ class LiveHandle:
     def _take(self, reply: dict[str, Any]) -> None:
         """Learn from what the worker says."""
         self.state = reply["state"]
+        if self._replacing and self.state != "queued":
+            self._replacing = False
+            self._say(_taken_up(reply) if self.state != "failed" else "")
         self._message = reply["message"]
         self._carried["play"] = reply["playing"]
         self._carried["speed"] = reply["speed"]
@@ -526,15 +522,27 @@ async def _watch(backend: weakref.ref[Backend]) -> None:
 
 
 def _remote_client(distributed: Any, address: str) -> Any:
-    try:
-        return distributed.Client(address, timeout=CONNECT_S)
-    except Exception as error:  # something else may listen there, and answer anything
-        log.info("no scheduler at %s", address, exc_info=error)
+    # A Client that cannot connect is never closed, and when it is collected while another one starts,
+    # both wait for each other: so look first.
+    with ThreadPoolExecutor(1) as thread:  # this thread may have an event loop that runs
+        try:
+            found = thread.submit(asyncio.run, _identity(distributed, address)).result()
+        except Exception as error:  # something else may listen there, and answer anything
+            log.info("no scheduler at %s", address, exc_info=error)
+            found = {}
+    if found.get("type") != "Scheduler":
         raise BnnvizError(
             f"There is no Dask scheduler at {address}; start one there with dask scheduler, "
             "or unset BNNVIZ_SCHEDULER to run on this machine.",
             "scheduler",
-        ) from None
+        )
+    return distributed.Client(address, timeout=CONNECT_S)
+
+
+async def _identity(distributed: Any, address: str) -> dict[str, Any]:
+    security = distributed.Security().get_connection_args("client")
+    async with distributed.rpc(address, connection_args=security) as scheduler:
+        return await asyncio.wait_for(scheduler.identity(n_workers=0), CONNECT_S)
 
 
 def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
@@ -557,8 +565,7 @@ def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
             )
     except (OSError, RuntimeError) as error:
         raise BnnvizError(
-            f"The worker processes could not be started ({error}); in a script, do it under "
-            "if __name__ == '__main__'."
+            f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
         ) from error
 
 

@@ -268,7 +268,11 @@ class FrameBuilder:
         true = np.diag(cov)
         z = (variance - true) / np.maximum(error, 1e-12)
         worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
-        self._figures |= {"worst": worst, "worst_z": float(z[worst]), "worst_ratio": float((variance / true)[worst])}
+        self._figures |= {
+            "worst": worst,
+            "worst_z": float(z[worst]),
+            "worst_ratio": float((variance / true)[worst]),
+        }
 
     def _table(self) -> dict[str, Any]:
         run, figures = self.run, self._figures

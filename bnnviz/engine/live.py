@@ -282,9 +282,7 @@ class LiveLoop:
         Length of a time slice in seconds.
     """
 
-    def __init__(
-        self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S
-    ) -> None:
+    def __init__(self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S) -> None:
         self.checkpoints = Checkpoints(folder or home() / "live")
         self._capacity = capacity
         self._slice_s = slice_s
@@ -513,7 +511,7 @@ class LiveLoop:
                     waiter.resolve(error=BnnvizError(_sentence(error)))
                 raise
             else:
-                slot.touch()
+                self._changed_together()
                 if waiter is not None:
                     waiter.resolve(slot.report())
 
@@ -549,7 +547,6 @@ class LiveLoop:
         slot.playing = True
         slot.message = ""
         slot.due = time.monotonic()
-        self._changed_together()
 
     def _moved(self, slot: Slot, step: Callable[[], Any]) -> None:
         if slot.run.finished:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.errors import BnnvizError
+from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
     import xarray
@@ -19,10 +20,8 @@ def header(run: Run) -> dict[str, Any]:
     """Return what is needed to repeat the run: spec, change log, device, versions."""
     import torch
 
-    from bnnviz import __version__
-
     return {
-        "bnnviz": __version__,
+        "bnnviz": VERSION,
         "torch": torch.__version__,
         "spec": run.spec.to_json(),
         "changes": run.changes,

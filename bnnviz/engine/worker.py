@@ -9,6 +9,7 @@ import importlib
 import logging
 import os
 import sys
+import threading
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,22 @@ def dask_setup(worker: Any) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     x = torch.ones(4, 2, device=device, requires_grad=True)
     torch.autograd.grad((x @ x.T).tanh().sum(), x)
-    importlib.import_module(live.RUN_CLASS.split(":")[0])
+    module, name = live.RUN_CLASS.split(":")
+    run_class = getattr(importlib.import_module(module), name)
+    threading.Thread(target=_warm_up, args=(run_class,), name="bnnviz-warm-up", daemon=True).start()
+
+
+def _warm_up(run_class: Any) -> None:
+    """Draw a few frames of any run: what they import would hold up all runs of this worker later."""
+    from bnnviz.spec import Spec
+
+    try:
+        run = run_class(Spec(draws=20, warmup=0).checked())
+        while not run.finished:
+            run.advance()
+        run.frame(run.scene()["emits"])
+    except Exception:
+        log.exception("the warm-up failed; the first run will start slowly")
 
 
 def dask_teardown(worker: Any) -> None:

@@ -141,7 +141,12 @@ class PDMP(Sampler):
         " points, cheaper, no bound in the strict sense.",
     )
     alpha = settings.Number(
-        1.2, bounds=(0.5, 5.0), step=0.05, live=True, when=_INTERPOLATED, doc="Factor on the envelope (the papers: 1)."
+        1.2,
+        bounds=(0.5, 5.0),
+        step=0.05,
+        live=True,
+        when=_INTERPOLATED,
+        doc="Factor on the envelope (the papers: 1).",
     )
     horizon = settings.Number(
         None,
@@ -209,7 +214,12 @@ class PDMP(Sampler):
     mode_steps = settings.Integer(1000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
     presets = [
-        {"name": "exact", "title": "Right (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
+        {
+            "name": "exact",
+            "title": "Right (grid bound)",
+            "doc": "The default.",
+            "settings": {"bound": "grid"},
+        },
         {
             "name": "paper",
             "title": "As in the paper",

@@ -152,7 +152,11 @@ class RatioTally:
         figures = self.summary()
         bad = "bad" if figures["violation_share"] > 0.01 else ""
         return [
-            ["Acceptance / violations", f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %", bad],
+            [
+                "Acceptance / violations",
+                f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %",
+                bad,
+            ],
             ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
         ]
 

@@ -132,7 +132,11 @@ class PathTracer:
         segment.duration = s1
         self.last = evaluation
         if evaluation.kind in (BOUNCE, REFRESH):
-            segment.kind, segment.step, segment.duration = evaluation.shown_kind, evaluation.step, evaluation.t
+            segment.kind, segment.step, segment.duration = (
+                evaluation.shown_kind,
+                evaluation.step,
+                evaluation.t,
+            )
             self.past.append(segment)
             self.count += 1
             self.now = Segment(self.count, after.x[chain], after.v[chain])
@@ -195,7 +199,9 @@ class PathTracer:
 
     def _current_piece(self, state: Any, chain: int, t_max: float) -> list[tuple[float, float, float, float]]:
         end = min(float(state.piece.end[chain]), t_max)
-        return clipped_line(float(state.s[chain]), end, float(state.piece.slope[chain]), float(state.piece.height[chain]))
+        return clipped_line(
+            float(state.s[chain]), end, float(state.piece.slope[chain]), float(state.piece.height[chain])
+        )
 
     def _rate_curve(self, segment: Segment, t_max: float) -> tuple[np.ndarray, np.ndarray]:
         t = torch.linspace(0, t_max, _RATE_POINTS, dtype=torch.float64, device=segment.x.device)
@@ -240,7 +246,9 @@ class PathTracer:
         moved = self.sampler.flow(x.repeat_interleave(each, 0), v.repeat_interleave(each, 0), t)
         first = (x[:1], v[:1])
         path, speed = (torch.cat([a, b]).double().cpu().numpy() for a, b in zip(first, moved, strict=True))
-        points = np.column_stack([path[:, 0], speed[:, 0]]) if plane.axes is None else (path - plane.centre) @ plane.axes
+        points = (
+            np.column_stack([path[:, 0], speed[:, 0]]) if plane.axes is None else (path - plane.centre) @ plane.axes
+        )
         age = np.arange(len(points))[::-1] / max(len(points) - 1, 1)
         return points, age
 
@@ -302,7 +310,9 @@ def _rejected(e: Evaluation, tried: int, count: int) -> str:
 
 
 def _probe(e: Evaluation, tried: int, count: int) -> str:
-    return f"A look ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now known."
+    return (
+        f"A look ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now known."
+    )
 
 
 def _horizon(e: Evaluation, tried: int, count: int) -> str:

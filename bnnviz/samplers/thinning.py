@@ -114,7 +114,13 @@ class Interpolated:
         return InterpolatedState(zero, zero, zero, f, torch.ones_like(f, dtype=torch.bool))
 
     def learn(
-        self, state: InterpolatedState, kind: Tensor, t: Tensor, f: Tensor, curvature: Tensor, violated: Tensor
+        self,
+        state: InterpolatedState,
+        kind: Tensor,
+        t: Tensor,
+        f: Tensor,
+        curvature: Tensor,
+        violated: Tensor,
     ) -> InterpolatedState:
         """Draw the line through the last point and the new one."""
         old = state.last_f.clamp_min(0) if self.clip else state.last_f
@@ -183,7 +189,9 @@ class Grid:
     def __init__(self, margin: float, widest: float) -> None:
         self.margin, self.widest = margin, widest
 
-    def start(self, f: Tensor, curvature: Tensor, known: Tensor, previous: GridState | None, horizon: Tensor) -> GridState:
+    def start(
+        self, f: Tensor, curvature: Tensor, known: Tensor, previous: GridState | None, horizon: Tensor
+    ) -> GridState:
         """Begin at t = 0 with rate f; its derivative is known after a refreshment, not after a bounce."""
         zero = torch.zeros_like(f)
         width = horizon.clamp_max(self.widest) if previous is None else previous.width

@@ -96,7 +96,8 @@ class BNN(Target):
         y = y.reshape(len(y), -1)
         if len(x) != len(y) or len(x) == 0 or y.shape[1] != 1:
             raise BnnvizError(
-                f"data holds {len(x)} inputs and observations of shape {tuple(y.shape)}; give one number a row.", "data"
+                f"data holds {len(x)} inputs and observations of shape {tuple(y.shape)}; give one number a row.",
+                "data",
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
             raise BnnvizError("data holds missing or infinite values; drop or fill those rows.", "data")

@@ -27,10 +27,16 @@ class Gaussian(Target):
 
     size = settings.Integer(2, bounds=(1, 2000), label="Dimension", doc="Number of coordinates.")
     correlation = settings.Number(
-        0.6, bounds=(-0.99, 0.99), step=0.01, doc="Correlation of neighbouring coordinates (falls off as a power)."
+        0.6,
+        bounds=(-0.99, 0.99),
+        step=0.01,
+        doc="Correlation of neighbouring coordinates (falls off as a power).",
     )
     spread = settings.Number(
-        1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the last coordinate; the first has 1."
+        1.0,
+        bounds=(0.01, 100.0),
+        scale="log",
+        doc="Standard deviation of the last coordinate; the first has 1.",
     )
     mean_list = settings.Text("", label="Mean", doc="Mean as a JSON list, such as [0, 1]; empty means zero.")
     cov_list = settings.Text("", label="Covariance", doc="Covariance as JSON rows; empty: from the settings above.")

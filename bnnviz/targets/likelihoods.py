@@ -48,18 +48,23 @@ class Normal(Likelihood):
         self.sd = sd
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the negative log likelihood, up to a constant."""
         return (f[..., 0] - y).square().sum(-1).mul(0.5 / self.sd**2)
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the derivative of the loss."""
         return (f - y[:, None]) / self.sd**2
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        """Return the second derivative of the loss along ``first``."""
         return first.square().sum((1, 2)) / self.sd**2
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
         return -0.5 * ((f[..., 0] - y) / self.sd).square() - math.log(self.sd * math.sqrt(2 * math.pi))
 
     def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation."""
         return f[..., 0]
 
 
@@ -69,19 +74,24 @@ class Bernoulli(Likelihood):
     name = "bernoulli"
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the negative log likelihood, up to a constant."""
         return -self.log_density(f, y).sum(-1)
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the derivative of the loss."""
         return torch.sigmoid(f) - y[:, None]
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        """Return the second derivative of the loss along ``first``."""
         chance = torch.sigmoid(f)
         return (chance * (1 - chance) * first.square()).sum((1, 2))
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
         return y * f[..., 0] - functional.softplus(f[..., 0])
 
     def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation."""
         return torch.sigmoid(f[..., 0])
 
 
@@ -91,21 +101,26 @@ class Categorical(Likelihood):
     name = "categorical"
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the negative log likelihood, up to a constant."""
         return -self.log_density(f, y).sum(-1)
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the derivative of the loss."""
         return torch.softmax(f, -1) - functional.one_hot(y, f.shape[-1]).to(f.dtype)
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        """Return the second derivative of the loss along ``first``."""
         chance = torch.softmax(f, -1)
         spread = (chance * first.square()).sum(-1) - (chance * first).sum(-1).square()
         return spread.sum(-1)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
         chosen = torch.log_softmax(f, -1).gather(-1, y.expand(f.shape[0], -1).unsqueeze(-1))
         return chosen.squeeze(-1)
 
     def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation."""
         return torch.softmax(f, -1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from bnnviz.views.base import View, columns, empty_source, extent
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these
-EDGE = 0.6  # a bar and a little
+EDGE = 0.5  # half of a bar
 
 
 class AcfView(View):

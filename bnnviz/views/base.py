@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 from bokeh.events import RangesUpdate, Reset
-from bokeh.models import BasicTicker, ColumnDataSource, GlyphRenderer, Range1d
+from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, GlyphRenderer, Range1d
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
@@ -47,23 +48,22 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
 
 
 class Window:
-    """A range of an axis that grows in round steps and is otherwise left alone.
+    """A range of an axis that grows in round steps and otherwise stays.
 
     Parameters
     ----------
     range_ : bokeh.models.Range1d
         The range to keep.
-    patience : int or None
-        After so many updates in a row that fill less than two fifths of it the range shrinks; None: never.
-        Patience does not wait for a range that is ten times too wide when something new begins.
+    memory : int, default 20
+        The range shrinks when most of the last so many things that it is told to remember would fit in half
+        of it.
     """
 
-    def __init__(self, range_: Range1d, patience: int | None = None) -> None:
+    def __init__(self, range_: Range1d, memory: int = 20) -> None:
         self.range = range_
-        self.patience = patience
+        self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
         self._follow = True
         self._fresh = True
-        self._idle: list[tuple[float, float]] = []
         self._need = (float(range_.start), float(range_.end))
 
     @property
@@ -81,15 +81,15 @@ class Window:
         """Take exactly these ends, as a new beginning."""
         self._need = (float(low), float(high))
         self._fresh = False
-        self._idle.clear()
+        self._recent.clear()
         self.range.update(start=float(low), end=float(high))
 
     def restart(self) -> None:
         """Fit to the next values instead of growing to them."""
         self._fresh = True
 
-    def cover(self, need: tuple[float, float] | None, begins: bool = False) -> None:
-        """Grow if something that is needed lies outside; `begins` says that it belongs to something new."""
+    def cover(self, need: tuple[float, float] | None) -> None:
+        """Grow if something that is needed lies outside; None needs nothing."""
         if need is None:
             return
         self._need = need
@@ -99,29 +99,36 @@ class Window:
             self._set(*need)
         elif need[0] < self.range.start or need[1] > self.range.end:
             self._grow(*need)
-        elif self.patience is not None:
-            self._shrink(*need, begins)
+
+    def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
+        """Shrink if the range has been much too wide for some time.
+
+        Parameters
+        ----------
+        need : tuple of float or None
+            What one more thing needed in the end.
+        settle : bool, default False
+            Do not wait: shrink to this one.
+        """
+        if need is None or not self._follow:
+            return
+        self._recent.append(need)
+        width = self.range.end - self.range.start
+        if settle and need[1] - need[0] < 0.5 * width:
+            self._set(*need)
+        elif len(self._recent) == self._recent.maxlen:
+            lows, highs = np.array(self._recent).T
+            if np.quantile(highs - lows, 0.75) < 0.5 * width:
+                self._set(np.quantile(lows, 0.15), np.quantile(highs, 0.85))
 
     def _grow(self, low: float, high: float) -> None:
         start, end = min(low, self.range.start), max(high, self.range.end)
         spare = 0.08 * (end - start)
         self._set(start - spare * (low < self.range.start), end + spare * (high > self.range.end))
 
-    def _shrink(self, low: float, high: float, begins: bool) -> None:
-        filled = (high - low) / (self.range.end - self.range.start)
-        if filled > 0.4:
-            self._idle.clear()
-            return
-        self._idle.append((low, high))
-        if begins and filled < 0.1:
-            self._set(low, high)
-        elif len(self._idle) >= self.patience:
-            lows, highs = zip(*self._idle, strict=True)
-            self._set(min(lows), max(highs))
-
     def _set(self, low: float, high: float) -> None:
         self._fresh = False
-        self._idle.clear()
+        self._recent.clear()
         if high <= low:
             low, high = low - 0.5, high + 0.5
         step = _round_up((high - low) / 20)
@@ -279,6 +286,7 @@ class View:
     def _style_axis(self, axis: Any, ticks: int) -> None:
         axis.update(
             ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
+            formatter=BasicTickFormatter(power_limit_low=-5),
             axis_label_text_font_size=LABEL_SIZE,
             axis_label_text_font_style="normal",
             axis_label_text_font=FONT,
@@ -296,8 +304,8 @@ class View:
             major_label_text_color="muted",
         )
 
-    def _window(self, range_: Range1d, patience: int | None = None) -> Window:
-        self._windows.append(Window(range_, patience))
+    def _window(self, range_: Range1d, memory: int = 20) -> Window:
+        self._windows.append(Window(range_, memory))
         return self._windows[-1]
 
     def _paint(self, model: Any, **roles: str) -> Any:
@@ -310,9 +318,7 @@ class View:
         self._paint(renderer.glyph, line_color=role)
         return renderer
 
-    def _marks(
-        self, source: ColumnDataSource, x: str, y: str, kind: Kind, size: float, **style: Any
-    ) -> GlyphRenderer:
+    def _marks(self, source: ColumnDataSource, x: str, y: str, kind: Kind, size: float, **style: Any) -> GlyphRenderer:
         style = {"fill_alpha": 1.0 if kind.filled else 0.0, "line_width": 1.6, **style}
         renderer = self.root.scatter(x, y, source=source, marker=kind.marker, size=size * kind.size, **style)
         self._paint(renderer.glyph, line_color=kind.role, fill_color=kind.role)

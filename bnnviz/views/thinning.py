@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from bokeh.core.properties import value
 
-from bnnviz.views.base import FONT, TICK_SIZE, View, columns, empty_source, extent, separated
+from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, empty_source, extent, separated
 from bnnviz.views.palette import (
     ACCEPTED,
     BOUNCE,
@@ -22,7 +22,11 @@ UNIFORM = Kind("u × envelope", "diamond", "ink", False)
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
 BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
 AHEAD = 0.4  # of all that lies ahead is shown at least
-PATIENCE = 25
+TIMES, RATES = (0.0, 1.0), (-0.5, 2.0)  # before anything is known
+MEMORY = 12  # segments
+TINY = 1e-6  # no rate yet
+LATEST = 12  # proposals are shown with their uniform mark
+SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
 
 
 class ThinningView(View):
@@ -34,9 +38,12 @@ class ThinningView(View):
     hot = True
 
     def _build(self) -> None:
-        fig = self._figure("time since the last event (path time)", "rate (1/time)", (0.0, 1.0), (-0.5, 2.0))
-        self._x, self._y = self._window(fig.x_range, PATIENCE), self._window(fig.y_range, PATIENCE)
+        fig = self._figure("time since the last event (path time)", "rate (1/time)", TIMES, RATES)
+        self._x, self._y = self._window(fig.x_range, MEMORY), self._window(fig.y_range, MEMORY)
         self._segment: int | None = None
+        self._frames = 0
+        self._paused = self._look = False
+        self._needs: dict[Window, tuple[float, float] | None] = {}
         self.source = source = empty_source(_columns(None))
         self._line(source, "zero_t", "zero", "axis", line_width=1)
         self._line(source, "stem_t", "stem", "grey", line_width=1.2, line_dash="dotted")
@@ -65,9 +72,9 @@ class ThinningView(View):
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's segment."""
-        self.note, self._segment = "", None
-        self._x.start_at(0.0, 1.0)
-        self._y.restart()
+        self.note, self._segment, self._frames, self._needs = "", None, 0, {}
+        self._x.start_at(*TIMES)
+        self._y.start_at(*RATES)
         self._push(self.source, _columns(None))
 
     def legend_html(self) -> str:
@@ -85,27 +92,48 @@ class ThinningView(View):
     def _show(self, part: dict) -> bool:
         self.root.yaxis[0].axis_label = f"rate ({part['unit']})"
         self.note = _note(part)
-        begins, self._segment = part["segment"] != self._segment, part["segment"]
-        top = 1.08 * _height(part)
-        lowest = extent(part["rate"], [0.0])[0]
-        self._x.cover((0.0, part["t_max"]), begins)
-        self._y.cover((max(lowest, -BELOW * top), top), begins)
+        self._enter_segment(part["segment"])
+        self._needs = {self._x: (0.0, part["t_max"]), self._y: _heights(part)}
+        for window, need in self._needs.items():
+            if self._look:
+                window.remember(need, settle=True)
+            window.cover(need)
         right, bottom, top = self._x.range.end, self._y.range.start, self._y.range.end
         self._place_label(at_left=part["refresh_t"] < 0.3 * right)
         return self._push(self.source, _columns(part, right, bottom, top))
+
+    def update(self, frame: dict) -> bool:
+        """Draw a frame; where a run pauses, the axes close in on what is there to be looked at."""
+        playing = frame.get("status", {}).get("playing", True)
+        self._paused, paused = not playing, self._paused
+        self._look = self._paused and not paused
+        return super().update(frame)
+
+    def _enter_segment(self, segment: int) -> None:
+        """Let the axes close in on what the segment before needed in the end; in it they only grow."""
+        if segment == self._segment:
+            self._frames += 1
+            return
+        for window, need in self._needs.items():
+            window.remember(need, settle=self._frames >= SLOW)
+        self._segment, self._frames = segment, 1
 
     def _place_label(self, at_left: bool) -> None:
         self._label.glyph.update(text_align="left" if at_left else "right", x_offset=5 if at_left else -5)
 
 
-def _height(part: dict) -> float:
-    """Give the rate that the figure must reach to: far ahead of the proposals the rate may leave it."""
+def _heights(part: dict) -> tuple[float, float] | None:
+    """Give the rates to show: far ahead of the proposals, and far under zero, the curve may leave the figure."""
     t = np.asarray(part["rate_t"])
     reached = max((x for name in ("now_t1", "proposal_t") for x in part[name]), default=part["t_max"])
     near = np.where(t <= 1.1 * reached, part["rate"], 0.0)
-    heights = (part[name] for name in ("past_h0", "past_h1", "now_h0", "now_h1", "proposal_height"))
-    seen = extent(near, part["proposal_rate"], *heights)
-    return max(seen[1] if seen else 0.0, AHEAD * part["y_max"], 1e-9)
+    names = ("past_h0", "past_h1", "now_h0", "now_h1", "proposal_height", "proposal_rate")
+    seen = extent(near, [AHEAD * part["y_max"]], *(part[name] for name in names))
+    lowest = extent(part["rate"], [0.0])
+    if seen is None or seen[1] <= TINY:
+        return None
+    top = 1.08 * seen[1]
+    return max(lowest[0], -BELOW * top), top
 
 
 def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: float = 1.0) -> dict:
@@ -116,8 +144,9 @@ def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: fl
         np.asarray(part["proposal_kind"]),
     )
     height, refresh = np.asarray(part["proposal_height"]), part["refresh_t"]
-    stems = np.fmax(height, rate)
-    taken = np.isin(kind, (BOUNCE, VIOLATION))
+    latest = slice(-LATEST, None)
+    stem_t, stems = t[latest], np.fmax(height, rate)[latest]
+    foot, taken = np.zeros(len(stems)), np.isin(kind, (BOUNCE, VIOLATION))[latest]
     edge = bottom + 0.97 * (top - bottom)
     return columns(
         zero_t=[0.0, 10 * right],
@@ -129,11 +158,11 @@ def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: fl
         past=separated(part["past_h0"], part["past_h1"]),
         now_t=separated(part["now_t0"], part["now_t1"]),
         now=separated(part["now_h0"], part["now_h1"]),
-        stem_t=separated(t, t),
-        stem=separated(np.zeros(len(t)), np.where(taken, np.nan, stems)),
-        accepted_stem=separated(np.zeros(len(t)), np.where(taken, stems, np.nan)),
+        stem_t=separated(stem_t, stem_t),
+        stem=separated(foot, np.where(taken, np.nan, stems)),
+        accepted_stem=separated(foot, np.where(taken, stems, np.nan)),
         t=t,
-        uniform=np.asarray(part["proposal_u"]) * height,
+        uniform=np.where(np.arange(len(t)) >= len(t) - LATEST, np.asarray(part["proposal_u"]) * height, np.nan),
         **{f"kind{code}": np.where(kind == code, rate, np.nan) for code in MARKS},
         refresh_t=[refresh, refresh],
         refresh=[bottom, top],

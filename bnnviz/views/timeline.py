@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, empty_source, separated
-from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, REFRESH, REJECTED, VIOLATION, legend, mark_html
+from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, REFRESH, VIOLATION, legend, mark_html
 
-STEPS = 100
+SHOWN = 50  # entries, about
+SPANS = tuple(m * 10**power for power in range(2, 10) for m in (1, 1.5, 2, 3, 5, 7.5))  # steps on the strip
+HEAD = 0.012  # of the strip's length after the newest step
 # How far a tick reaches up: events stand out, what only led to them stays low.
 HEIGHTS = {0: 0.2, 1: 0.32, BOUNCE: 0.6, REFRESH: 0.82, 4: 0.2, VIOLATION: 0.82}
 
@@ -23,7 +25,7 @@ class TimelineView(View):
         fig = self._figure(
             "",
             "",
-            (-STEPS, 2.0),
+            (-1.0, 0.016),
             (0.0, 1.0),
             sizing_mode="stretch_width",
             height=36,
@@ -32,6 +34,7 @@ class TimelineView(View):
             min_border_left=0,
         )
         fig.axis.visible, fig.grid.visible = False, False
+        self._span = SPANS[0]
         self.source = empty_source(_columns(None))
         self._line(self.source, "head_x", "head", "ink", line_width=3)
         for code, kind in KINDS.items():
@@ -41,31 +44,36 @@ class TimelineView(View):
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's steps."""
+        self._span = SPANS[0]
         self._push(self.source, _columns(None))
 
     def legend_html(self) -> str:
-        """Give the legend: events, and the rejected proposals between them."""
-        return legend(*(mark_html(KINDS[code], self.palette) for code in (*EVENTS, REJECTED)))
+        """Give the legend: the kinds of event."""
+        return legend(*(mark_html(KINDS[code], self.palette) for code in EVENTS))
 
     def _show(self, part: dict) -> bool:
-        return self._push(self.source, _columns(part))
+        step = np.asarray(part["step"])
+        self._choose_span(float(np.ptp(step[-SHOWN:])) if step.size else 0.0)
+        return self._push(self.source, _columns(part, self._span))
+
+    def _choose_span(self, needed: float) -> None:
+        """Change the strip's length rarely: it is read by how far ticks lie apart."""
+        if not 0.6 * self._span <= needed <= self._span:
+            self._span = next((span for span in SPANS if span >= needed), SPANS[-1])
 
 
-def _columns(part: dict | None) -> dict:
-    step, kind = (
-        (np.empty(0), np.empty(0)) if part is None else (np.asarray(part["step"]), np.asarray(part["kind"]))
-    )
+def _columns(part: dict | None, span: float = 1.0) -> dict:
+    part = part or {"step": [], "kind": []}
+    step, kind = np.asarray(part["step"], dtype=np.int64), np.asarray(part["kind"])
     # Steps are counted back from the newest: float32 cannot hold the number of a long run's step.
-    back = (step - step[-1] if step.size else step)[-STEPS:]
-    kind = kind[-STEPS:]
-    ticks = {}
-    for code, height in HEIGHTS.items():
-        ticks[f"tick{code}"] = separated(np.zeros(kind.size), np.where(kind == code, height, np.nan))
+    back = (step - step[-1]) / span if step.size else step
+    x, kind = back[back >= -1], kind[back >= -1]
+    heights = {code: np.where(kind == code, height, np.nan) for code, height in HEIGHTS.items()}
     return columns(
-        x=back,
-        tick_x=separated(back, back),
-        **ticks,
-        **{f"kind{code}": np.where(kind == code, HEIGHTS[code], np.nan) for code in EVENTS},
-        head_x=[1.0, 1.0],
+        x=x,
+        tick_x=separated(x, x),
+        **{f"tick{code}": separated(np.zeros(x.size), height) for code, height in heights.items()},
+        **{f"kind{code}": heights[code] for code in EVENTS},
+        head_x=[HEAD, HEAD],
         head=[0.0, 1.0],
     )

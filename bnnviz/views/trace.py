@@ -22,9 +22,7 @@ class TraceView(View):
         self._shown: tuple | None = None
         self.source = empty_source(_columns(None))
         self._lines = [
-            fig.line(
-                "draw", f"chain{i}", source=self.source, line_width=1.3, line_alpha=0.85, line_join="round"
-            )
+            fig.line("draw", f"chain{i}", source=self.source, line_width=1.3, line_alpha=0.85, line_join="round")
             for i in range(MOST_CHAINS)
         ]
 

@@ -14,6 +14,8 @@ LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only c
 # The line is cut by age into pieces that fade: (oldest age, opacity, width).
 FADE = ((0.06, 1.0, 2.4), (0.18, 0.75, 1.8), (0.38, 0.5, 1.5), (0.65, 0.32, 1.3), (1.0, 0.2, 1.2))
 OLDEST_MARK = 0.35
+MEMORY = 45  # frames
+MARGIN = 0.04
 
 
 class TrajectoryView(View):
@@ -35,10 +37,11 @@ class TrajectoryView(View):
         )
         fig.toolbar_location, fig.toolbar_inner, fig.toolbar.autohide = "right", True, True
         fig.toolbar.active_scroll = fig.tools[1]
-        self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
+        self._x, self._y = self._window(fig.x_range, MEMORY), self._window(fig.y_range, MEMORY)
         self._plane: tuple | None = None
         self._scene_plane: dict | None = None
         self._bands: tuple = ()
+        self._contour: dict | None = None
         self._fill = ColumnDataSource({"xs": [], "ys": [], "colour": []})
         self._edge = ColumnDataSource({"xs": [], "ys": []})
         fig.multi_polygons("xs", "ys", source=self._fill, fill_color="colour", line_color=None)
@@ -76,10 +79,20 @@ class TrajectoryView(View):
 
     def _show(self, part: dict) -> bool:
         self._enter_plane(part)
-        self._x.cover(extent(part["x"], part["event_x"], [part["now_x"]]))
-        self._y.cover(extent(part["y"], part["event_y"], [part["now_y"]]))
+        for window, axis in ((self._x, "x"), (self._y, "y")):
+            need = self._needed(part, axis)
+            window.remember(need)
+            window.cover(need)
         moved = self._push(self.source, _path_columns(part))
         return self._push(self.marks, _mark_columns(part)) or moved
+
+    def _needed(self, part: dict, axis: str) -> tuple[float, float] | None:
+        """Give what the axis must show: the path with a margin, and all of a known density."""
+        need = extent(part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]])
+        if need is None:
+            return None
+        margin = MARGIN * (need[1] - need[0])
+        return extent([need[0] - margin, need[1] + margin], [] if self._contour is None else self._contour[axis])
 
     def _enter_plane(self, part: dict) -> None:
         """Begin anew when the path is shown in other coordinates than before."""
@@ -104,7 +117,7 @@ class TrajectoryView(View):
         self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label = x_label, y_label
 
     def _draw_contour(self, contour: dict | None) -> None:
-        self._bands = ()
+        self._bands, self._contour = (), contour
         if contour is None:
             self._fill.data = {"xs": [], "ys": [], "colour": []}
             self._edge.data = {"xs": [], "ys": []}

@@ -1,6 +1,6 @@
-// Answers each frame's number once it is on the screen, and reports keys and visibility.
+// Reports keys, unless somebody types, and whether the page is seen.
 
-const TYPING = "input, textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=menu], [role=dialog]"
+const TYPING = "input, textarea, select, [contenteditable], [role=combobox], [role=listbox], [role=menu]"
 const KEYS = {" ": "play", "ArrowRight": "proposal", "e": "event", "r": "reset", "?": "help"}
 
 function name_of(event) {
@@ -11,10 +11,6 @@ function name_of(event) {
 }
 
 export function render({model}) {
-  const painted = (number) => {
-    requestAnimationFrame(() => requestAnimationFrame(() => model.send_msg({painted: number})))
-  }
-  const sent = () => painted(model.sent)
   const keydown = (event) => {
     const name = name_of(event)
     if (name === null) { return }
@@ -25,7 +21,6 @@ export function render({model}) {
   const keyup = (event) => { if (event.key === " " && name_of(event)) { event.preventDefault() } }
   const visible = () => model.send_msg({hidden: document.hidden})
 
-  model.on("sent", sent)
   document.addEventListener("keydown", keydown)
   document.addEventListener("keyup", keyup)
   document.addEventListener("visibilitychange", visible)

@@ -1,0 +1,584 @@
+"""Where runs execute: the worker's loop by itself, then a cluster of processes, with workers that are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bnnviz.engine import backend as backends
+from bnnviz.engine import live
+from bnnviz.engine.backend import Backend
+from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+pytest.importorskip("distributed")
+
+PLAIN = "test_backend:PlainRun"
+
+
+class PlainRun:
+    """A run with steps of known length, that breaks on demand: `settings` holds what it does."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.does = spec, spec.settings
+        self.phase, self.steps, self.finished, self.error = "start", 0, False, None
+        self.rng = np.random.default_rng(spec.seed)
+        self.x, self.gain, self.watched, self.values = 0.0, 1.0, None, []
+        if self.does.get("breaks") == "build":
+            raise BnnvizError("This cannot be built; try another target.")
+
+    def advance(self, seconds: float = 0.02) -> int:
+        end, before = time.perf_counter() + seconds, self.steps
+        while time.perf_counter() < end and not self.finished:
+            if self.phase == "start":
+                time.sleep(0.005)
+                self.phase = "sampling"
+                return 0
+            self.step_proposal()
+        return self.steps - before
+
+    def step_proposal(self) -> None:
+        until = time.perf_counter() + self.does.get("step_s", 0.0005)
+        while time.perf_counter() < until:
+            pass
+        if self.steps == self.does.get("breaks_at"):
+            if self.does["breaks"] == "worker":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ArithmeticError("the rate is not finite")
+        self.x = 0.9 * self.x + self.gain * self.rng.standard_normal()
+        self.values.append(self.x)
+        self.steps += 1
+        if self.steps == self.spec.draws:
+            self.phase, self.finished = "done", True
+
+    def step_event(self) -> None:
+        self.step_proposal()
+        while self.steps % 10:
+            self.step_proposal()
+
+    def change(self, settings: dict) -> None:
+        if set(settings) != {"gain"}:
+            raise BnnvizError("The only setting is gain; choose that one.", next(iter(settings)))
+        self.gain = settings["gain"]
+
+    def watch(self, chain: int = 0) -> None:
+        self.watched = chain
+
+    def scene(self) -> dict:
+        return {"title": "plain"}
+
+    def frame(self, want: list[str]) -> dict:
+        if self.does.get("breaks") == "frame":
+            raise KeyError("envelope")
+        parts = {
+            "status": {"step": self.steps, "phase": self.phase, "message": "", "chain": self.watched},
+            "trace": {"values": np.array(self.values)},
+        }
+        return {"seq": self.steps, **{name: parts[name] for name in want}}
+
+    def checkpoint(self) -> bytes:
+        return pickle.dumps(self.__dict__)
+
+    @classmethod
+    def restore(cls, data: bytes) -> PlainRun:
+        run = cls.__new__(cls)
+        run.__dict__.update(pickle.loads(data))
+        return run
+
+
+def plain(**does: object) -> Spec:
+    return Spec(settings=does, draws=None)
+
+
+# The loop of a worker, in this process ---------------------------------------------------------------
+
+
+@pytest.fixture
+def loop(tmp_path: Path):
+    made = LiveLoop(tmp_path / "live", capacity=8)
+    yield made
+    made.close()
+
+
+def start(loop: LiveLoop, spec: Spec | None = None, run_id: str = "a", **options: object) -> LiveRun:
+    return LiveRun(spec or plain(), run_id, factory=PLAIN, loop=loop, **options)
+
+
+async def step_of(run: LiveRun) -> int:
+    return (await run.status())["step"]
+
+
+async def until(condition, seconds: float = 10.0) -> None:
+    """Wait until a condition (a function, or one that returns a coroutine) holds."""
+    end = time.monotonic() + seconds
+    while True:
+        held = condition()
+        if await held if asyncio.iscoroutine(held) else held:
+            return
+        assert time.monotonic() < end, "waited too long"
+        await asyncio.sleep(0.01)
+
+
+def test_three_runs_get_equal_shares(loop: LiveLoop) -> None:
+    async def main() -> list[int]:
+        # whatever their steps cost, and although one of them came later and one is looked at
+        runs = [start(loop, plain(step_s=s), f"r{i}", play=True) for i, s in enumerate((0.0005, 0.0005))]
+        await asyncio.sleep(0.3)
+        runs.append(start(loop, plain(step_s=0.005), "late", play=True))
+        await runs[2].ready()
+        before = [await step_of(run) for run in runs]
+        end = time.monotonic() + 2.0
+        while time.monotonic() < end:
+            await runs[0].frame(["status"])
+            await asyncio.sleep(0.05)
+        return [await step_of(run) - first for run, first in zip(runs, before, strict=True)]
+
+    steps = np.array(asyncio.run(main())) * [0.0005, 0.0005, 0.005]
+    assert steps.sum() > 1.0
+    assert np.all(np.abs(steps / steps.mean() - 1) < 0.2), steps
+
+
+def test_commands_do_what_they_say(loop: LiveLoop) -> None:
+    async def main() -> None:
+        run = start(loop, lease_s=None)
+        assert (await run.scene())["scene"] == {"title": "plain"}
+        await until(lambda: loop._slots["a"].run.phase == "sampling")
+        await run.command("proposal", {})
+        assert await step_of(run) == 1
+        await run.command("event", {})
+        assert await step_of(run) == 10
+        reply = await run.command("change", {"settings": {"gain": 2.0}})
+        assert (reply["step"], reply["changes"]) == (10, 1)
+        await run.command("watch", {"chain": 3})
+        status = (await run.frame(["status"]))["frame"]["status"]
+        assert status["chain"] == 3 and status["shared"] == 0 and status["playing"] is False
+
+        await run.command("play", {})
+        await until(lambda: loop._slots["a"].step > 200)
+        assert (await run.frame(["status"]))["frame"]["status"]["shared"] == 1
+        stood = (await run.command("pause", {}))["step"]
+        await asyncio.sleep(0.1)
+        assert await step_of(run) == stood
+
+        await run.command("speed", {"value": 50})
+        await run.command("play", {})
+        await asyncio.sleep(1.0)
+        assert 35 <= await step_of(run) - stood <= 60
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "field"),
+    [
+        ("change", {"settings": {"loss": 1}}, "loss"),
+        ("speed", {"value": -1}, "speed"),
+        ("speed", {"value": "fast"}, "speed"),
+        ("fly", {}, "command"),
+    ],
+)
+def test_a_refused_command_says_why_and_changes_nothing(loop: LiveLoop, name: str, args: dict, field: str) -> None:
+    async def main() -> None:
+        run = start(loop)
+        await run.ready()
+        with pytest.raises(BnnvizError) as refused:
+            await run.command(name, args)
+        assert refused.value.field == field
+        assert (await run.status())["state"] == "running"
+
+    asyncio.run(main())
+
+
+def test_frames_are_fresh_and_only_made_when_asked_for(loop: LiveLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "SETTLE_S", 0.2)
+    made = []
+    frame = PlainRun.frame
+    monkeypatch.setattr(PlainRun, "frame", lambda self, want: made.append(want) or frame(self, want))
+
+    async def main() -> None:
+        run = start(loop, play=True, lease_s=None)
+        await run.ready()
+        await asyncio.sleep(0.2)
+        assert made == []
+        waits, steps = [], []
+        for _ in range(20):
+            begin = time.monotonic()
+            reply = await run.frame(["status"])
+            waits.append(time.monotonic() - begin)
+            steps.append(reply["frame"]["status"]["step"])
+            assert set(reply["frame"]) == {"seq", "status"}
+            await asyncio.sleep(0.005)
+        assert np.all(np.diff(steps) > 0)
+        assert np.median(waits) < 0.04, waits
+        # two who ask at the same time get one picture, each its own parts
+        made.clear()
+        both = await asyncio.gather(run.frame(["status"]), run.frame(["trace"]))
+        assert len(made) == 1
+        assert [set(reply["frame"]) for reply in both] == [{"seq", "status"}, {"seq", "trace"}]
+        # once nothing moves any more, a caller who has seen it all gets nothing; another one does
+        await run.command("pause", {})
+        seen = (await run.frame(["status"]))["version"]
+        await asyncio.sleep(0.3)
+        assert (await run.frame(["status"], seen))["frame"] is None
+        assert (await run.frame(["status"]))["frame"] is not None
+
+    asyncio.run(main())
+
+
+def test_an_unwatched_run_rests_then_ends_and_keeps_its_checkpoint(loop: LiveLoop) -> None:
+    async def main() -> None:
+        run = start(loop, play=True, lease_s=2.5)
+        exempt = start(loop, run_id="exempt", play=True, lease_s=None)
+        await run.ready()
+        await asyncio.sleep(0.8)  # it rests after a fifth
+        rested = await step_of(run)
+        await asyncio.sleep(0.3)
+        assert await step_of(run) == rested > 0
+        await run.frame(["status"])
+        await asyncio.sleep(0.2)
+        assert await step_of(run) > rested
+        await until(lambda: [row["run_id"] for row in loop.census()] == ["exempt"], 4)
+        reply = await run.frame(["status"])
+        assert reply["state"] == "ended" and "watched" in reply["message"] and reply["frame"] is None
+        with pytest.raises(BnnvizError, match="watched"):
+            await run.command("play", {})
+        await until(loop.checkpoints.path("a").exists)
+        before = await step_of(exempt)
+        await asyncio.sleep(0.1)
+        assert await step_of(exempt) > before
+
+    asyncio.run(main())
+
+
+def test_a_run_that_nobody_can_reach_ends(loop: LiveLoop) -> None:
+    async def main() -> None:
+        run = start(loop, play=True, lease_s=None)
+        await until(lambda: loop._slots["a"].step > 0)
+        del run
+        gc.collect()
+        await until(lambda: not loop.census(), 2)
+        await until(loop.checkpoints.path("a").exists)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("breaks", ["step", "frame", "build"])
+def test_a_failing_run_leaves_the_others_alone(loop: LiveLoop, breaks: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        good = start(loop, run_id="good", play=True)
+        bad = start(loop, plain(breaks=breaks, breaks_at=50 if breaks == "step" else -1), "bad", play=True)
+        await bad.ready()
+        await bad.frame(["status"])
+        await until(lambda: loop._slots["bad"].state == "failed")
+        reply = await bad.frame(["trace"])
+        assert reply["state"] == "failed" and reply["message"].endswith(".")
+        if breaks == "step":
+            assert "the rate is not finite" in reply["message"]
+            assert len(reply["frame"]["trace"]["values"]) == 50  # what it has drawn is still there
+        before = await step_of(good)
+        await asyncio.sleep(0.1)
+        assert await step_of(good) > before
+        assert [row["run_id"] for row in loop.census()] == ["good"]
+
+    asyncio.run(main())
+    assert "bad failed" in caplog.text and "Traceback" in caplog.text
+
+
+def test_a_queued_run_starts_when_its_turn_comes(tmp_path: Path) -> None:
+    loop = LiveLoop(tmp_path, capacity=2)
+
+    async def main() -> None:
+        first, second, third = (start(loop, run_id=name, play=True) for name in "abc")
+        await second.ready()
+        await third.command("speed", {"value": 100})  # kept until it is built
+        reply = await third.frame(["status"])
+        assert (reply["state"], reply["frame"]) == ("queued", None)
+        assert "2 live runs" in reply["message"] and "number 1 in the queue" in reply["message"]
+        await first.stop()
+        await until(lambda: third._slot.state == "running")
+        await until(lambda: third._slot.speed == 100)
+        assert (await third.status())["message"] == ""
+
+    asyncio.run(main())
+    loop.close()
+
+
+def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "CHECKPOINT_S", 0.1)
+    old, young = tmp_path / "old.ckpt", tmp_path / "young.ckpt"
+    for path in (old, young):
+        path.write_bytes(b"{}\n")
+    os.utime(old, (0, 0))
+    loop = LiveLoop(tmp_path)
+
+    async def main() -> None:
+        run = start(loop, play=True)
+        path = loop.checkpoints.path("a")
+        await until(path.exists)
+        first = path.stat().st_mtime_ns
+        await until(lambda: path.stat().st_mtime_ns > first)
+        assert not old.exists() and young.exists()
+        await run.command("pause", {})
+        step = await step_of(run)
+        await until(lambda: PlainRun.restore(loop.checkpoints.read("a").data).steps == step)
+        await run.stop()
+        await until(lambda: not path.exists())
+        assert loop.census() == []
+
+    asyncio.run(main())
+    loop.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["young.ckpt"]
+
+
+@pytest.mark.parametrize("kept", ["nothing", "early", "all"])
+def test_a_lost_run_makes_the_same_draws(loop: LiveLoop, kept: str) -> None:
+    """From its checkpoint, or from the start with its change log: changes come at the steps where they came."""
+
+    async def main() -> tuple[list[float], list[float]]:
+        run = start(loop, lease_s=None)
+        await run.ready()
+        log = []
+        for gain in (2.0, 0.5):
+            await run.command("play", {})
+            await until(lambda: loop._slots["a"].step > 100 + 100 * len(log))
+            await run.command("pause", {})
+            if kept == "early" and not log:
+                early = loop._slots["a"].run.checkpoint()
+            reply = await run.command("change", {"settings": {"gain": gain}})
+            log.append((reply["step"], {"gain": gain}))
+        await run.command("play", {})
+        await until(lambda: loop._slots["a"].step > 400)
+        lost = loop._slots["a"].run
+        if kept == "all":
+            loop.checkpoints.write("b", live.Saved(2, lost.checkpoint()))
+        if kept == "early":
+            loop.checkpoints.write("b", live.Saved(0, early))
+        await run.command("pause", {})
+        last = lost.steps
+        new = start(loop, run_id="b", restore=True, changes=log, play=True, lease_s=None)
+        await new.ready()
+        resumed = (await new.status())["resumed"]
+        assert {"nothing": resumed == 0, "early": 0 < resumed < 200, "all": resumed > 400}[kept]
+        await until(lambda: loop._slots["b"].step >= last)
+        return lost.values[:last], loop._slots["b"].run.values[:last]
+
+    lost, new = asyncio.run(main())
+    assert lost == new
+
+
+# A cluster -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNNVIZ_HOME", str(folder))
+        patch.delenv("BNNVIZ_SCHEDULER", raising=False)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def backend(home: Path):
+    with Backend.connect(workers=1) as made:
+        yield made
+
+
+async def census(backend: Backend) -> list[dict]:
+    return await asyncio.to_thread(backend.census)
+
+
+async def pull(handle, *want: str, seconds: float = 20.0) -> dict:
+    end = time.monotonic() + seconds
+    while True:
+        frame = await handle.frame(list(want))
+        if frame is not None:
+            return frame
+        assert time.monotonic() < end, (handle.state, handle.notice)
+        await asyncio.sleep(0.02)
+
+
+async def kill_worker_of(backend: Backend, handle) -> None:
+    pids = await asyncio.to_thread(backend._client.run, os.getpid)
+    os.kill(pids[handle._address], signal.SIGKILL)
+
+
+def test_a_run_lives_on_the_cluster(backend: Backend) -> None:
+    async def main() -> None:
+        begin = time.monotonic()
+        handle = backend.start(plain(), factory=PLAIN)
+        assert time.monotonic() - begin < 0.05
+        assert handle.state == "starting"
+        assert await handle.scene() == {"title": "plain"}
+        assert handle.state == "running" and handle.notice is None
+        assert time.monotonic() - begin < 2
+        await handle.command("proposal")
+        assert (await pull(handle, "status"))["status"]["step"] == 1
+        await handle.command("event")
+        frame = await pull(handle, "status", "trace")
+        assert frame["status"]["step"] == 10 and len(frame["trace"]["values"]) == 10
+        with pytest.raises(BnnvizError) as refused:
+            await handle.command("change", settings={"loss": 1})
+        assert refused.value.field == "loss" and "gain" in refused.value.sentence
+        await handle.command("change", settings={"gain": 3.0})
+        await handle.command("play")
+        seen = [await pull(handle, "status") for _ in range(5)]
+        assert np.all(np.diff([frame["status"]["step"] for frame in seen]) > 0)
+        assert np.all(np.diff([frame["seq"] for frame in seen]) == 1)
+        assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
+        await handle.command("stop")
+        assert handle.state == "ended" and "stopped" in handle.notice
+        assert await census(backend) == []
+        assert await handle.frame(["status"]) is None
+        with pytest.raises(BnnvizError):
+            await handle.command("play")
+
+    asyncio.run(main())
+
+
+def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, home: Path) -> None:
+    """The worker is killed in the middle: the page hears of it, is never held up, and the draws are the same."""
+    spec = Spec(draws=1200, warmup=20, seed=5).checked()
+    gaps, states, notices = [], [], []
+
+    async def heartbeat() -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - last)
+            last = time.monotonic()
+
+    async def main() -> bytes:
+        beat = asyncio.create_task(heartbeat())
+        handle = backend.start(spec, play=True)
+        while (await pull(handle, "status"))["status"]["phase"] != "sampling":
+            await asyncio.sleep(0.05)
+        await handle.command("pause")
+        saved = home / "live" / f"{handle.run_id}.ckpt"
+        await until(saved.exists)
+        stood = (await pull(handle, "status"))["status"]["step"]
+        await handle.command("play")
+        await pull(handle, "status")
+        await kill_worker_of(backend, handle)
+        end = time.monotonic() + 60
+        while handle.state != "ended" and time.monotonic() < end:
+            frame = await handle.frame(["status"])
+            states.append(handle.state)
+            notices.append(handle.notice)
+            if frame is None:
+                await asyncio.sleep(0.02)
+        assert f"a new one goes on from step {stood}." in " ".join(filter(None, notices))
+        assert (await pull(handle, "status"))["status"]["phase"] == "done"
+
+        def finished() -> bytes:
+            return saved.read_bytes().split(b"\n", 1)[1]
+
+        from bnnviz.engine.run import Run
+
+        await until(lambda: Run.restore(finished()).finished)
+        data = finished()
+        await handle.stop()
+        beat.cancel()
+        return data
+
+    data = asyncio.run(main())
+    assert list(dict.fromkeys(states)) == ["running", "recovering", "running", "ended"]
+    assert max(gaps) < 0.5, max(gaps)
+
+    import torch
+
+    from bnnviz.engine.run import Run
+
+    torch.set_num_threads(1)
+    alone = Run(spec)
+    while not alone.finished:
+        alone.advance()
+    assert np.array_equal(Run.restore(data).draws, alone.draws)
+
+
+def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BNNVIZ_SCHEDULER", backend._cluster.scheduler_address)
+
+    async def main(remote: Backend) -> None:
+        handle = remote.start(plain(), play=True, factory=PLAIN)
+        assert (await pull(handle, "status"))["status"]["step"] >= 0
+        assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
+
+    with Backend.connect() as remote:
+        assert "cpu" in remote.devices() and remote.notice is None
+        asyncio.run(main(remote))
+    # the client that started it has gone, and its run with it
+    asyncio.run(until(lambda: not backend.census(), 5))
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
+def test_an_unreachable_cluster_is_named_soon(address: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises(BnnvizError, match=address) as refused:
+        Backend.connect(address)
+    assert time.monotonic() - begin < 6
+    assert refused.value.field == "scheduler"
+
+
+def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[cluster\]'"):
+        Backend.connect()
+
+
+def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
+    assert backends._gpus() == ["2", "5"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert backends._gpus() == []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    listed = "GPU 0: one (UUID: a)\n  MIG 1g (UUID: b)\nGPU 1: two (UUID: c)\n"
+    monkeypatch.setattr(backends.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(backends.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
+    assert backends._gpus() == ["0", "1"]
+
+
+def test_a_script_needs_neither_torch_nor_an_event_loop(home: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("""
+import sys, time
+from bnnviz.engine.backend import Backend
+from bnnviz.spec import Spec
+if __name__ == "__main__":
+    with Backend.connect(workers=1) as backend:
+        handle = backend.start(Spec(draws=None), play=True)
+        scene = handle.sync("scene")
+        frame = None
+        while frame is None:
+            frame = handle.sync("frame", ["status", "path"])
+        handle.sync("stop")
+        print(sorted(frame), backend.census(), "torch" in sys.modules)
+""")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=90)
+    assert done.stdout.strip() == "['path', 'seq', 'status'] [] False", done.stderr
+
+
+def test_a_run_that_kills_its_workers_is_given_up(backend: Backend) -> None:
+    async def main() -> None:
+        handle = backend.start(plain(breaks="worker", breaks_at=40), play=True, factory=PLAIN)
+        while handle.state != "failed":
+            await handle.frame(["status"])
+            await asyncio.sleep(0.05)
+        assert "lost 3 times" in handle.notice
+        with pytest.raises(BnnvizError, match="lost 3 times"):
+            await handle.scene()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(until(lambda: len(backend._client.run(os.getpid)) >= 1, 20))

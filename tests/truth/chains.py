@@ -1,0 +1,103 @@
+"""Chains of a bare kernel, and how far their estimates are from a known answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy import stats
+
+from bnnviz.samplers.base import Block, Sampler
+from bnnviz.targets import Target
+
+# Stated before looking: over all the figures that one test compares, the chance of a false alarm.
+LEVEL = 1e-4
+
+
+class Verdict(NamedTuple):
+    """The worst standardised error, and the chance of one as bad among all that were compared."""
+
+    z: float
+    p: float
+    which: str
+
+
+def run_chains(
+    target: Target,
+    sampler: Sampler,
+    x0: np.ndarray,
+    draws: int,
+    seed: int = 0,
+    mode: np.ndarray | None = None,
+    dtype: torch.dtype = torch.float64,
+) -> np.ndarray:
+    """Return (chains, draws, dim) of chains that start at x0, stopped at equal path time, with no warm-up."""
+    target.to("cpu", dtype)
+    rng = torch.Generator().manual_seed(seed)
+    sampler.prepare(target, None if mode is None else torch.as_tensor(mode, dtype=dtype))
+    state = sampler.init(torch.as_tensor(x0, dtype=dtype), rng)
+    emitter = sampler.emitter(state)
+    kept = torch.zeros(len(x0), draws, target.dim, dtype=dtype)
+    while int(emitter.made.min()) < draws:
+        before, infos = [], []
+        for _ in range(16):
+            before.append(state)
+            state, info = sampler.step(state)
+            infos.append(info)
+        rows = emitter.collect(Block(before, infos, state, 0))
+        inside = rows.index < draws
+        kept[rows.chain[inside], rows.index[inside]] = rows.x[inside]
+    return kept.numpy()
+
+
+def compare(draws: np.ndarray, truth: np.ndarray) -> Verdict:
+    """Compare means, squares, cross products and quantiles with those of exact draws or known moments.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (chains, draws, dim)
+    truth : ndarray, shape (n, dim)
+        Many independent draws from the truth (their own error is added).
+    """
+    figures, reference, labels = [], [], []
+    dim = draws.shape[2]
+
+    def add(label: str, function) -> None:
+        figures.append(function(draws).mean(1))
+        reference.append(function(truth[None])[0])
+        labels.append(label)
+
+    low, high = np.quantile(truth, [0.1, 0.9], axis=0)
+    for i in range(dim):
+        add(f"mean x{i}", lambda x, i=i: x[..., i])
+        add(f"below q10 x{i}", lambda x, i=i: (x[..., i] < low[i]).astype(float))
+        add(f"below q90 x{i}", lambda x, i=i: (x[..., i] < high[i]).astype(float))
+        for j in range(i + 1):
+            add(f"x{i} x{j}", lambda x, i=i, j=j: x[..., i] * x[..., j])
+    z = np.array([_z(chain, known) for chain, known in zip(figures, reference, strict=True)])
+    worst = int(np.abs(z).argmax())
+    p = min(1.0, 2 * stats.norm.sf(abs(z[worst])) * len(z))
+    return Verdict(float(z[worst]), float(p), labels[worst])
+
+
+def compare_moments(draws: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> Verdict:
+    """Compare means and second moments with known ones."""
+    z, labels = [], []
+    for i in range(len(mean)):
+        z.append(_z(draws[..., i].mean(1), np.array([mean[i]])))
+        labels.append(f"mean x{i}")
+        for j in range(i + 1):
+            products = ((draws[..., i] - mean[i]) * (draws[..., j] - mean[j])).mean(1)
+            z.append(_z(products, np.array([cov[i, j]])))
+            labels.append(f"cov x{i} x{j}")
+    worst = int(np.abs(z).argmax())
+    return Verdict(float(z[worst]), float(min(1.0, 2 * stats.norm.sf(abs(z[worst])) * len(z))), labels[worst])
+
+
+def _z(chains: np.ndarray, known: np.ndarray) -> float:
+    """Return the standardised difference of chain averages and known values (one, or many draws)."""
+    error = chains.var(ddof=1) / len(chains)
+    if len(known) > 1:
+        error += known.var(ddof=1) / len(known)
+    return float((chains.mean() - known.mean()) / np.sqrt(error))
