@@ -15,14 +15,21 @@ _TEXT = """
 .notice {color: var(--mui-palette-text-secondary); font-style: italic}
 :host {--warn: #b3134f}
 :host(.dark) {--warn: #ff86b0}
+@media (max-height: 800px) {:host {font-size: 12.5px; line-height: 16px; max-height: 48px}}
 """
 _STRIP = """
 :host {background: #fdf5e2; border-left: 4px solid #e5952b; border-radius: 6px; align-items: center}
 :host(.dark) {background: #2b2517}
 :host(.failed) {background: #fdeaea; border-left-color: #c0282d}
 :host(.failed.dark) {background: #331b1c}
+@media (max-height: 800px) {:host {height: 50px !important}}
 """
-_LINK = {"textDecoration": "underline", "padding": "0 8px !important", "justifyContent": "flex-start"}
+_LINK = {
+    "textDecoration": "underline",
+    "padding": "0 8px !important",
+    "fontSize": "12.5px",
+    "justifyContent": "flex-start",
+}
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
@@ -96,7 +103,7 @@ class Caption:
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
     def _button(self, remedy: dict[str, Any]) -> pmui.Button:
-        button = pmui.Button(label=remedy["label"], variant="text", size="small", margin=0, height=19, sx=_LINK)
+        button = pmui.Button(label=remedy["label"], variant="text", size="small", margin=0, height=16, sx=_LINK)
         button.on_click(lambda event: self._on_remedy(remedy["settings"]))
         return button
 

@@ -51,12 +51,12 @@ class Card:
 
     def __init__(self, view: View, tools: Sequence[Any] = (), below: Sequence[Any] = ()) -> None:
         self.view = view
-        self._title = pn.pane.HTML(margin=(7, 0, 0, 14), height=20, stylesheets=[_HEAD])
-        self._note = pn.pane.HTML("", margin=(7, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE])
+        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[_HEAD])
+        self._note = pn.pane.HTML("", margin=(6, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE])
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND]
         )
-        head = pn.Row(self._title, self._note, *tools, sizing_mode="stretch_width", margin=0, height=32)
+        head = pn.Row(self._title, self._note, *tools, sizing_mode="stretch_width", margin=0, height=30)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         self.root = surface(head, *below, self._legend, body, area=view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot

@@ -43,9 +43,7 @@ class Heartbeat:
         self._on_key = on_key
         self._sent = ColumnDataSource({"number": [0]})
         self._painted = ColumnDataSource({"number": [0]})
-        self._sent.js_on_change(
-            "data", CustomJS(args={"sent": self._sent, "painted": self._painted}, code=_PAINTED)
-        )
+        self._sent.js_on_change("data", CustomJS(args={"sent": self._sent, "painted": self._painted}, code=_PAINTED))
         self._painted.on_change("data", self._acknowledged)
         keys = Keys(width=0, height=0, margin=0, sizing_mode="fixed")
         keys.on_msg(self._message)

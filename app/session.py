@@ -25,6 +25,7 @@ PERIOD = 0.05  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
 SLOW_SPEED = 5.0  # steps a second up to which every view follows every step
 HIDDEN_PERIOD = 1.0  # seconds between two signs of life of a page that nobody sees
+LINGER = 8.0  # seconds that a refusal stays on the page
 GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as closed
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,10 @@ class Screen(Protocol):
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts of a frame."""
 
-    def show_notice(self, sentence: str) -> None:
+    def show_devices(self, names: list[str]) -> None:
+        """Offer the devices that a spec may name."""
+
+    def show_notice(self, sentence: str, failed: bool) -> None:
         """Say what the run is waiting for or what has befallen it; an empty sentence takes it back."""
 
     def show_error(self, error: BnnvizError) -> None:
@@ -75,7 +79,9 @@ class Session:
         self._handle: Any = None
         self._starting = True  # a new spec waits to be started
         self._every_view = True
-        self._notice = ""
+        self._notice = ("", False)  # what the page says at present, and whether it is about a failure
+        self._lingers = 0.0
+        self._asked_devices = False
         self._turn = 0
         self._last_seen = time.monotonic()
         self._loaded = False
@@ -114,9 +120,7 @@ class Session:
 
     def step(self, kind: str) -> None:
         """Pause, then take exactly one ``proposal``, or go on to the next ``event``."""
-        if self.playing:
-            self.playing = False
-            self._send("pause")
+        self.playing = False
         self._send(kind)
 
     def set_speed(self, value: float | None) -> None:
@@ -145,7 +149,7 @@ class Session:
             try:
                 await self._turn_once()
             except BnnvizError as error:
-                await self._show(self._screen.show_error, error)
+                await self._complain(error)
             except Exception:
                 log.exception("a turn of the page's loop failed")
                 await self._tell("Something went wrong on this page; the server's log says what. Try a reset.")
@@ -171,7 +175,7 @@ class Session:
         want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
         self._turn += 1
         frame = await self._handle.frame(sorted(want))
-        await self._tell(self._handle.notice or "")
+        await self._tell(self._handle.notice or "", failed=self._handle.state == "failed")
         if frame is None:
             self._every_view = self._every_view or complete
         elif not self._starting:
@@ -207,7 +211,9 @@ class Session:
         if not self._backend.done():
             await self._tell("The workers are starting.")
         backend = await asyncio.wrap_future(self._backend)
-        handle = backend.start(spec, play=self.playing)
+        self._ask_devices(backend)
+        playing = self.playing
+        handle = backend.start(spec, play=playing)
         scene = await self._scene(handle)
         if scene is None:
             self._spawn(self._stop(handle))
@@ -217,6 +223,8 @@ class Session:
         await self._tell("")
         if self.speed is not None:
             self._send("speed", value=self.speed)
+        if self.playing != playing:
+            self._send("play" if self.playing else "pause")
 
     async def _scene(self, handle: Any) -> dict[str, Any] | None:
         """Wait for the scene of a run that is being prepared; None when another spec came meanwhile."""
@@ -240,7 +248,7 @@ class Session:
             try:
                 await handle.command(name, **args)
             except BnnvizError as error:
-                await self._show(self._screen.show_error, error)
+                await self._complain(error)
         self._every_view = True
         self._wake.set()
 
@@ -248,10 +256,24 @@ class Session:
         async with asyncio.timeout(10):
             await handle.stop()
 
-    async def _tell(self, sentence: str) -> None:
-        if sentence != self._notice:
-            self._notice = sentence
-            await self._show(self._screen.show_notice, sentence)
+    def _ask_devices(self, backend: Any) -> None:
+        if not self._asked_devices:
+            self._asked_devices = True
+            self._spawn(self._devices(backend))
+
+    async def _devices(self, backend: Any) -> None:
+        names = await asyncio.to_thread(backend.devices)
+        await self._show(self._screen.show_devices, names)
+
+    async def _tell(self, sentence: str, failed: bool = False) -> None:
+        lingers = not sentence and time.monotonic() < self._lingers
+        if (sentence, failed) != self._notice and not lingers:
+            self._notice = (sentence, failed)
+            await self._show(self._screen.show_notice, sentence, failed)
+
+    async def _complain(self, error: BnnvizError) -> None:
+        self._notice, self._lingers = (error.sentence, True), time.monotonic() + LINGER
+        await self._show(self._screen.show_error, error)
 
     async def _show(self, function: Callable[..., None], *args: Any) -> None:
         def apply(doc: Document) -> None:

@@ -16,6 +16,7 @@ SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s
 _BUTTON = {"size": "small", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
 _BAR = """
 :host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
+@media (max-height: 800px) {:host {height: 70px !important}}
 """
 _STATUS = """
 .line {display: flex; gap: 14px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
@@ -64,10 +65,10 @@ class Transport:
         reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
         reset.on_click(lambda event: self.again())
         self.root = pn.Column(
-            pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(7, 0, 1, 0), align="center"),
+            pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(3, 0, 0, 0), align="center"),
             self._status,
             sizing_mode="stretch_width",
-            height=80,
+            height=78,
             margin=0,
             styles={"padding": "0 16px", "box-sizing": "border-box"},
             stylesheets=[_BAR],

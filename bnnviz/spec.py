@@ -107,6 +107,6 @@ def _filled(kind: str, name: Any, given: Any) -> dict[str, Any]:
     if not isinstance(name, str):
         raise BnnvizError(f"The {noun} is given by its name, a text, not {name!r}.", noun)
     if not isinstance(given, dict):
-        raise BnnvizError(f"The settings of the {noun} are a JSON object of names and values.", noun)
+        raise BnnvizError(f"The settings of the {noun} are a JSON object of names and values.", "settings")
     item = catalogue.find(kind, name)
     return settings.fill(item["settings"], given, item["title"])

@@ -152,9 +152,7 @@ def _network_1d() -> World:
     mean = cov @ phi.T @ y / 0.07**2
     root = np.linalg.cholesky(cov)
     on_grid = features(grid)
-    scene = _scene(
-        "network1d", "Network on toy_c, 1-50-1 tanh", [f"w{i}" for i in range(1, 152)], _pca_plane(), None
-    )
+    scene = _scene("network1d", "Network on toy_c, 1-50-1 tanh", [f"w{i}" for i in range(1, 152)], _pca_plane(), None)
     scene["data"] = {
         "kind": "band",
         "x": x,

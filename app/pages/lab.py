@@ -39,8 +39,10 @@ _ALONE = """
 """
 _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
-  background: var(--mui-palette-background-default)}
+  min-height: 0; background: var(--mui-palette-background-default)}
+@media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
 """
+_PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
 
 
 class Lab:
@@ -87,6 +89,7 @@ class Lab:
                 self.guide.root,
                 sizing_mode="stretch_both",
                 margin=0,
+                stylesheets=[_PAGE],
             )
         ]
 
@@ -115,9 +118,13 @@ class Lab:
             if shown.needs <= frame.keys():
                 shown.update(frame)
 
-    def show_notice(self, sentence: str) -> None:
+    def show_devices(self, names: list[str]) -> None:
+        """Offer the devices of the workers."""
+        self.controls.devices(names)
+
+    def show_notice(self, sentence: str, failed: bool) -> None:
         """Say what the run waits for or what has befallen it."""
-        self.caption.notice(sentence)
+        self.caption.notice(sentence, failed=failed)
 
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to if there is one."""

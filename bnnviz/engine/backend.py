@@ -391,6 +391,7 @@ class LiveHandle:
 
     def _give_up(self, sentence: str) -> None:
         self.state, self._message = "failed", sentence
+        self._say("")
         self._release()
 
     def _check(self) -> None:
@@ -582,4 +583,4 @@ def _gpus() -> list[str]:
     except (OSError, subprocess.SubprocessError) as error:
         log.warning("nvidia-smi does not answer, so this machine's GPUs are not used: %s", error)
         return []
-    return [str(i) for i, line in enumerate(listed.splitlines()) if line.startswith("GPU ")]
+    return [line.split()[1].rstrip(":") for line in listed.splitlines() if line.startswith("GPU ")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import pickle
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -353,8 +354,9 @@ class Run:
         """
         try:
             saved = torch.load(io.BytesIO(data), weights_only=True)
-        except (RuntimeError, EOFError, ValueError, OSError, AttributeError) as error:
-            raise BnnvizError(f"The checkpoint cannot be read ({error}); start the run anew.") from error
+        except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise BnnvizError(f"The checkpoint cannot be read ({first}); start the run anew.") from error
         if saved.get("version") != _CHECKPOINT_VERSION:
             raise BnnvizError("The checkpoint was written by another version of bnnviz; start the run anew.")
         run = cls(Spec.from_json(saved["spec"]))

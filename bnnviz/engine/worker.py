@@ -14,6 +14,8 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
+_warming: threading.Thread | None = None
+
 
 def dask_setup(worker: Any) -> None:
     """Import what a run needs, and take a first gradient."""
@@ -31,7 +33,9 @@ def dask_setup(worker: Any) -> None:
     torch.autograd.grad((x @ x.T).tanh().sum(), x)
     module, name = live.RUN_CLASS.split(":")
     run_class = getattr(importlib.import_module(module), name)
-    threading.Thread(target=_warm_up, args=(run_class,), name="bnnviz-warm-up", daemon=True).start()
+    global _warming
+    _warming = threading.Thread(target=_warm_up, args=(run_class,), name="bnnviz-warm-up", daemon=True)
+    _warming.start()
 
 
 def _warm_up(run_class: Any) -> None:
@@ -52,6 +56,8 @@ def dask_teardown(worker: Any) -> None:
     from bnnviz.engine import live
 
     live.close()
+    if _warming is not None:
+        _warming.join()  # a thread inside torch when the process ends would abort it
 
 
 def devices() -> list[str]:

@@ -7,7 +7,7 @@ import numpy as np
 from bnnviz.views.base import View, columns, empty_source, extent
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these
-EDGE = 0.5  # half of a bar
+EDGE = 0.4  # half of a bar
 
 
 class AcfView(View):
@@ -24,7 +24,7 @@ class AcfView(View):
         self.source = empty_source(_columns(None))
         band = fig.varea("lag", "low", "high", source=self.source, fill_alpha=0.25)
         self._paint(band.glyph, fill_color="grey")
-        bars = fig.vbar("lag", width=0.8, top="acf", source=self.source, line_color=None)
+        bars = fig.vbar("lag", width=2 * EDGE, top="acf", source=self.source, line_color=None)
         self._paint(bars.glyph, fill_color="blue")
 
     def reset(self, scene: dict) -> None:
@@ -39,6 +39,8 @@ class AcfView(View):
         self.note = f"ESS {ess:,.0f} · R-hat {part['rhat']:.2f}" if np.isfinite(ess) else ""
         data = _columns(part)
         self._show_lags(_telling(data["acf"], data["high"]))
+        # A bar just outside would show as a sliver: the frame clips a pixel late.
+        data["acf"] = np.where(data["lag"] <= self._x.range.end, data["acf"], np.float32(np.nan))
         self._y.cover(extent(data["acf"], [-0.2, 1.0]))
         return self._push(self.source, data)
 

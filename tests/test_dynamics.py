@@ -1,0 +1,100 @@
+"""Invariants of the dynamics: what a bounce and a flow keep."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bnnviz import samplers, targets
+
+seeds = st.integers(0, 10_000)
+
+
+def bound_sampler(name: str, dim: int = 4, **values) -> samplers.Sampler:
+    target = targets.Gaussian(size=dim, correlation=0.5, spread=3.0).to("cpu", torch.float64)
+    sampler = samplers.REGISTRY.get(name)(**values)
+    sampler.prepare(target, torch.linspace(-0.5, 0.5, dim, dtype=torch.float64))
+    return sampler
+
+
+def random_state(seed: int, dim: int = 4) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    rng = torch.Generator().manual_seed(seed)
+    x, v, t = (torch.randn(8, dim, generator=rng, dtype=torch.float64) for _ in range(3))
+    return x, v, t[:, 0].abs()
+
+
+@pytest.mark.parametrize("name", samplers.REGISTRY.names())
+@settings(max_examples=50, deadline=None)
+@given(seed=seeds)
+def test_flow_can_be_reversed(name, seed):
+    sampler = bound_sampler(name)
+    x, v, t = random_state(seed)
+    x1, v1 = sampler.flow(x, v, t)
+    x2, v2 = sampler.flow(x1, -v1, t)
+    assert torch.allclose(x2, x, atol=1e-9)
+    assert torch.allclose(v2, -v, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", samplers.REGISTRY.names())
+@settings(max_examples=50, deadline=None)
+@given(seed=seeds)
+def test_bounce_flips_the_rate_and_is_its_own_inverse(name, seed):
+    sampler = bound_sampler(name)
+    x, v, _ = random_state(seed)
+    g = sampler.target.gradient(x)[1]
+    bounced = sampler.reflect(x, v, g)
+    assert torch.allclose(sampler.rate(x, bounced, g), -sampler.rate(x, v, g), atol=1e-9)
+    assert torch.allclose(sampler.reflect(x, bounced, g), v, atol=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=seeds)
+def test_bps_bounce_keeps_the_speed(seed):
+    sampler = bound_sampler("bps")
+    x, v, _ = random_state(seed)
+    bounced = sampler.reflect(x, v, sampler.target.gradient(x)[1])
+    assert torch.allclose(bounced.norm(dim=1), v.norm(dim=1))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=seeds)
+def test_boomerang_keeps_its_energy(seed):
+    sampler = bound_sampler("boomerang")
+    x, v, t = random_state(seed)
+
+    def energy(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        d = x - sampler.centre
+        return (sampler.precision * (d * d + v * v)).sum(1)
+
+    assert torch.allclose(energy(*sampler.flow(x, v, t)), energy(x, v))
+    bounced = sampler.reflect(x, v, sampler.target.gradient(x)[1])
+    assert torch.allclose(energy(x, bounced), energy(x, v))
+
+
+@pytest.mark.parametrize("name", samplers.REGISTRY.names())
+@pytest.mark.parametrize("reference", ["exact", "prior"])
+def test_slope_of_the_rate_is_its_derivative(name, reference):
+    if name == "bps" and reference == "prior":
+        reference = None
+    target = targets.LogisticRegression().to("cpu", torch.float64)
+    sampler = samplers.REGISTRY.get(name)(**({"reference": reference} if name == "boomerang" else {}))
+    sampler.prepare(target, torch.zeros(3, dtype=torch.float64))
+    x, v, t = random_state(3, dim=3)
+
+    def rate(t: torch.Tensor) -> torch.Tensor:
+        x1, v1 = sampler.flow(x, v, t)
+        return sampler.rate(x1, v1, target.gradient(x1)[1])
+
+    x1, v1 = sampler.flow(x, v, t)
+    _, g, curvature = target.gradient_and_curvature(x1, v1)
+    h = 1e-5
+    numerical = (rate(t + h) - rate(t - h)) / (2 * h)
+    assert torch.allclose(sampler.rate_slope(x1, v1, g, curvature), numerical, rtol=1e-5, atol=1e-5)
+
+
+def test_reference_in_the_place_of_a_missing_prior_is_refused():
+    target = targets.Gaussian().to("cpu", torch.float64)
+    with pytest.raises(ValueError, match="exact"):
+        samplers.Boomerang(reference="prior").prepare(target, torch.zeros(2, dtype=torch.float64))

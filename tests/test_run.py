@@ -1,0 +1,319 @@
+"""Runs: the same draws however they are driven, changes, failures, checkpoints, frames, the Python calls."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bnnviz
+from bnnviz import samplers, targets
+from bnnviz.engine.run import Run
+from bnnviz.spec import Spec
+
+PARTS = ["status", "caption", "events", "envelope", "path", "prediction", "trace", "acf", "table"]
+
+
+def spec(**changes) -> Spec:
+    return Spec(**({"target": "banana", "sampler": "bps", "chains": 3, "draws": 60, "warmup": 20} | changes)).checked()
+
+
+def finished(run: Run) -> Run:
+    while not run.finished:
+        run.advance(0.05)
+    return run
+
+
+SPECS = [
+    spec(),
+    spec(sampler="boomerang", target="logistic_regression"),
+    spec(settings={"bound": "interpolated"}),
+    spec(settings={"samples": "events"}),
+    spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="boomerang", draws=20),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.sampler}-{s.target}-{s.settings['bound']}")
+def test_draws_depend_on_the_spec_alone(spec):
+    """Stepping, playing with every view attached, and going on from a checkpoint give the same draws."""
+    alone = finished(Run(spec))
+    assert alone.draws.shape == (3, spec.draws, alone.target.dim)
+    assert np.isfinite(alone.draws).all()
+
+    watched = Run(spec)
+    watched.watch(chain=1, plane={"kind": "pca"})
+    while not watched.finished:
+        watched.step_proposal()
+        if watched.steps % 7 == 0:
+            watched.frame(PARTS)
+    assert np.array_equal(alone.draws, watched.draws)
+
+    half = Run(spec)
+    half.prepare()
+    while half.steps < 0.6 * alone.steps:
+        half.step_proposal()
+    assert np.array_equal(alone.draws, finished(Run.restore(half.checkpoint())).draws)
+
+
+def test_seeds_differ():
+    assert not np.array_equal(finished(Run(spec())).draws, finished(Run(spec(seed=1))).draws)
+
+
+def test_a_checkpoint_before_the_first_step_starts_anew():
+    assert np.array_equal(finished(Run.restore(Run(spec()).checkpoint())).draws, finished(Run(spec())).draws)
+
+
+def test_a_broken_checkpoint_is_refused():
+    with pytest.raises(bnnviz.BnnvizError, match="cannot be read"):
+        Run.restore(b"no checkpoint")
+
+
+def test_changes_are_logged_and_repeatable():
+    def driven() -> Run:
+        run = Run(spec(draws=None))
+        run.prepare()
+        for _ in range(400):
+            run.step_proposal()
+        run.change({"bound": "interpolated", "alpha": 2.0})
+        for _ in range(400):
+            run.step_proposal()
+        return run
+
+    one, two = driven(), driven()
+    assert one.changes == [(400, {"bound": "interpolated", "alpha": 2.0})]
+    assert one.era == 1
+    assert one.spec.settings["alpha"] == 2.0
+    assert one.draws.shape[1] > 5
+    assert np.array_equal(one.draws, two.draws)
+
+
+def test_a_change_takes_effect_in_the_kernel():
+    run = Run(spec(draws=None))
+    run.advance(0.3)
+    run.change({"refresh_rate": 20.0})
+    run.advance(0.3)
+    figures = run.tally.summary()
+    assert figures["refreshes"] > 3 * figures["bounces"]
+
+
+def test_bad_changes_are_refused_and_harm_nothing():
+    run = Run(spec(draws=None))
+    run.advance(0.2)
+    before = run.spec
+    for bad, field in (({"alpha": 99.0}, "alpha"), ({"samples": "events"}, "samples"), ({"nonsense": 1}, "nonsense")):
+        with pytest.raises(bnnviz.BnnvizError) as caught:
+            run.change(bad)
+        assert caught.value.field == field
+    assert run.spec == before and run.changes == []
+    assert run.advance(0.1) > 0
+
+
+def test_a_live_run_thins_itself():
+    run = Run(spec(draws=None, warmup=0, chains=2))
+    run.store.buffer = run.store.buffer[:, :40]
+    kept = []
+    while run.store.every < 4:
+        run.advance(0.05)
+        kept.append(run.draws.shape[1])
+    assert max(kept) <= 40
+    assert run.store.every == 4
+    whole = finished(Run(spec(draws=200, warmup=0, chains=2))).draws
+    thinned = run.draws
+    same = min(thinned.shape[1], 50)
+    assert np.array_equal(thinned[:, :same], whole[:, ::4][:, :same])
+
+
+class Cliff(targets.Target):
+    """A Gaussian whose potential is not finite beyond 7."""
+
+    title, dim = "Cliff", 1
+
+    def potential(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.where(x[:, 0] > 7, torch.nan, x[:, 0] ** 2 / 2)
+
+    def initial(self, chains: int, rng: torch.Generator) -> torch.Tensor:
+        start = torch.zeros(chains, 1, dtype=self.dtype)
+        start[0] = 6.9
+        return start
+
+
+def test_chains_that_meet_nan_stop_and_are_named():
+    run = finished(Run(spec(chains=6, draws=300), target=Cliff()))
+    assert run.phase == "done"
+    assert 0 < run.alive.sum() < 6
+    assert len(run.notes) == 6 - run.alive.sum()
+    assert "Chain 0 met a value that is not finite at step" in " ".join(run.notes)
+    assert "(bps)" in run.notes[0]
+    assert run.draws.shape == (run.alive.sum(), 300, 1)
+    assert np.isfinite(run.draws).all()
+
+
+def test_when_all_chains_fail_the_draws_are_kept():
+    class Trap(Cliff):
+        def potential(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.where(x[:, 0].abs() > 4.5, torch.nan, x[:, 0] ** 2 / 2)
+
+        def initial(self, chains: int, rng: torch.Generator) -> torch.Tensor:
+            return torch.zeros(chains, 1, dtype=self.dtype)
+
+    run = finished(Run(spec(chains=2, draws=100_000, warmup=0), target=Trap()))
+    assert run.phase == "failed"
+    assert "All 2 chains of bps" in run.error
+    assert run.draws.shape[1] > 0
+
+
+def test_frames_hold_what_the_views_need():
+    run = Run(SPECS[4].replace(draws=None))
+    scene = run.scene()
+    json.dumps(scene["spec"])
+    assert set(PARTS) == set(scene["emits"])
+    run.advance(3.0)
+    run.frame(["acf"])
+    run._frames._due.clear()
+    frame = run.frame(PARTS)
+    assert set(frame) == {"seq", *PARTS}
+    assert frame["path"]["x"].shape == frame["path"]["y"].shape == frame["path"]["age"].shape
+    assert len(frame["path"]["event_x"]) == len(frame["path"]["event_kind"])
+    assert frame["trace"]["values"].shape == (3, len(frame["trace"]["index"]))
+    band = frame["prediction"]
+    assert (band["lo95"] <= band["lo50"]).all() and (band["hi50"] <= band["hi95"]).all()
+    assert math.isfinite(frame["status"]["ess"])
+    envelope = frame["envelope"]
+    inside = (envelope["proposal_kind"] == 1) | (envelope["proposal_kind"] == 2)
+    rate = np.interp(envelope["proposal_t"], envelope["rate_t"], np.maximum(envelope["rate"], 0))
+    assert np.allclose(rate[inside], envelope["proposal_rate"][inside], rtol=0.2, atol=0.5)
+    assert run.frame(["status"])["seq"] > frame["seq"]
+
+
+def test_one_dimension_is_shown_in_the_phase_plane():
+    run = Run(spec(target="double_well", draws=None))
+    run.advance(0.5)
+    path = run.frame(["path"])["path"]
+    assert path["y_label"] == "velocity"
+    assert np.isfinite(path["x"]).all() and np.isfinite(path["y"]).all()
+
+
+def test_watching_another_chain_or_plane():
+    run = Run(spec(target="logistic_regression", draws=None))
+    run.advance(0.3)
+    run.watch(chain=2, plane={"kind": "coordinates", "i": 2, "j": 0})
+    run.advance(0.3)
+    path = run.frame(["path"])["path"]
+    assert (path["x_label"], path["y_label"]) == ("slope 2", "intercept")
+    for bad in ({"chain": 3}, {"plane": {"kind": "coordinates", "i": 0, "j": 9}}):
+        with pytest.raises(bnnviz.BnnvizError):
+            run.watch(**bad)
+
+
+def test_the_paper_preset_says_that_it_is_wrong():
+    preset = next(p for p in samplers.BPS.presets if p["name"] == "literal")
+    run = Run(spec(draws=None, chains=16, settings=preset["settings"]))
+    run.advance(4.0)
+    run._frames._due.clear()
+    run.frame(["acf"])
+    caption = run.frame(["caption"])["caption"]
+    assert "violate the envelope" in caption["warning"]
+    assert "wider than it should be" in caption["warning"]
+    assert {"bound": "grid"} in [remedy["settings"] for remedy in caption["remedies"]]
+
+
+def test_summary_has_what_the_command_line_promises():
+    found = finished(Run(spec(chains=32, draws=200))).summary()
+    for key in (
+        "target sampler settings dim chains draws seed device seconds cpu_seconds grad_evals events ess_min rhat_max"
+        " mean mean_se cov cov_se"
+    ).split():
+        assert found[key] is not None, key
+    json.dumps(found)
+    assert abs(found["mean"][0]) < 6 * found["mean_se"][0]
+
+
+def test_networks_report_their_predictions():
+    found = finished(Run(SPECS[4])).summary()
+    assert found["rmse"] > 0 and math.isfinite(found["nll"]) and found["ess_pc1"] > 0
+    assert found["grad_evals"] % 28 == 0  # 28 rows a gradient
+
+
+def test_saved_runs_open_in_arviz(tmp_path):
+    run = finished(Run(spec()))
+    path = run.save(tmp_path / "one")
+    import xarray
+
+    tree = xarray.open_datatree(path, engine="h5netcdf")
+    assert tree["posterior"]["x"].shape == (3, 60, 2)
+    assert Spec.from_json(json.loads(tree.attrs["bnnviz"])["spec"]) == run.spec
+
+
+# The Python calls.
+
+
+def test_sample_takes_a_function():
+    run = bnnviz.sample(lambda x: 0.5 * (x**2).sum(-1), "bps", dim=3, draws=100, warmup=20, chains=8, seed=3)
+    assert run.draws.shape == (8, 100, 3)
+    assert run.spec.settings["bound"] == "grid"
+
+
+def test_sample_takes_a_module_and_data():
+    x = np.linspace(-1, 1, 20)[:, None]
+    net = bnnviz.BNN(nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 1)), (x, x[:, 0] ** 2), noise_sd=0.2)
+    run = bnnviz.sample(net, "boomerang", draws=20, warmup=5, chains=2, settings={"mode_steps": 200})
+    assert run.draws.shape == (2, 20, 13)
+    assert run.summary()["rmse"] < 1.0
+
+
+def test_sample_takes_an_instance():
+    run = bnnviz.sample("banana", samplers.BPS(refresh_rate=2.0), draws=10, warmup=0)
+    assert run.spec.settings["refresh_rate"] == 2.0
+
+
+def test_start_returns_at_once_and_stops():
+    run = bnnviz.start("gaussian", "bps", draws=None, seed=0)
+    assert run.running
+    run.stop()
+    assert not run.running
+    assert run.draws.shape[0] == 4
+
+
+def test_a_failing_function_is_told_and_keeps_the_draws():
+    calls = []
+
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) > 3000:
+            raise RuntimeError("out of luck")
+        return 0.5 * (x**2).sum(-1)
+
+    run = bnnviz.start(fails, "bps", dim=1, draws=100_000, warmup=0)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        run.wait()
+    assert run.draws.shape[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nothing",), "There is no target 'nothing'"),
+        (("gaussian", "nothing"), "There is no sampler 'nothing'"),
+        ((lambda x: x,), "needs dim="),
+        ((3,), "not int"),
+        ((nn.Linear(1, 1),), "bnnviz.BNN"),
+        (("gaussian", 3), "not int"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(arguments, words):
+    with pytest.raises(bnnviz.BnnvizError, match=words):
+        bnnviz.start(*arguments)
+
+
+def test_a_function_of_the_wrong_shape_is_told():
+    with pytest.raises(bnnviz.BnnvizError, match="one value for each chain"):
+        bnnviz.sample(lambda x: x, "bps", dim=2, draws=10)
+
+
+def test_a_missing_device_is_told():
+    with pytest.raises(bnnviz.BnnvizError, match="no device 'cuda:99'"):
+        bnnviz.sample("gaussian", device="cuda:99")

@@ -1,0 +1,82 @@
+"""Spec and catalogue: round trips, defaults, and one sentence for whatever does not fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bnnviz import catalogue
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+
+def test_the_shipped_catalogue_is_true():
+    assert catalogue.generate() == catalogue.load(), "run python -m bnnviz.catalogue"
+
+
+def test_every_setting_says_what_it_means():
+    data = catalogue.load()
+    for item in [*data["samplers"], *data["targets"]]:
+        assert item["doc"] and item["title"], item["name"]
+        for setting in item["settings"]:
+            assert setting["doc"], (item["name"], setting["name"])
+            if setting["type"] == "number":
+                assert setting["bounds"], (item["name"], setting["name"])
+
+
+@pytest.mark.parametrize("sampler", [item["name"] for item in catalogue.load()["samplers"]])
+@pytest.mark.parametrize("target", [item["name"] for item in catalogue.load()["targets"]])
+def test_round_trip(sampler, target):
+    spec = Spec(target=target, sampler=sampler).checked()
+    text = json.dumps(spec.to_json())
+    assert Spec.from_json(text) == spec
+    assert Spec.from_json(json.loads(text)).to_json() == spec.to_json()
+
+
+def test_presets_fit():
+    for item in catalogue.load()["samplers"]:
+        for preset in item["presets"]:
+            Spec(sampler=item["name"], settings=preset["settings"]).checked()
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "words"),
+    [
+        ("{", None, "not JSON"),
+        ("[]", None, "JSON object"),
+        ({"version": 9}, "version", "version 9"),
+        ({"colour": 1}, "colour", "no key 'colour'"),
+        ({"target": "moon"}, "target", "no target 'moon'"),
+        ({"target": 3}, "target", "by its name"),
+        ({"sampler": "magic"}, "sampler", "no sampler 'magic'"),
+        ({"settings": [1]}, "settings", "JSON object of names"),
+        ({"settings": {"speed": 1}}, "speed", "no setting 'speed'"),
+        ({"settings": {"refresh_rate": -1}}, "refresh_rate", "from 0 to 20"),
+        ({"settings": {"refresh_rate": "fast"}}, "refresh_rate", "must be a number"),
+        ({"settings": {"refresh_rate": True}}, "refresh_rate", "must be a number"),
+        ({"settings": {"refresh_rate": None}}, "refresh_rate", "must be a number"),
+        ({"settings": {"refresh_rate": float("nan")}}, "refresh_rate", "must be a number"),
+        ({"settings": {"bound": "loose"}}, "bound", "grid, interpolated"),
+        ({"settings": {"clip_points": 1}}, "clip_points", "true or false"),
+        ({"target_settings": {"size": 2.5}}, "size", "whole number"),
+        ({"target_settings": {"size": 0}}, "size", "from 1 to 2000"),
+        ({"target_settings": {"mean_list": 5}}, "mean_list", "is a text"),
+        ({"target_settings": {"mean_list": "1" * 300}}, "mean_list", "200 characters"),
+        ({"chains": 0}, "chains", "from 1 to 4096"),
+        ({"chains": "four"}, "chains", "whole number"),
+        ({"seed": -1}, "seed", "from 0"),
+        ({"dtype": "float16"}, "dtype", "float32, float64"),
+    ],
+)
+def test_what_does_not_fit_gets_one_sentence(value, field, words):
+    with pytest.raises(BnnvizError, match=words) as caught:
+        Spec.from_json(value)
+    assert "\n" not in caught.value.sentence
+    assert field is None or caught.value.field in (field, "settings")
+
+
+def test_open_ended_draws():
+    assert Spec.from_json({"draws": None}).draws is None
+    with pytest.raises(BnnvizError):
+        Spec.from_json({"warmup": None})

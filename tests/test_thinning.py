@@ -1,0 +1,205 @@
+"""Event times: the inversion of a clipped line, and every degenerate envelope."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate
+
+from bnnviz.samplers.pdmp_trace import clipped_line
+from bnnviz.samplers.thinning import (
+    HORIZON,
+    PROBE,
+    PROPOSAL,
+    REJECTED,
+    START,
+    Grid,
+    Interpolated,
+    first_arrival,
+)
+
+numbers = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 6))
+
+
+def tensor(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def arrival(t0: float, slope: float, height: float, mass: float) -> float:
+    return float(first_arrival(tensor(t0), tensor(slope), tensor(height), tensor(mass))[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(t0=st.floats(0, 5), slope=numbers, height=numbers, mass=st.floats(1e-3, 20))
+def test_inversion_agrees_with_numerical_integration(t0, slope, height, mass):
+    t = arrival(t0, slope, height, mass)
+    zero = -height / slope if slope else math.inf
+
+    def integral(end: float) -> float:
+        corner = [zero] if t0 < zero < end else None
+        return integrate.quad(lambda u: max(0.0, slope * u + height), t0, end, points=corner)[0]
+
+    if math.isinf(t):
+        # The line never holds that much: its whole positive mass is smaller.
+        total = integral(zero) if slope < 0 and zero > t0 else 0.0
+        assert slope <= 0
+        assert total < mass * (1 + 1e-9)
+    else:
+        assert t >= t0
+        assert integral(t) == pytest.approx(mass, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("t0", "slope", "height", "mass", "expected"),
+    [
+        (0.0, 0.0, 2.0, 1.0, 0.5),  # constant
+        (1.0, 0.0, 2.0, 1.0, 1.5),
+        (0.0, 2.0, -2.0, 1.0, 2.0),  # negative and rising: starts at its zero
+        (0.0, -1.0, 1.0, 0.4, 1 - math.sqrt(0.2)),  # falling, enough mass
+        (0.0, -1.0, 1.0, 0.6, math.inf),  # falling, not enough
+        (0.0, -1.0, -1.0, 0.1, math.inf),  # negative and falling
+        (0.0, 0.0, 0.0, 0.1, math.inf),  # both rates zero
+        (0.0, 0.0, -1.0, 0.1, math.inf),
+    ],
+)
+def test_degenerate_lines(t0, slope, height, mass, expected):
+    assert arrival(t0, slope, height, mass) == pytest.approx(expected)
+
+
+def test_small_slopes_keep_their_digits_in_single_precision():
+    single = {"dtype": torch.float32}
+    t = first_arrival(
+        torch.tensor([0.0], **single),
+        torch.tensor([1e-4], **single),
+        torch.tensor([3.0], **single),
+        torch.tensor([2.0], **single),
+    )
+    exact = (-3 + math.sqrt(9 + 4e-4)) / 1e-4
+    assert float(t[0]) == pytest.approx(exact, rel=1e-6)
+
+
+def interpolated(**changes) -> Interpolated:
+    return Interpolated(**({"alpha": 1.0, "t_init": 1.0, "reject_above": math.inf, "clip": False} | changes))
+
+
+def after_first_line(bound: Interpolated, f0: float, f1: float, horizon: float = 10.0):
+    none = tensor(0.0) > 1
+    state = bound.start(tensor(f0), tensor(0.0), ~none, None, tensor(horizon))
+    state, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(horizon))
+    assert int(plan.kind) == PROBE
+    return bound.learn(state, plan.kind, plan.t, tensor(f1), tensor(0.0), none), plan
+
+
+def test_first_line_runs_through_zero_and_t_init():
+    bound = interpolated(t_init=0.5)
+    state, probe = after_first_line(bound, -1.0, 1.0)
+    assert float(probe.t) == 0.5
+    _, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(10.0))
+    assert [float(plan.piece.at(tensor(t))) for t in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0, 0, 1, 3])
+    assert int(plan.kind) == PROPOSAL
+    assert float(plan.t) == pytest.approx(0.25 + math.sqrt(2 * 1.0 / 4))
+
+
+def test_t_init_never_lies_beyond_the_horizon():
+    _, probe = after_first_line(interpolated(t_init=5.0), 1.0, 1.0, horizon=0.2)
+    assert float(probe.t) == pytest.approx(0.2)
+
+
+def test_second_line_forgets_t_init():
+    """Algorithm 2 discards the point at t_init once the first proposal is rejected."""
+    bound = interpolated()
+    state, _ = after_first_line(bound, 0.0, 5.0)
+    none = tensor(0.0) > 1
+    kind = torch.tensor([REJECTED], dtype=torch.int8)
+    state = bound.learn(state, kind, tensor(2.0), tensor(4.0), tensor(0.0), none)
+    assert float(state.slope) == pytest.approx(2.0)  # through (0, 0) and (2, 4)
+
+
+def test_clipped_points_leave_an_empty_envelope_after_a_bounce():
+    none = tensor(0.0) > 1
+    for clip, rising in ((True, False), (False, True)):
+        bound = interpolated(clip=clip)
+        state, _ = after_first_line(bound, -3.0, -1.0)
+        _, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(100.0))
+        assert (int(plan.kind) == PROPOSAL) is rising
+        if clip:
+            assert int(plan.kind) == HORIZON and float(plan.t) == 100.0
+    assert not none.any()
+
+
+def test_horizon_is_reached_when_the_line_holds_too_little():
+    bound = interpolated()
+    state, _ = after_first_line(bound, 1.0, 0.0, horizon=3.0)
+    _, plan = bound.plan(state, tensor(0.5), tensor(5.0), tensor(3.0))
+    assert int(plan.kind) == HORIZON
+    assert float(plan.t) == pytest.approx(3.5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    a=st.floats(-5, 5),
+    b=st.floats(-5, 5),
+    c=st.floats(-5, 5),
+    t0=st.floats(0, 2),
+    width=st.floats(0.05, 2),
+)
+def test_grid_bounds_every_parabola(a, b, c, t0, width):
+    """A rate that is convex or concave within the cell stays under the cell's bound."""
+
+    def rate(t: torch.Tensor) -> torch.Tensor:
+        return a * t * t + b * t + c
+
+    t1 = t0 + width
+    at = [tensor(t0), rate(tensor(t0)), tensor(2 * a * t0 + b), tensor(t1), rate(tensor(t1)), tensor(2 * a * t1 + b)]
+    inside = rate(torch.linspace(t0, t1, 101, dtype=torch.float64)).max().clamp_min(0)
+    known = Grid(0.0, 10.0)._bound(*at)
+    at[2] = tensor(math.nan)
+    unknown = Grid(0.0, 10.0)._bound(*at)
+    slack = 1e-9 * (1 + abs(float(inside)))
+    assert float(known) >= float(inside) - slack
+    assert float(unknown) >= float(inside) - slack
+
+
+def test_grid_passes_an_empty_cell_to_the_next_one():
+    bound = Grid(0.1, 10.0)
+    none = tensor(0.0) > 1
+    state = bound.start(tensor(-5.0), tensor(1.0), ~none, None, tensor(0.5))
+    probe = torch.tensor([PROBE], dtype=torch.int8)
+    state = bound.learn(state, probe, tensor(0.5), tensor(-4.5), tensor(1.0), none)
+    assert float(state.bound) == 0.0
+    state, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(0.5))
+    assert int(plan.kind) == PROBE
+    assert float(plan.s) == 0.5
+    assert float(plan.t) > 0.5
+    assert float(state.t0) == 0.5 and float(state.f0) == -4.5
+
+
+def test_grid_raises_its_bound_after_a_violation():
+    bound = Grid(0.1, 10.0)
+    none = tensor(0.0) > 1
+    state = bound.start(tensor(1.0), tensor(0.0), ~none, None, tensor(1.0))
+    state = bound.learn(state, torch.tensor([PROBE], dtype=torch.int8), tensor(1.0), tensor(1.0), tensor(0.0), none)
+    low = float(state.bound)
+    kind = torch.tensor([REJECTED], dtype=torch.int8)
+    state = bound.learn(state, kind, tensor(0.5), tensor(7.0), tensor(0.0), ~none)
+    assert low < 7.0 < float(state.bound)
+    assert float(state.t0) == 0.0  # drawn again from the last certain time
+    assert float(state.width) < 1.0
+
+
+def test_kinds_are_distinct():
+    assert len({PROBE, PROPOSAL, HORIZON, START}) == 4
+
+
+@settings(max_examples=100, deadline=None)
+@given(t0=st.floats(0, 3), length=st.floats(0.01, 3), slope=numbers, height=numbers)
+def test_drawn_pieces_follow_the_clipped_line(t0, length, slope, height):
+    t1 = t0 + length
+    for a, b, h0, h1 in clipped_line(t0, t1, slope, height):
+        assert t0 <= a <= b <= t1 + 1e-9
+        for t, h in ((a, h0), (b, h1)):
+            assert h == pytest.approx(max(0.0, slope * t + height), abs=1e-6)
