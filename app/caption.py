@@ -90,7 +90,7 @@ class Caption:
             parts.append(html.escape(self._caption["text"]))
             if self._caption["warning"]:
                 parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
-        self._set(self._text, "object", " ".join(part for part in parts if part))
+        self._set(self._text, "object", f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
         dark = ["dark"] if self._dark else []
         self._set(self._text, "css_classes", dark)
         self._set(self.root, "css_classes", [*dark, "failed"] if self._failed else dark)

@@ -33,7 +33,7 @@ def _links(here: str) -> pn.pane.HTML:
 
 
 def _open() -> None:
-    pn.extension()
+    pn.extension(disconnect_notification="The connection to the server was lost; reload the page when it is back.")
     pn.state.curdoc.theme = DOCUMENT_THEME
     name = _asked()
     dark = pn.config.theme == "dark"
@@ -57,7 +57,8 @@ def _open() -> None:
         # Bound to every callback, this would send two patches for each acknowledged frame.
         frame.busy = False
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
-    pn.state.location.update_query(page=name)
+    # The browser's own address comes first: only once it is known can a page be added to it.
+    pn.state.onload(lambda: pn.state.location.update_query(page=name))
     pn.state.on_session_destroyed(lambda context: page.close())
     frame.servable()
 

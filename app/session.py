@@ -24,6 +24,7 @@ from heartbeat import Heartbeat
 PERIOD = 0.05  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
 SLOW_SPEED = 5.0  # steps a second up to which every view follows every step
+IDLE_PERIOD = 0.2  # seconds between two looks at a run that waits; whatever is asked of it comes at once
 HIDDEN_PERIOD = 1.0  # seconds between two signs of life of a page that nobody sees
 LINGER = 8.0  # seconds that a refusal stays on the page
 GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as closed
@@ -83,6 +84,7 @@ class Session:
         self._lingers = 0.0
         self._asked_devices = False
         self._turn = 0
+        self._idle = False  # nothing is new
         self._last_seen = time.monotonic()
         self._loaded = False
         self._wake = asyncio.Event()
@@ -153,7 +155,12 @@ class Session:
             except Exception:
                 log.exception("a turn of the page's loop failed")
                 await self._tell("Something went wrong on this page; the server's log says what. Try a reset.")
-            await self._until(began + (HIDDEN_PERIOD if self.heartbeat.hidden else PERIOD))
+            await self._until(began + self._period())
+
+    def _period(self) -> float:
+        if self.heartbeat.hidden:
+            return HIDDEN_PERIOD
+        return IDLE_PERIOD if self._idle and not self.playing else PERIOD
 
     async def _turn_once(self) -> None:
         if not self._connected():
@@ -175,6 +182,7 @@ class Session:
         want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
         self._turn += 1
         frame = await self._handle.frame(sorted(want))
+        self._idle = frame is None
         await self._tell(self._handle.notice or "", failed=self._handle.state == "failed")
         if frame is None:
             self._every_view = self._every_view or complete
@@ -225,6 +233,9 @@ class Session:
             self._send("speed", value=self.speed)
         if self.playing != playing:
             self._send("play" if self.playing else "pause")
+        elif not playing:
+            # A run that waits for play shows its first segment, not empty axes.
+            self._send("event")
 
     async def _scene(self, handle: Any) -> dict[str, Any] | None:
         """Wait for the scene of a run that is being prepared; None when another spec came meanwhile."""

@@ -9,6 +9,8 @@ from bnnviz.views import DARK, FONT, LIGHT
 
 HEADER = {False: "#24435d", True: "#0f1c28"}
 
+#: For a select that stands in a line with other things.
+FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
 _COMPONENTS = {
     "MuiToolbar": {"defaultProps": {"variant": "dense"}},
     "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},

@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views import View
 from session import Session
+from theme import FLAT
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"size": "small", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
@@ -26,6 +27,9 @@ _STATUS = """
 .line .keys {margin-left: auto}
 @media (max-width: 1390px) {.line .keys {display: none}}
 """
+
+_COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
+_PREPARING = {"device": "–", "phase": "preparing", "playing": True, "chains": "–", **dict.fromkeys(_COUNTS, math.nan)}
 
 
 class Transport:
@@ -50,7 +54,7 @@ class Transport:
             width=104,
             **{**_BUTTON, "margin": (0, 4, 0, 0)},
         )
-        self._speed = pmui.Select(options=SPEEDS, value=0.0, size="small", width=126, margin=(0, 4), height=36)
+        self._speed = pmui.Select(options=SPEEDS, value=0.0, size="small", width=126, margin=(2, 4), height=34, sx=FLAT)
         self._status = pn.pane.HTML("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS])
         self._play.on_click(lambda event: self.play())
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
@@ -97,8 +101,9 @@ class Transport:
             self._play.param.update(label="Pause" if playing else "Play", icon="pause" if playing else "play_arrow")
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Begin a new run."""
+        """Begin a new run: the old one's numbers go."""
         self.show_playing()
+        self._status.object = self._line(_PREPARING)
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -131,7 +136,7 @@ class Transport:
             f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
             for width, name, value, unit in cells
         )
-        return f"<div class='line'>{line}<span class='keys'>space plays, → steps, ? keys</span></div>"
+        return f"<div class='line'>{line}<span class='keys'>space plays, ? for keys</span></div>"
 
 
 def _phase(status: dict[str, Any]) -> str:
@@ -147,6 +152,8 @@ def _milliseconds(latency: float | None) -> str:
 
 
 def _clock(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "–"
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

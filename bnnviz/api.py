@@ -217,7 +217,7 @@ def _spec(
     own = _own_target(target, dim)
     name, values = _sampler(sampler, given or {})
     spec = Spec(
-        target=target if own is None else "gaussian",
+        target=target if own is None else own.title,
         target_settings=dict(target_settings or {}),
         sampler=name,
         settings=values,
@@ -227,8 +227,8 @@ def _spec(
         seed=seed,
         device=device,
         dtype=dtype,
-    ).checked()
-    return (spec, None) if own is None else (spec.replace(target=own.title, target_settings={}), own)
+    )
+    return spec.checked(own_target=own is not None), own
 
 
 def _own_target(target: Any, dim: int | None) -> targets.Target | None:

@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz list``, ``bnnviz sample``, ``bnnviz serve``.
+"""The command line: ``bnnviz list``, ``sample``, ``reproduce``, ``bench``, ``serve``.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from bnnviz import __version__, catalogue
+from bnnviz import __version__, catalogue, papers
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 
@@ -82,6 +83,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _complain(f"{message}; see {command} --help.")
     except typer.Abort:
         code = INTERRUPTED
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough: nothing is left to say at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code or 0)
 
 
@@ -109,9 +115,7 @@ def program(
 # --- list
 
 
-@app.command(
-    "list", epilog=_examples("bnnviz list samplers", "bnnviz list targets banana", "bnnviz list data --json")
-)
+@app.command("list", epilog=_examples("bnnviz list samplers", "bnnviz list targets banana", "bnnviz list data --json"))
 def list_(
     kind: Annotated[str, typer.Argument(metavar=f"{{{','.join(KINDS)}}}", help="What to list.")],
     name: Annotated[str | None, typer.Argument(help="Only this one, with its settings.")] = None,
@@ -120,7 +124,7 @@ def list_(
     """List what there is to run, or the settings of one of them."""
     if kind not in KINDS:
         raise BnnvizError(f"There is no list of {kind!r}; choose one of {', '.join(KINDS)}.")
-    entries = catalogue.load().get(kind, [])
+    entries = papers.describe() if kind == "papers" else catalogue.load()[kind]
     if name is not None:
         entries = [_find(kind, name)]
     if as_json:
@@ -135,8 +139,9 @@ def list_(
 
 
 def _find(kind: str, name: str) -> dict[str, Any]:
-    if kind not in catalogue.load():
-        raise BnnvizError(f"There is no {name!r} among the {kind}: there are none yet.")
+    if kind == "papers":
+        experiment = papers.find(name)
+        return next(entry for entry in papers.describe() if entry["name"] == experiment.name)
     return catalogue.find(kind, name)
 
 
@@ -150,9 +155,7 @@ def _entries_table(entries: list[dict[str, Any]]) -> Table:
 def _settings_table(settings: list[dict[str, Any]]) -> Table:
     table = _table("setting", "default", "values", "unit", "what it does")
     for setting in settings:
-        table.add_row(
-            setting["name"], str(setting["default"]), _values(setting), setting["unit"], setting["doc"]
-        )
+        table.add_row(setting["name"], str(setting["default"]), _values(setting), setting["unit"], setting["doc"])
     return table
 
 
@@ -171,6 +174,33 @@ def _values(setting: dict[str, Any]) -> str:
 
 
 @app.command(
+    epilog=_examples("bnnviz reproduce pdmp-boston --repetitions 3", "bnnviz reproduce pdmp-boston --json"),
+)
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's experiment and set our figures beside the published ones."""
+    found = papers.find(experiment)
+    done: dict[str, list[dict[str, Any]]] = {}
+    for case, i, summary in found.reproduce(repetitions):
+        done.setdefault(case.name, []).append(summary)
+        figures = ", ".join(f"{key} {_text(summary.get(key))}" for key in found.measures)
+        print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    rows = [found.row(case, done[case.name]) for case in found.cases]
+    if as_json:
+        _print_json(rows)
+        return
+    table = _table("case", "runs", *(f"{key} (± s.e.; published)" for key in found.measures))
+    for row in rows:
+        cells = [f"{_text(row[k])} ± {_text(row[k + '_se'])} ({_text(row[k + '_published'])})" for k in found.measures]
+        table.add_row(row["case"], str(row["runs"]), *cells)
+    _console().print(table)
+    _console().print(rows[0]["note"])
+
+
+@app.command(
     epilog=_examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
@@ -181,15 +211,11 @@ def sample(
     spec: Annotated[
         str | None, typer.Argument(metavar="SPEC.json", help="What to run, as JSON; - reads it from stdin.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")
-    ] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")] = None,
     data: Annotated[
         str | None, typer.Option(help="A data set of `bnnviz list data`: the target is a network on it.")
     ] = None,
-    sampler: Annotated[
-        str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")
-    ] = None,
+    sampler: Annotated[str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -203,9 +229,7 @@ def sample(
     chains: Annotated[int | None, typer.Option(help="Chains that advance together.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run's random numbers.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
     as_json: Json = False,
 ) -> None:
     """Sample a target, and print what came out.
@@ -222,9 +246,7 @@ def sample(
     _apply(request, settings or [])
     checked = Spec.from_json(request)
     if checked.draws is None:
-        raise BnnvizError(
-            "This spec describes a live run without an end; say how many --draws to make.", "draws"
-        )
+        raise BnnvizError("This spec describes a live run without an end; say how many --draws to make.", "draws")
     raise typer.Exit(_sample(checked, _check_out(out), as_json))
 
 
@@ -329,16 +351,12 @@ def _check_out(out: Path | None) -> Path | None:
         return None
     for package in ("arviz_base", "h5netcdf", "h5py"):
         if importlib.util.find_spec(package) is None:
-            raise BnnvizError(
-                f"Saving a run needs {package}; install it with: pip install 'bnnviz[metrics]'.", "out"
-            )
+            raise BnnvizError(f"Saving a run needs {package}; install it with: pip install 'bnnviz[metrics]'.", "out")
     out = out if out.suffix else out.with_suffix(".nc")
     if out.exists():
         raise BnnvizError(f"{out} exists already; choose another name for --out.", "out")
     if not out.absolute().parent.is_dir():
-        raise BnnvizError(
-            f"There is no folder {out.absolute().parent} to save the run in; make it first.", "out"
-        )
+        raise BnnvizError(f"There is no folder {out.absolute().parent} to save the run in; make it first.", "out")
     return out
 
 

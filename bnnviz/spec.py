@@ -82,8 +82,13 @@ class Spec:
                 raise BnnvizError(f"A spec has no key {name!r}; its keys are {', '.join(names)}.", name)
         return cls(**given).checked()
 
-    def checked(self) -> Spec:
+    def checked(self, own_target: bool = False) -> Spec:
         """Return the same spec with its names and values checked and every default filled in.
+
+        Parameters
+        ----------
+        own_target : bool, default False
+            The target is an object of the caller's: its name and settings are not looked up.
 
         Raises
         ------
@@ -91,8 +96,11 @@ class Spec:
             If a name is unknown or a value does not fit.
         """
         run = settings.fill(catalogue.load()["run"], {name: getattr(self, name) for name in _RUN}, "The run")
+        target_settings = self.target_settings
+        if not own_target:
+            target_settings = _filled("targets", self.target, target_settings)
         return self.replace(
-            target_settings=_filled("targets", self.target, self.target_settings),
+            target_settings=target_settings,
             settings=_filled("samplers", self.sampler, self.settings),
             **run,
         )

@@ -119,9 +119,7 @@ def start_dashboard(log: Path, *, timeout: float = 60.0, env: dict[str, str] | N
     command = [sys.executable, "-m", "bnnviz.cli", "serve", "--port", str(port), "--no-show"]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as out:
-        child = subprocess.Popen(
-            command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
-        )
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
     # No slash at the end: the address itself is the page, without a redirect.
     url = f"http://127.0.0.1:{port}/app"
     until = time.monotonic() + timeout

@@ -98,9 +98,7 @@ def test_examples_of_the_readme_are_accepted() -> None:
     assert [run_here(line) for line in lines] == [0] * len(lines)
 
 
-@pytest.mark.parametrize(
-    "line", ["--help", "list samplers", "sample --help", "serve --help", "list data --json"]
-)
+@pytest.mark.parametrize("line", ["--help", "list samplers", "sample --help", "serve --help", "list data --json"])
 def test_answers_at_once_and_without_torch(line: str) -> None:
     seconds = []
     for _ in range(3):
@@ -136,6 +134,12 @@ def test_list_shows_each_entry_and_its_settings(kind: str, capsys: pytest.Captur
         assert run_here(f"list {kind} {entry['name']}") == 0
         shown = capsys.readouterr().out
         assert all(setting["name"] in shown for setting in entry.get("settings", []))
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{shlex.quote(sys.executable)} -m bnnviz.cli list targets --json | head -c 1"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("[", "")
 
 
 # --- bad input
@@ -194,9 +198,7 @@ def test_a_setting_of_two_owners_must_be_prefixed(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"target": "gaussian", "nope": 1}', '{"sampler": "bps"}'])
-def test_a_spec_that_is_none_is_refused(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_spec_that_is_none_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "spec.json"
     file.write_text(text)
     assert run_here(f"sample {file}") == 2
@@ -239,9 +241,7 @@ def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert asked(monkeypatch, f"{file} --seed 6") == spec.replace(seed=6)
     assert asked(monkeypatch, f"{file} --target banana").settings == spec.settings
     # Another sampler starts from its own defaults: the old one's settings mean nothing to it.
-    assert asked(monkeypatch, f"{file} --sampler boomerang") == asked(
-        monkeypatch, "-t gaussian -s boomerang --seed 4"
-    )
+    assert asked(monkeypatch, f"{file} --sampler boomerang") == asked(monkeypatch, "-t gaussian -s boomerang --seed 4")
     monkeypatch.setattr(sys, "stdin", io.StringIO(file.read_text()))
     assert asked(monkeypatch, "-") == spec
 

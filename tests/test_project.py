@@ -97,9 +97,7 @@ def expand(extra: str) -> list[str]:
 
 def pins() -> dict[str, str]:
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"]
-    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9A-Za-z.]+", line) for line in lines), (
-        "name==public version only"
-    )
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9A-Za-z.]+", line) for line in lines), "name==public version only"
     assert lines == sorted(set(lines), key=lambda line: line.partition("==")[0])
     return dict(line.split("==") for line in lines)
 
@@ -138,9 +136,7 @@ def test_constraints_pin_every_requirement_within_its_bounds() -> None:
         requirement = Requirement(line)
         name = canonicalize_name(requirement.name)
         assert name in pinned, f"{name} has no pin"
-        assert requirement.specifier.contains(pinned[name]), (
-            f"{name}=={pinned[name]} is not {requirement.specifier}"
-        )
+        assert requirement.specifier.contains(pinned[name]), f"{name}=={pinned[name]} is not {requirement.specifier}"
 
 
 def test_all_holds_every_extra_but_the_tests() -> None:
@@ -175,9 +171,7 @@ def test_makefile_serves_on_the_port_asked_for_and_on_this_machine_only() -> Non
 
 
 def sources(folder: str) -> set[str]:
-    files = [
-        path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    ]
+    files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 
@@ -225,16 +219,10 @@ def test_wheel_carries_the_package_and_the_dashboard(tmp_path: Path) -> None:
 def string_constants(path: Path) -> set[str]:
     """Return the strings of a file that stand for something: docstrings and messages are longer."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
-@pytest.mark.parametrize(
-    "place", ["bnnviz/engine", "bnnviz/views", "bnnviz/cli.py", "bnnviz/serve.py", "app"]
-)
+@pytest.mark.parametrize("place", ["bnnviz/engine", "bnnviz/views", "bnnviz/cli.py", "bnnviz/serve.py", "app"])
 def test_nothing_above_the_registries_names_a_sampler_a_target_or_a_data_set(place: str) -> None:
     listed = catalogue.load()
     names = {entry["name"] for kind in ("samplers", "targets", "data") for entry in listed[kind]}

@@ -1,0 +1,1 @@
+"""The engine: runs, frames, draws, recordings, and the backend that executes runs."""

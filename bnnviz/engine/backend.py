@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import pickle
 import shutil
 import subprocess
 import time
@@ -34,8 +35,11 @@ LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
 LOSSES_S = 60.0
 LEAST_MEMORY = 2 * 2**30
 CONFIG = {
-    # its 100 looks a second at all threads would take the interpreter from the samplers
+    # looking at itself a hundred times a second would take the interpreter from the samplers and the page
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.worker.memory.monitor-interval": "1s",
     # actors are not data: nothing here can be spilled, moved or copied
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
@@ -468,7 +472,7 @@ class LiveHandle:
     async def _pull(self, want: list[str]) -> dict[str, Any] | None:
         seen = min((self._seen.get(part, -1) for part in want), default=-1)
         try:
-            reply = await self._actor.frame(want, seen)
+            reply = pickle.loads(await self._actor.frame(want, seen))
         except LOST:  # the watcher takes care of it
             return None
         self._answered = time.monotonic()

@@ -37,7 +37,7 @@ class FrameBuilder:
         self.run, self.chain = run, 0
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
-        drawable = isinstance(target, BNN) and target.likelihood.name == "gaussian"
+        drawable = isinstance(target, BNN) and target.likelihood.task == "regression"
         self.predictor = Predictor(target) if drawable else None
         self._wanted_plane: dict[str, Any] | None = None
         self._pca: diagnostics.pca.Axes | None = None

@@ -14,6 +14,7 @@ import importlib
 import json
 import logging
 import os
+import pickle
 import sys
 import threading
 import time
@@ -343,7 +344,11 @@ class LiveLoop:
             return list(self._slots.values())
 
     def _loop(self) -> None:
-        while not self._closing:
+        while True:
+            # cleared before the look: what is asked for during it shortens the next wait
+            self._wake.clear()
+            if self._closing:
+                break
             try:
                 self._turn()
             except Exception:  # without this thread no run of the worker would ever go on
@@ -356,8 +361,6 @@ class LiveLoop:
                 self._end(slot, "The worker was shut down; the checkpoint of this run is kept.")
 
     def _turn(self) -> None:
-        # cleared before the look: what is queued during it shortens the next wait
-        self._wake.clear()
         now = time.monotonic()
         for slot in self._all():
             self._attend(slot, now)
@@ -794,8 +797,10 @@ class LiveRun:
         await self._built()
         return self._slot.report() | {"scene": self._slot.scene}
 
-    async def frame(self, want: list[str], seen: int = -1) -> dict[str, Any]:
-        """Return the status and a fresh frame, which is None if there is nothing new.
+    async def frame(self, want: list[str], seen: int = -1) -> bytes:
+        """Return the status and a fresh frame, which is None if there is nothing new, pickled.
+
+        Dask would measure, wrap and count each of its arrays: some 2 ms instead of 0.1.
 
         Parameters
         ----------
@@ -808,11 +813,11 @@ class LiveRun:
         slot.last_pull = time.monotonic()
         self._loop.wake()  # it may have been resting
         if slot.run is None or slot.settled(seen, slot.last_pull):
-            return slot.report() | {"frame": None}
+            return pickle.dumps(slot.report() | {"frame": None})
         waiter = _waiter()
         slot.pulls.append((want, waiter))
         self._loop.wake()
-        return await waiter.future or slot.report() | {"frame": None}
+        return pickle.dumps(await waiter.future or slot.report() | {"frame": None})
 
     async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Have a command executed between two slices and return the status after it.

@@ -170,7 +170,7 @@ def scores(target: BNN, draws: Tensor) -> dict[str, float]:
     mean, y = total / len(flat), y.cpu()
     log_mean = torch.logsumexp(torch.stack(log_sum), 0) - np.log(len(flat))
     nll = {"nll": float(-log_mean.mean())}
-    if target.likelihood.name != "gaussian":
+    if target.likelihood.task == "classification":
         guess = mean.argmax(-1) if mean.ndim > 1 else (mean > 0.5).long()
         return {"accuracy": float((guess == y.long()).double().mean())} | nll
     unit = 1.0 if target.data_set is None else target.data_set.standardiser.y_scale

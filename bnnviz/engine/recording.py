@@ -26,7 +26,7 @@ def header(run: Run) -> dict[str, Any]:
         "spec": run.spec.to_json(),
         "changes": run.changes,
         "device": str(run.device),
-        "threads": torch.get_num_threads(),
+        "threads": run.threads,
         "kernel": "eager",
         "steps": run.steps,
         "notes": run.notes,

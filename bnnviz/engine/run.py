@@ -37,6 +37,8 @@ _BLOCK_SECONDS = 0.008
 # States that a block may keep, in numbers: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
 _LONGEST_EVENT = 20_000
+# Multiply-adds of one gradient below which a second thread costs more than it brings.
+_THREADED_WORK = 50_000_000
 
 
 class Run:
@@ -70,7 +72,8 @@ class Run:
     def __init__(
         self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
     ) -> None:
-        self.spec = spec if target is not None or sampler is not None else spec.checked()
+        self._own_target = target is not None
+        self.spec = spec = spec.checked(self._own_target)
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         self.target = target or targets.REGISTRY.get(spec.target)(**self.spec.target_settings)
@@ -88,6 +91,8 @@ class Run:
         self.store = self._new_store()
         self._descent: Descent | None = None
         self._step_seconds = _BLOCK_SECONDS
+        work = 6 * spec.chains * self.target.examples * self.target.dim
+        self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self._frames = FrameBuilder(self)
 
     def _new_store(self) -> DrawStore:
@@ -247,7 +252,7 @@ class Run:
         BnnvizError
             If a value does not fit, or the setting cannot change while running.
         """
-        spec = self.spec.replace(settings={**self.spec.settings, **settings}).checked()
+        spec = self.spec.replace(settings={**self.spec.settings, **settings}).checked(self._own_target)
         fixed = [name for name in settings if not self._may_change(name)]
         if fixed:
             raise BnnvizError(f"{fixed[0]} cannot change while a run goes on; start a new run with it.", fixed[0])
@@ -381,15 +386,18 @@ class Run:
 
 
 class _Clock:
-    """Adds the wall and CPU time of a stretch of work to a run."""
+    """Adds the wall and CPU time of a stretch of work to a run, and gives it the run's number of threads."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.seconds = run, 0.0
 
     def __enter__(self) -> None:
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(self.run.threads)
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
 
     def __exit__(self, *_: object) -> None:
+        torch.set_num_threads(self._threads)
         self.seconds = time.perf_counter() - self._wall
         self.run.seconds += self.seconds
         self.run.cpu_seconds += time.thread_time() - self._cpu

@@ -1,0 +1,29 @@
+"""The papers' experiments: what to run, and the numbers to set beside ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz.errors import BnnvizError
+from bnnviz.papers.boston import BOSTON
+from bnnviz.papers.experiment import Case, Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (BOSTON,)}
+
+
+def find(name: str) -> Experiment:
+    """Return an experiment by its name; raise `BnnvizError` that lists the names if there is none."""
+    if name not in EXPERIMENTS:
+        raise BnnvizError(f"There is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}.", "experiment")
+    return EXPERIMENTS[name]
+
+
+def describe() -> list[dict[str, Any]]:
+    """Return name, title and doc of every experiment."""
+    return [
+        {"name": e.name, "title": e.title, "doc": e.doc, "cases": [case.name for case in e.cases]}
+        for e in EXPERIMENTS.values()
+    ]
+
+
+__all__ = ["EXPERIMENTS", "Case", "Experiment", "describe", "find"]

@@ -103,7 +103,7 @@ class Sampler(param.Parameterized):
     needs_mode: ClassVar[bool] = False
 
     start: str = "auto"
-    mode_steps: int = 1000
+    mode_steps: int = 3000
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target, and compute what depends on its mode (dim,), before `init`."""

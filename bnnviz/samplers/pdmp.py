@@ -211,7 +211,7 @@ class PDMP(Sampler):
         doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
         " points for densities.",
     )
-    mode_steps = settings.Integer(1000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
     presets = [
         {
@@ -445,6 +445,9 @@ class PDMP(Sampler):
             bound,
             alive,
         )
+        # On a CPU looking is free, and nearly always all chains are alive.
+        if alive.device.type == "cpu" and bool(alive.all()):
+            return moved
         return _choose(alive, moved, state._replace(alive=alive))
 
     def _certain(self, state: State, verdict: _Verdict, fresh: Tensor) -> Tensor:

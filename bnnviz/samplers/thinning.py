@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
 
 def first_arrival(t0: Tensor, slope: Tensor, height: Tensor, mass: Tensor) -> Tensor:
-    """Invert the integral of a clipped line: return t with the integral of max(0, slope u + height) over [t0, t] = mass.
+    """Return t such that max(0, slope u + height), integrated from t0 to t, is ``mass``.
 
     Infinite where the line holds less mass than that (a falling or a negative line). Written as
     t0 + 2 E / (h0 + sqrt(h0^2 + 2 a E)), which unlike the published eq. 11 holds for every slope,
@@ -204,9 +204,15 @@ class Grid:
         """Close the cell after a look ahead, split it after a rejection, raise the bound after a violation."""
         probe = kind == PROBE
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, curvature, state.d1)
-        whole = self._bound(state.t0, state.f0, state.d0, state.t1, f1, d1)
-        right = self._bound(t, f, curvature, state.t1, f1, d1)
-        left = self._bound(state.t0, state.f0, state.d0, t, f, curvature)
+        # The whole cell, its right and its left part at once: small tensors cost by the call.
+        whole, right, left = self._bound(
+            torch.stack([state.t0, t, state.t0]),
+            torch.stack([state.f0, f, state.f0]),
+            torch.stack([state.d0, curvature, state.d0]),
+            torch.stack([state.t1, state.t1, t]),
+            torch.stack([f1, f1, f]),
+            torch.stack([d1, d1, curvature]),
+        )
         split = ~probe & ~violated
         bound = torch.where(probe, whole, torch.where(violated, torch.maximum(left, right), right))
         width = state.width * torch.where(violated, 0.6, torch.where(split, 0.9, 1.0))

@@ -29,9 +29,9 @@ class BNN(Target):
     module : torch.nn.Module
         Any module that maps inputs (rows, inputs) to outputs (rows, outputs). It is copied and put
         in evaluation mode; its parameters become views of one flat vector.
-    data : tuple of arrays, or bnnviz.data.DataSet
+    data : tuple of arrays, str, or bnnviz.data.DataSet
         Inputs (rows, ...) and observations (rows,): real numbers for ``gaussian``, 0 or 1 for
-        ``bernoulli``, class numbers for ``categorical``.
+        ``bernoulli``, class numbers for ``categorical``. Or a data set of `bnnviz.data`, or its name.
     likelihood : {"gaussian", "bernoulli", "categorical"}
         With ``bernoulli`` the one output is a logit, with ``categorical`` the outputs are.
     prior_sd : float
@@ -68,6 +68,7 @@ class BNN(Target):
             raise BnnvizError(f"prior_sd = {prior_sd:g} must be above 0.", "prior_sd")
         self.prior_precision = prior_sd**-2
         self.likelihood = likelihoods.make(likelihood, noise_sd)
+        data = datasets.load(data) if isinstance(data, str) else data
         self.data_set = data if isinstance(data, datasets.DataSet) else None
         x, y = self._read(data)
         self.x, self.y = self._check_data(x, y)

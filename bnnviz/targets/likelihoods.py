@@ -15,6 +15,7 @@ class Likelihood:
     """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows."""
 
     name = ""
+    task = "classification"
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood (chains,), up to a constant."""
@@ -41,6 +42,7 @@ class Normal(Likelihood):
     """y ~ N(f, sd^2)."""
 
     name = "gaussian"
+    task = "regression"
 
     def __init__(self, sd: float) -> None:
         if not sd > 0:

@@ -1,0 +1,389 @@
+"""The Lab in a real browser: it opens, plays, steps, obeys, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bnnviz import catalogue
+from bnnviz.engine.backend import Backend
+from bnnviz.errors import BnnvizError
+
+SIZES = [(1400, 900), (1280, 720)]
+PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
+
+# A number for each figure that changes with what it draws.
+FIGURES = """() => {
+  const sums = {}
+  for (const model of Bokeh.documents[0]._all_models.values()) {
+    if (model.type !== "Figure") { continue }
+    let sum = 0, place = 1
+    for (const renderer of model.renderers) {
+      for (const column of Object.values(renderer.data_source?.data ?? {})) {
+        for (const value of column) { place += 1; if (Number.isFinite(value)) { sum += value * (place % 97) } }
+      }
+    }
+    sums[model.name] = sum
+  }
+  return sums
+}"""
+# Milliseconds from a click on this button to the first change of the trajectory.
+UNTIL_DRAWN = """async (button) => {
+  const path = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "trajectory")
+  const sources = new Set(path.renderers.map((r) => r.data_source))
+  const begin = performance.now()
+  const drawn = new Promise((resolve) => {
+    for (const source of sources) {
+      source.properties.data.change.connect(() => requestAnimationFrame(() => resolve(performance.now() - begin)))
+    }
+  })
+  button.click()
+  return Promise.race([drawn, new Promise((_, reject) => setTimeout(() => reject("nothing drawn in 10 s"), 10000))])
+}"""
+OVERFLOW = (
+    """() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"""
+)
+
+
+class Lab:
+    """The page as a user sees it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def ready(self) -> Lab:
+        """Wait for the first frame."""
+        self.page.wait_for_selector(".step b", timeout=60_000)
+        until(lambda: self.figures()["trajectory"] != 0, 60, "the first run drew nothing")
+        return self
+
+    def number(self, name: str) -> float:
+        """Return a number of the status line."""
+        text = self.page.locator(f".{name} b").inner_text().replace(",", "").split(" ")[0]
+        return float("nan") if text == "–" else float(text)
+
+    def figures(self) -> dict[str, float]:
+        """Return a number for each figure that changes with its data."""
+        return self.page.evaluate(FIGURES)
+
+    def press(self, label: str) -> None:
+        """Click a button."""
+        self.button(label).click()
+
+    def button(self, label: str) -> Any:
+        """Return a button by its label."""
+        return self.page.get_by_role("button", name=label, exact=True)
+
+    def select(self, label: str) -> Any:
+        """Return a select by its label."""
+        return self.page.get_by_role("combobox", name=re.compile(rf"^{label}\b"))
+
+    def pick(self, label: str, option: str) -> None:
+        """Choose an option of a select."""
+        self.select(label).click()
+        self.page.get_by_role("menuitem", name=option, exact=True).click()
+        self.page.wait_for_timeout(200)
+
+    def field(self, label: str) -> Any:
+        """Return a text field or a slider's handle by its label."""
+        return self.page.locator(f".MuiFormControl-root:has(label:text-matches('^{label}')) input:visible").first
+
+    def said(self) -> str:
+        """Return what the strip above the views says."""
+        return self.page.locator(".said").inner_text()
+
+
+def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
+    """Wait for a condition and return its value."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"{otherwise} within {seconds:g} s")
+
+
+@pytest.fixture
+def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
+    """Open the Lab and wait for its first frame."""
+    return Lab(open_page(dashboard.url)).ready()
+
+
+@contextmanager
+def cluster(dashboard: Any) -> Iterator[Backend]:
+    """Look into the cluster that the page has started, as another client of its scheduler."""
+    listening = [c.laddr.port for c in dashboard.process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    for port in listening:
+        if f":{port}/" in dashboard.url:
+            continue
+        try:
+            backend = Backend.connect(f"tcp://127.0.0.1:{port}")
+        except BnnvizError:
+            continue
+        with backend:
+            yield backend
+        return
+    raise AssertionError(f"no scheduler listens among the ports {listening}")
+
+
+def of_run(backend: Backend, run_id: str) -> dict[str, Any] | None:
+    """Return the census's row of a run."""
+    return next((row for row in backend.census() if row["run_id"] == run_id), None)
+
+
+def alone(backend: Backend) -> str:
+    """Return the id of the one run there is, once those of the tests before have ended."""
+
+    def only() -> str | None:
+        rows = backend.census()
+        return rows[0]["run_id"] if len(rows) == 1 else None
+
+    return until(only, 15, "there was not exactly one run")
+
+
+# ---- opening ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+def test_opens_on_one_stage_without_scrolling(
+    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], size: tuple[int, int]
+) -> None:
+    lab = Lab(open_page(dashboard.url, viewport={"width": size[0], "height": size[1]})).ready()
+    assert set(lab.figures()) == PLOTS
+    lab.press("Play")
+    until(lambda: lab.number("step") > 50, 20, "it did not play")
+    assert lab.page.evaluate(OVERFLOW) == [0, 0]
+    status = lab.page.locator(".line").bounding_box()
+    assert status["y"] + status["height"] <= size[1]
+    assert "?page=lab" in lab.page.url
+    screenshot(lab.page, f"lab-{size[0]}x{size[1]}")
+
+
+def test_first_frame_comes_within_a_second_of_play(lab: Lab) -> None:
+    took = lab.button("Play").evaluate(UNTIL_DRAWN)
+    assert took < 1000, f"{took:.0f} ms"
+
+
+def test_the_pages_process_has_no_torch(lab: Lab, dashboard: Any) -> None:
+    maps = Path(f"/proc/{dashboard.process.pid}/maps").read_text()
+    assert "libtorch" not in maps
+    assert "/torch/" not in maps
+
+
+# ---- playing ----------------------------------------------------------------------------------------------
+
+
+def test_plays_every_view_and_pauses_them(lab: Lab) -> None:
+    before = lab.figures()
+    lab.press("Play")
+    until(
+        lambda: all(value != before[name] for name, value in lab.figures().items()),
+        45,
+        f"not every view changed: {before} {lab.figures()}",
+    )
+    until(lambda: "ESS" in " ".join(lab.page.locator("td").all_inner_texts()), 20, "the table has no ESS")
+    lab.press("Pause")
+    lab.page.wait_for_timeout(1800)  # what was under way, and the slow parts of the last frame
+    still, step = lab.figures(), lab.number("step")
+    lab.page.wait_for_timeout(1200)
+    assert lab.figures() == still
+    assert lab.number("step") == step
+    assert lab.button("Play").is_visible()
+
+
+def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
+    for count in range(1, 4):
+        step, said = lab.number("step"), lab.said()
+        lab.press("Step proposal")
+        until(lambda step=step: lab.number("step") > step, 5, "the step did not come")
+        lab.page.wait_for_timeout(400)
+        assert lab.number("step") == step + 1, f"step {count}"
+        assert lab.said() != said
+
+
+def test_step_event_ends_with_an_event(lab: Lab) -> None:
+    for _ in range(2):
+        step = lab.number("step")
+        lab.press("Step event")
+        until(lambda step=step: lab.number("step") > step, 10, "the event did not come")
+        until(lambda: re.match(r"Event \d+, ", lab.said()), 5, f"no event: {lab.said()}")
+
+
+def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
+    step = lab.number("step")
+    lab.page.keyboard.press("ArrowRight")
+    until(lambda: lab.number("step") == step + 1, 5, "the arrow did not step")
+    lab.button("Step event").focus()
+    lab.page.keyboard.press("Space")
+    until(lambda: lab.button("Pause").is_visible(), 5, "space did not play")
+    lab.page.keyboard.press("Space")
+    until(lambda: lab.button("Play").is_visible(), 5, "space did not pause")
+    lab.page.wait_for_timeout(800)
+    step = lab.number("step")
+    lab.field("Hidden layers").focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("Space")
+    lab.page.wait_for_timeout(800)
+    assert lab.number("step") == step
+    assert lab.button("Play").is_visible()
+    lab.page.locator(".said").click()
+    lab.page.keyboard.press("?")
+    until(lambda: lab.page.get_by_text("Keys and marks").is_visible(), 5, "? did not open the keys")
+
+
+def test_a_speed_is_kept(lab: Lab) -> None:
+    lab.page.locator("[role=combobox]:has-text('full speed')").click()
+    lab.page.get_by_role("menuitem", name="10 steps/s", exact=True).click()
+    lab.press("Play")
+    lab.page.wait_for_timeout(1000)
+    step, begin = lab.number("step"), time.monotonic()
+    lab.page.wait_for_timeout(3000)
+    rate = (lab.number("step") - step) / (time.monotonic() - begin)
+    assert 7 < rate < 13
+
+
+# ---- changing ---------------------------------------------------------------------------------------------
+
+
+def test_a_live_setting_takes_effect_in_the_same_run(lab: Lab, dashboard: Any) -> None:
+    lab.pick("Target", "Gaussian")
+    until(lambda: "prediction" not in shown(lab), 20, "the prediction is still there")
+    lab.press("Play")
+    until(lambda: lab.number("step") > 300, 30, "it did not play")
+    before = refreshments(lab)
+    with cluster(dashboard) as backend:
+        run_id = alone(backend)
+        lab.field("Refresh rate").focus()
+        lab.page.keyboard.press("End")
+        until(lambda: refreshments(lab) > max(0.75, before), 20, f"{before} to {refreshments(lab)} refreshments")
+        assert alone(backend) == run_id
+
+
+def shown(lab: Lab) -> set[str]:
+    """Return the headings of the cards on the stage."""
+    headings = lab.page.locator("b:visible").all_inner_texts()
+    return {heading.split(",")[0].lower() for heading in headings}
+
+
+def refreshments(lab: Lab) -> float:
+    """Return the share of refreshments among the events of the timeline."""
+    return lab.page.evaluate(
+        """() => {
+          const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "timeline")
+          const data = figure.renderers[0].data_source.data
+          const count = (name) => [...data[name]].filter(Number.isFinite).length
+          return count("kind3") / Math.max(1, count("kind2") + count("kind3") + count("kind5"))
+        }"""
+    )
+
+
+def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Callable[..., Path]) -> None:
+    lab.pick("Target", "Banana")
+    lab.pick("Preset", "As eq. 12 reads literally")
+    lab.press("Play")
+    remedy = lab.page.get_by_role("button", name="Use the grid bound", exact=True)
+    until(remedy.is_visible, 40, "no remedy was offered")
+    assert "wide" in lab.said()
+    screenshot(lab.page, "lab-biased")
+    remedy.click()
+    until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
+
+
+def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
+    lab.field("Hidden layers").fill("fifty")
+    lab.page.keyboard.press("Enter")
+    alert = lab.page.locator(".error[role=alert]:visible")
+    until(lambda: alert.count() or "idden" in lab.said(), 15, "nothing was said")
+    assert "Traceback" not in lab.page.content()
+    lab.field("Hidden layers").fill("20")
+    lab.page.keyboard.press("Enter")
+    until(lambda: not alert.count() and lab.button("Play").is_visible(), 15, "the sentence stayed")
+    lab.ready()
+
+
+def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
+    colours = """() => {
+      const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "trajectory")
+      return [getComputedStyle(document.body).backgroundColor, String(figure.below[0].major_label_text_color)]
+    }"""
+    light = lab.page.evaluate(colours)
+    lab.page.get_by_label("Toggle theme").click()
+    for i, what in enumerate(("the page", "the figures")):
+        until(lambda i=i: lab.page.evaluate(colours)[i] != light[i], 10, f"{what} stayed light")
+    lab.press("Play")
+    until(lambda: lab.number("step") > 100, 20, "it did not play")
+    screenshot(lab.page, "lab-dark")
+    lab.page.get_by_label("Toggle theme").click()
+    until(lambda: lab.page.evaluate(colours) == light, 10, "it stayed dark")
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(s["title"], marks=[pytest.mark.slow] if i else [])
+        for i, s in enumerate(catalogue.load()["samplers"])
+    ],
+)
+def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str) -> None:
+    with cluster(dashboard) as backend:
+        if sampler != lab.select("Sampler").inner_text():
+            run_id = alone(backend)
+            lab.pick("Sampler", sampler)
+            until(lambda: alone(backend) != run_id, 10, "the sampler did not change")
+        first = lab.select("Target").inner_text()
+        for target in (item["title"] for item in catalogue.load()["targets"] if item["title"] != first):
+            run_id = alone(backend)
+            lab.pick("Target", target)
+            until(lambda run_id=run_id: alone(backend) != run_id, 10, f"{target} did not start")
+            until(lambda: lab.number("step") > 0, 45, f"{sampler} on {target}: {lab.said()}")
+            until(lambda: lab.said().startswith("Event "), 10, f"{sampler} on {target}: {lab.said()}")
+
+
+# ---- leaving ----------------------------------------------------------------------------------------------
+
+
+def test_closing_the_tab_ends_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = Lab(open_page(dashboard.url)).ready()
+    lab.press("Play")
+    with cluster(dashboard) as backend:
+        run_id = alone(backend)
+        lab.page.close()
+        until(lambda: of_run(backend, run_id) is None, 5, "the run went on")
+
+
+def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, screenshot: Callable[..., Path]) -> None:
+    lab.press("Play")
+    until(lambda: lab.number("draws") >= 20, 60, "no draws were made")
+    lab.page.wait_for_timeout(4000)  # for a checkpoint
+    with cluster(dashboard) as backend:
+        worker = of_run(backend, alone(backend))["worker"]
+    port = int(worker.rsplit(":", 1)[1])
+    draws = lab.number("draws")
+    process = next(p for p in dashboard.workers() if any(c.laddr.port == port for c in p.net_connections("tcp")))
+    process.kill()
+    until(lambda: "was lost" in lab.said(), 10, "the loss was not said")
+    found = until(lambda: re.search(r"goes on from step (\d+)", lab.said()), 30, f"it did not go on: {lab.said()}")
+    screenshot(lab.page, "lab-recovered")
+    until(lambda: lab.number("step") > int(found[1]), 10, "it did not advance")
+    assert lab.number("draws") >= draws / 2
+    assert "Traceback" not in lab.page.content()
+
+
+def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
+    labs = [Lab(open_page(dashboard.url)).ready() for _ in range(2)]
+    for lab in labs:
+        lab.press("Play")
+    for lab in labs:
+        step = lab.number("step")
+        until(lambda lab=lab, step=step: lab.number("step") > step + 20, 15, "one page stood still")
+    labs[0].page.close()
+    step = labs[1].number("step")
+    until(lambda: labs[1].number("step") > step + 20, 15, "the other page stood still")
