@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import panel as pn
 import panel_material_ui as pmui
+from bokeh.events import ConnectionLost
+from bokeh.models import CustomJS
 from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
@@ -15,6 +17,15 @@ _NAV = """
 a {display: inline-block; height: 45px; line-height: 46px; padding: 0 3px; font-size: 14.5px;
   color: #fff; text-decoration: none; margin-right: 20px; opacity: .8}
 a.here {opacity: 1; border-bottom: 3px solid #f0a03c}
+"""
+# Nothing that comes from the server can say that the server is gone.
+_LOST = """
+const strip = document.createElement("div")
+strip.setAttribute("role", "alert")
+strip.textContent = "The connection to the server was lost. Reload the page when the server is back."
+strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px; text-align: center;" +
+  "font: 600 15px sans-serif; background: #b3261e; color: #fff"
+document.body.append(strip)
 """
 
 
@@ -33,8 +44,9 @@ def _links(here: str) -> pn.pane.HTML:
 
 
 def _open() -> None:
-    pn.extension(disconnect_notification="The connection to the server was lost; reload the page when it is back.")
+    pn.extension()
     pn.state.curdoc.theme = DOCUMENT_THEME
+    pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_LOST))
     name = _asked()
     dark = pn.config.theme == "dark"
     page = PAGES[name].build(dark)

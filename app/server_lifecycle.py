@@ -13,6 +13,8 @@ import panel as pn
 
 from bnnviz.engine.backend import Backend
 
+_START_S = 60.0
+
 
 def on_server_loaded(server_context: Any) -> None:
     """Connect to the workers in the background."""
@@ -24,5 +26,6 @@ def on_server_loaded(server_context: Any) -> None:
 def on_server_unloaded(server_context: Any) -> None:
     """Release the workers."""
     future = pn.state.cache.pop("backend")
-    if future.done() and future.exception() is None:
+    # Workers that are still starting would outlive the server, or die of its end with a traceback.
+    if future.exception(timeout=_START_S) is None:
         future.result().close()

@@ -418,6 +418,35 @@ def _hold_interrupt() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
+# --- bench
+
+
+@app.command(epilog=_examples("bnnviz bench live", "bnnviz bench live --case startup --json"))
+def bench(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="What to measure, such as live.")],
+    case: Annotated[str | None, typer.Option(help="Only this part of it.")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="How long each part is measured.")] = 60,
+    as_json: Json = False,
+) -> None:
+    """Measure this machine, beside what is aimed at."""
+    from bnnviz.bench import find
+
+    with _console(stderr=True).status("Starting.") as said:
+        rows = list(find(suite).run(case, seconds, lambda sentence: said.update(sentence)))
+    if as_json:
+        _print_json(rows)
+    else:
+        _console().print(_rows_table(_plain(rows)))
+
+
+def _rows_table(rows: list[dict[str, Any]]) -> Table:
+    table = _table("case", "metric", "value", "unit", "target", "")
+    for row in rows:
+        verdict = "" if not row["target"] else "met" if row["ok"] else "[red]missed[/red]"
+        table.add_row(row["case"], row["metric"], _text(row["value"]), row["unit"], row["target"], verdict)
+    return table
+
+
 # --- serve
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,6 +16,8 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
+
 # One thread for each process: the tests start worker processes of their own, and two cores are
 # shared by all of them. Set before torch is imported anywhere, and inherited by those processes.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -24,17 +25,6 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 ROOT = Path(__file__).resolve().parent.parent
 ARTIFACTS = ROOT / "tests" / "artifacts"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER_FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 VIEWPORT = {"width": 1400, "height": 900}
 
 
@@ -170,14 +160,6 @@ def dashboard(request: pytest.FixtureRequest) -> Iterator[Served]:
 
 
 # --- the browser
-
-
-def find_chromium() -> str | None:
-    """Return the path of a Chromium: ``CHROMIUM``, the system's, or none."""
-    named = os.environ.get("CHROMIUM")
-    if named:
-        return shutil.which(named)
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @pytest.fixture(scope="session")

@@ -519,6 +519,27 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
     assert np.array_equal(Run.restore(data).draws, alone.draws)
 
 
+def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
+    async def main() -> None:
+        handle = backend.start(plain(), factory=PLAIN)
+        await handle.scene()
+        await handle.command("watch", chain=2)
+        await handle.command("change", settings={"gain": 2.0})
+        await handle.command("speed", value=100)
+        await handle.command("play")
+        step = (await pull(handle, "status"))["status"]["step"]
+        await kill_worker_of(backend, handle)
+        await until(lambda: handle.state == "recovering")
+        assert "lost" in handle.notice
+        status = (await pull(handle, "status"))["status"]
+        assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
+        assert status["step"] >= step - 100 * live.CHECKPOINT_S
+        assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
+        await handle.stop()
+
+    asyncio.run(main())
+
+
 def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNVIZ_SCHEDULER", backend._cluster.scheduler_address)
 

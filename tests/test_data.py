@@ -353,9 +353,7 @@ def test_folder_is_read_without_network(folder, register):
 def test_file_missing_in_folder(folder, register):
     register("http://127.0.0.1:1/origin.txt")
     folder.unlink()
-    with pytest.raises(
-        BnnvizError, match=r"no file .*tiny.txt: .*origin.txt there, or unset BNNVIZ_DATA"
-    ) as caught:
+    with pytest.raises(BnnvizError, match=r"no file .*tiny.txt: .*origin.txt there, or unset BNNVIZ_DATA") as caught:
         data.load("tiny")
     assert caught.value.field == "data"
 
@@ -379,9 +377,7 @@ def test_unreadable_file_in_folder(folder, register):
 def test_download_is_made_once(cache, register, server):
     address, asked = server
     register(f"{address}/data.txt")
-    with pytest.raises(
-        BnnvizError, match=r"no file .*: fetch it .* or set BNNVIZ_DATA to a folder that holds uci"
-    ):
+    with pytest.raises(BnnvizError, match=r"no file .*: fetch it .* or set BNNVIZ_DATA to a folder that holds uci"):
         data.path("tiny")
     assert asked == []
     assert data.fetch("tiny") == cache / WHERE
@@ -403,9 +399,7 @@ def test_corrupt_download_in_cache_is_refused_and_fetched_again(cache, register,
 
 def test_download_with_a_wrong_checksum_is_not_kept(cache, register, server):
     register(f"{server[0]}/data.txt", sha256=hashlib.sha256(b"something else").hexdigest())
-    with pytest.raises(
-        BnnvizError, match=r"sent is not the expected file .*or set BNNVIZ_DATA to a folder"
-    ) as caught:
+    with pytest.raises(BnnvizError, match=r"sent is not the expected file .*or set BNNVIZ_DATA to a folder") as caught:
         data.load("tiny")
     assert caught.value.field == "data"
     assert [place for place in cache.rglob("*") if place.is_file()] == []
@@ -413,9 +407,7 @@ def test_download_with_a_wrong_checksum_is_not_kept(cache, register, server):
 
 def test_page_that_does_not_exist(cache, register, server):
     register(f"{server[0]}/gone.txt")
-    with pytest.raises(
-        BnnvizError, match=r"gone.txt could not be downloaded \(HTTPError\): check the network"
-    ):
+    with pytest.raises(BnnvizError, match=r"gone.txt could not be downloaded \(HTTPError\): check the network"):
         data.load("tiny")
 
 
@@ -423,9 +415,7 @@ def test_no_network(cache, register):
     with socket.socket() as unused:  # bound but not listening: a connection is refused
         unused.bind(("127.0.0.1", 0))
         register(f"http://127.0.0.1:{unused.getsockname()[1]}/data.txt")
-        with pytest.raises(
-            BnnvizError, match=rf"\(ConnectionError\): .*set BNNVIZ_DATA to a folder .*{WHERE}"
-        ):
+        with pytest.raises(BnnvizError, match=rf"\(ConnectionError\): .*set BNNVIZ_DATA to a folder .*{WHERE}"):
             data.load("tiny")
 
 

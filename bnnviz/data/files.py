@@ -74,13 +74,9 @@ def locate(file: DataFile) -> Path:
     except FileNotFoundError as error:
         raise BnnvizError(f"There is no file {place}: {remedy}.", field="data") from error
     except OSError as error:
-        raise BnnvizError(
-            f"The file {place} cannot be read ({error.strerror}): {remedy}.", field="data"
-        ) from error
+        raise BnnvizError(f"The file {place} cannot be read ({error.strerror}): {remedy}.", field="data") from error
     if found != file.sha256:
-        raise BnnvizError(
-            f"The file {place} is not the expected one (its SHA-256 differs): {remedy}.", field="data"
-        )
+        raise BnnvizError(f"The file {place} is not the expected one (its SHA-256 differs): {remedy}.", field="data")
     return place
 
 
@@ -120,8 +116,7 @@ def _download(file: DataFile) -> Path:
         )
     except requests.RequestException as error:
         raise BnnvizError(
-            f"{file.url} could not be downloaded ({type(error).__name__}): check the network, or"
-            f" {_elsewhere(file)}.",
+            f"{file.url} could not be downloaded ({type(error).__name__}): check the network, or {_elsewhere(file)}.",
             field="data",
         ) from error
     except OSError as error:

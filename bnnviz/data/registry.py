@@ -29,9 +29,7 @@ def register(entry: Entry) -> None:
         If the name is taken.
     """
     if entry.name in _entries:
-        raise BnnvizError(
-            f"A data set {entry.name!r} is registered already: choose another name.", field="data"
-        )
+        raise BnnvizError(f"A data set {entry.name!r} is registered already: choose another name.", field="data")
     _entries[entry.name] = entry
 
 
@@ -127,9 +125,7 @@ def path(name: str) -> Path:
 
 def _entry(name: str) -> Entry:
     if not isinstance(name, str) or name not in _entries:
-        raise BnnvizError(
-            f"There is no data set {name!r}: choose one of {', '.join(_entries)}.", field="data"
-        )
+        raise BnnvizError(f"There is no data set {name!r}: choose one of {', '.join(_entries)}.", field="data")
     return _entries[name]
 
 

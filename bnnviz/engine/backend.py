@@ -7,18 +7,21 @@ event loop: everything here runs on the loop of the one Dask client, in a thread
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import time
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import resource_tracker
 from typing import Any
 
 from bnnviz.engine import live
@@ -29,6 +32,7 @@ CALL_S = 2.0  # every call to a worker gives up after this
 CONNECT_S = 4.0  # looking for a remote scheduler
 START_S = 15.0  # starting an actor on a worker that is there
 WORKER_S = 60.0  # waiting for a worker: a new process imports torch, a cluster may have to make a machine
+SPARE_S = 3.0  # importing torch takes a core for a while: the spare worker leaves it to the first page
 WATCH_S = 0.1  # lost workers are noticed so soon
 NOTICE_S = 8.0  # how long a notice of something that is over stays
 LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
@@ -70,7 +74,8 @@ class Backend:
         self._placing = asyncio.Lock()
         self._names: dict[str, str] = {}  # of all workers there ever were, by address
         self._handles: weakref.WeakSet[LiveHandle] = weakref.WeakSet()
-        self._watcher = self._spawn(_watch(weakref.ref(self)))
+        self._tasks = [self._spawn(self._watch()), self._spawn(self._add_spare())]
+        atexit.register(self.close)
 
     @classmethod
     def connect(cls, address: str | None = None, workers: int | None = None) -> Backend:
@@ -104,8 +109,6 @@ class Backend:
         cluster = _local_cluster(distributed, count, gpus)
         # frames go straight from a worker to the page, not through the scheduler
         client = distributed.Client(cluster, direct_to_workers=True)
-        # the spare one starts when the others are ready: they are waited for
-        cluster.scale(count + 1)
         return cls(client, cluster, count)
 
     @property
@@ -150,13 +153,14 @@ class Backend:
             Dotted path of the run class, ``module:name``.
         """
         handle = LiveHandle(self, spec, play=play, lease_s=lease_s, factory=factory)
-        self._handles.add(handle)
         handle._begin()
         return handle
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends, with its runs."""
-        self._watcher.cancel()
+        atexit.unregister(self.close)
+        for task in self._tasks:
+            task.cancel()
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
@@ -172,9 +176,19 @@ class Backend:
     def _spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
 
-    def _check_all(self) -> None:
-        for handle in list(self._handles):
-            handle._check()
+    async def _watch(self) -> None:
+        while True:
+            for handle in list(self._handles):
+                try:
+                    handle._check()
+                except Exception:  # without the watcher no lost run would ever be taken up
+                    log.exception("live run %s could not be looked after", handle.run_id)
+            await asyncio.sleep(WATCH_S)
+
+    async def _add_spare(self) -> None:
+        if self._cluster is not None:
+            await asyncio.sleep(SPARE_S)
+            self._cluster.scale(self._active + 1)
 
     async def _workers(self) -> dict[str, str]:
         """Return the addresses of all workers with their names; none while the scheduler is away."""
@@ -328,6 +342,7 @@ class LiveHandle:
 
     async def _bring_up(self, lost: str | None) -> None:
         """Start the run, or take it up again after its worker was lost, on as many workers as it takes."""
+        self._backend._handles.add(self)  # here and not in `start`: the watcher may be counting them
         try:
             while not await self._launch(lost):
                 lost, self._replacing = self._address, True
@@ -492,7 +507,7 @@ class LiveHandle:
             raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
         self._take(reply)
         if name == "watch":
-            self._carried["watch"] = args
+            self._carried["watch"] = (self._carried["watch"] or {}) | args
         if name == "change":
             # a worker that has taken up a lost run may not have come to the later changes of it
             del self._changes[max(0, reply["changes"] - 1) :]
@@ -516,14 +531,6 @@ def _taken_up(reply: dict[str, Any]) -> str:
         "The worker running this was lost before it had saved anything that a new one can read; "
         "the run starts again and makes the same draws."
     )
-
-
-async def _watch(backend: weakref.ref[Backend]) -> None:
-    """Look after the runs of a backend, for as long as somebody holds it."""
-    while (held := backend()) is not None:
-        held._check_all()
-        del held
-        await asyncio.sleep(WATCH_S)
 
 
 def _remote_client(distributed: Any, address: str) -> Any:
@@ -555,7 +562,7 @@ def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
 
     memory = int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))
     try:
-        with dask.config.set(CONFIG):
+        with dask.config.set(CONFIG), _deaf_to_interrupts():
             return distributed.LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -572,6 +579,22 @@ def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
         raise BnnvizError(
             f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
         ) from error
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from what is started in here: a terminal sends it to the workers too, which would die of it.
+
+    Threads and processes inherit the mask, those that replace a lost worker later included; whoever
+    started the cluster ends the workers in order.
+    """
+    # Python starts this helper with the first process, and lets interrupts through again when it does.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _gpus() -> list[str]:

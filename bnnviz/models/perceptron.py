@@ -66,7 +66,5 @@ def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tan
 
 def _width(width: int, field: str) -> int:
     if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise BnnvizError(
-            f"The width {width!r} in {field} cannot be used: give an integer of at least 1.", field=field
-        )
+        raise BnnvizError(f"The width {width!r} in {field} cannot be used: give an integer of at least 1.", field=field)
     return width

@@ -250,6 +250,24 @@ def test_a_speed_is_kept(lab: Lab) -> None:
     assert 7 < rate < 13
 
 
+def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:
+    hide = """(hidden) => {
+      Object.defineProperty(document, "hidden", {value: hidden, configurable: true})
+      document.dispatchEvent(new Event("visibilitychange"))
+    }"""
+    lab.press("Play")
+    until(lambda: lab.number("step") > 50, 20, "it did not play")
+    lab.page.evaluate(hide, True)
+    lab.page.wait_for_timeout(1000)
+    figures, step = lab.figures(), lab.number("step")
+    lab.page.wait_for_timeout(4000)
+    assert lab.figures() == figures
+    lab.page.evaluate(hide, False)
+    until(lambda: lab.number("step") > step, 5, "no frames came back")
+    assert lab.figures() != figures
+    assert lab.button("Pause").is_visible()
+
+
 # ---- changing ---------------------------------------------------------------------------------------------
 
 

@@ -98,9 +98,7 @@ SETS = (
         rows=506,
         y_label="MEDV",
         y_unit="1000 USD",
-        file=_file(
-            "boston", "bostonHousing", "baadf72995725d76efe787b664e1f083388c79ba21ef9a7990d87f774184735a"
-        ),
+        file=_file("boston", "bostonHousing", "baadf72995725d76efe787b664e1f083388c79ba21ef9a7990d87f774184735a"),
     ),
     Table(
         name="yacht",
@@ -122,9 +120,7 @@ SETS = (
         rows=1030,
         y_label="compressive strength",
         y_unit="MPa",
-        file=_file(
-            "concrete", "concrete", "43d290fd2c2a399ad7e62c45cab5337ba94ece69ebdcf5875aa668cb886243de"
-        ),
+        file=_file("concrete", "concrete", "43d290fd2c2a399ad7e62c45cab5337ba94ece69ebdcf5875aa668cb886243de"),
     ),
     Table(
         name="energy",

@@ -1,0 +1,219 @@
+"""A real browser on the dashboard, and a probe in it that notes what is painted when."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
+from bnnviz.bench.processes import end
+from bnnviz.errors import BnnvizError
+
+VIEWPORT = {"width": 1400, "height": 900}
+PATIENCE_MS = 60_000
+QUIET_S = 1.0  # a page that has painted nothing for so long has come to rest
+
+# Every figure stands where it is to stand.
+_PAINTED = """() => {
+  const models = [...(window.Bokeh?.documents[0]?._all_models.values() ?? [])]
+  const figures = models.filter((model) => model.type === "Figure")
+  return figures.length > 0 && figures.every((figure) => Bokeh.index.find_one(figure)?.has_finished())
+}"""
+_FRAME_CAME = """() => [...Bokeh.documents[0]._all_models.values()].some(
+  (model) => model.type === "ColumnDataSource" && model.data.number?.[0] > 0
+)"""
+# A frame is painted when the animation frame after the one with the figures in it begins: as the page's own
+# heartbeat counts. A figure counts when it was repainted after its data had changed. All moments are on the
+# clock of the machine, which the server shares.
+_PROBE = """(delay) => {
+  const models = [...Bokeh.documents[0]._all_models.values()]
+  const probe = window.bnnvizProbe = {frames: [], paints: {}}
+  const beats = (model) => model.type === "ColumnDataSource" && "number" in model.data
+  const sent = models.find((model) => beats(model) && model.js_property_callbacks["change:data"])
+  sent.properties.data.change.connect(() => {
+    const at = 1000 * (sent.data.at?.[0] ?? NaN), came = Date.now()
+    requestAnimationFrame(() => {
+      for (const begin = performance.now(); performance.now() - begin < delay;) { }
+      requestAnimationFrame(() => probe.frames.push([at, came, Date.now()]))
+    })
+  })
+  for (const figure of models.filter((model) => model.type === "Figure")) {
+    const paints = probe.paints[figure.name] = []
+    let fresh = false
+    for (const source of new Set(figure.renderers.map((renderer) => renderer.data_source))) {
+      source.properties.data.change.connect(() => { fresh = true })
+    }
+    Bokeh.index.get_one(figure).repainted.connect(() => {
+      if (fresh) { paints.push(Date.now()); fresh = false }
+    })
+  }
+}"""
+_READ = "() => JSON.stringify([Date.now(), window.bnnvizProbe])"
+# Milliseconds from a click on this button to the first frame that is painted.
+_UNTIL_PAINTED = """async (button) => {
+  const before = bnnvizProbe.frames.length, begin = Date.now()
+  button.click()
+  while (bnnvizProbe.frames.length === before) { await new Promise((resolve) => setTimeout(resolve, 1)) }
+  return bnnvizProbe.frames[before][2] - begin
+}"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the probe has noted; all moments are in seconds since the epoch.
+
+    Parameters
+    ----------
+    now : float
+        When it was read.
+    frames : list of tuple of float
+        Of each frame: when the server sent it (NaN if it does not say), when it came, when it was painted.
+    paints : dict
+        For each figure by name, when it was painted with new data.
+    """
+
+    now: float
+    frames: list[tuple[float, float, float]]
+    paints: dict[str, list[float]]
+
+    def since(self, begin: float) -> Seen:
+        """Return what was painted from a moment on."""
+        paints = {name: [at for at in moments if at >= begin] for name, moments in self.paints.items()}
+        return Seen(self.now, [frame for frame in self.frames if frame[2] >= begin], paints)
+
+
+class Lab:
+    """The page in a tab.
+
+    Parameters
+    ----------
+    page : playwright.sync_api.Page
+        The tab.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def open(self, url: str) -> None:
+        """Open the dashboard and wait until every figure is painted."""
+        self.page.goto(url, timeout=PATIENCE_MS)
+        self.page.wait_for_function(_PAINTED, timeout=PATIENCE_MS)
+
+    def leave(self) -> None:
+        """Leave the dashboard, as closing its tab would."""
+        self.page.goto("about:blank")
+
+    def wait_for_first_frame(self) -> None:
+        """Wait until the run, which is paused, has sent something."""
+        self.page.wait_for_function(_FRAME_CAME, timeout=PATIENCE_MS)
+
+    def play(self) -> None:
+        """Press play."""
+        self._play.click()
+
+    def seconds_from_play(self) -> float:
+        """Press play; return the seconds until the first frame is painted. Needs the probe."""
+        self.wait_for_rest()
+        return self._play.evaluate(_UNTIL_PAINTED, timeout=PATIENCE_MS) / 1000
+
+    def probe(self, delay_s: float = 0.0) -> None:
+        """Begin to note what is painted, in a browser that takes so much longer a frame."""
+        self.page.evaluate(_PROBE, 1000 * delay_s)
+
+    def read(self) -> Seen:
+        """Return what the probe has noted."""
+        now, noted = self.page.evaluate(f"JSON.parse(({_READ})())")
+        frames = [tuple(_seconds(ms) for ms in frame) for frame in noted["frames"]]
+        return Seen(now / 1000, frames, {name: [ms / 1000 for ms in at] for name, at in noted["paints"].items()})
+
+    def wait_for_rest(self) -> None:
+        """Wait until nothing has been painted for a while. Needs the probe."""
+        until = time.monotonic() + PATIENCE_MS / 1000
+        while (seen := self.read()).since(seen.now - QUIET_S).frames:
+            if time.monotonic() > until:
+                raise BnnvizError("The page did not come to rest before play; look whether it is on play already.")
+            time.sleep(0.2)
+
+    def shown_latency(self) -> float:
+        """Return the milliseconds from server to paint that the status line shows; NaN if it shows none."""
+        found = re.search(r"(\d+) ms", self.page.locator(".line .frames").inner_text())
+        return float(found[1]) if found else float("nan")
+
+    @property
+    def _play(self) -> Any:
+        return self.page.get_by_role("button", name="Play", exact=True)
+
+
+class Chromium:
+    """A running browser.
+
+    Parameters
+    ----------
+    browser : playwright.sync_api.Browser
+        The browser.
+    driver : psutil.Process
+        The process that has started it.
+    """
+
+    def __init__(self, browser: Any, driver: psutil.Process) -> None:
+        self._browser = browser
+        self._driver = driver
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the browser's processes."""
+        return self._driver.children(recursive=True)
+
+    @contextmanager
+    def tab(self) -> Iterator[Lab]:
+        """Open an empty tab that shares nothing with others."""
+        context = self._browser.new_context(viewport=VIEWPORT)
+        try:
+            yield Lab(context.new_page())
+        finally:
+            context.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Chromium]:
+    """Run a Chromium without a screen; whatever it started ends with it.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or if the page does not do what is asked of it.
+    """
+    path = find_chromium()
+    if path is None:
+        raise BnnvizError("This benchmark needs Chromium; install it (apt install chromium) or name it in CHROMIUM.")
+    if importlib.util.find_spec("playwright") is None:
+        raise BnnvizError("This benchmark needs playwright; install it with: pip install playwright.")
+    from playwright.sync_api import Error, sync_playwright
+
+    before = set(psutil.Process().children())
+    started: list[psutil.Process] = []
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS, handle_sigint=False)
+            driver = next(child for child in psutil.Process().children() if child not in before)
+            running = Chromium(browser, driver)
+            started += [driver, *running.processes()]
+            try:
+                yield running
+            finally:
+                started += running.processes()
+                browser.close()
+    except Error as error:
+        raise BnnvizError(f"The page could not be measured ({error.message.splitlines()[0].rstrip('.')}).") from error
+    finally:
+        end(process for process in started if process.is_running())
+
+
+def _seconds(milliseconds: float | None) -> float:
+    return float("nan") if milliseconds is None else milliseconds / 1000

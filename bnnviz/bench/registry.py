@@ -1,0 +1,35 @@
+"""The suites by name: every module of `bnnviz.bench.suites` is one, a `Suite` called ``SUITE`` of the module's name."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+from bnnviz.bench import suites
+from bnnviz.bench.suite import Suite
+from bnnviz.errors import BnnvizError
+
+
+def names() -> list[str]:
+    """Return the names of all suites."""
+    return sorted(module.name for module in pkgutil.iter_modules(suites.__path__))
+
+
+def find(name: str) -> Suite:
+    """Return a suite by its name.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such suite, or a package is missing that it needs.
+    """
+    if name not in names():
+        raise BnnvizError(f"There is no benchmark {name!r}; choose one of {', '.join(names())}.", "suite")
+    try:
+        return import_module(f"{suites.__name__}.{name}").SUITE
+    except ModuleNotFoundError as error:
+        if error.name.startswith("bnnviz"):
+            raise
+        raise BnnvizError(
+            f"The benchmark {name} needs {error.name}; install it with: pip install {error.name}."
+        ) from None

@@ -1,0 +1,250 @@
+"""The dashboard while a sampler runs: how often it is painted, how late, and what that costs the sampler.
+
+Everything is measured from outside: the real ``bnnviz serve`` in a process of its own, and a real browser
+that plays the run that the page opens on.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bnnviz.bench.browser import Chromium, Lab, Seen, chromium
+from bnnviz.bench.processes import Dashboard, Meter, cpu_seconds, dashboard
+from bnnviz.bench.statistics import growth, quantile, quarters
+from bnnviz.bench.suite import Goal, Row, Suite, Tell
+from bnnviz.engine.backend import Backend
+from bnnviz.errors import BnnvizError
+from bnnviz.serve import find_app
+from bnnviz.spec import Spec
+
+HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
+LATE = Goal("<", 150)
+FLAT = Goal("<=", 1.25)
+SLOW_BY_S = 0.15
+SLOW_LATE = Goal("<", 400)
+COST = Goal(">=", 0.95)
+FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
+SETTLE_S = 3.0  # between play and the measurement
+ROUNDS = 3  # with and without a page, in turn
+PATIENCE_S = 60.0
+
+
+def frames(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure how often each view is painted, how late, and what a frame costs in CPU time."""
+    with _playing(tell) as stage:
+        tell(f"Watching the page for {seconds:g} s.")
+        seen, used = stage.watch(seconds)
+        shown = stage.lab.shown_latency()
+    yield from _rates(seen, seconds)
+    yield from _latencies(seen, seconds, 0.95, LATE)
+    yield Row("latency_shown", shown, "ms", more={"note": "the status line's own figure, a median"})
+    yield from _costs(used, len(seen.frames), seconds)
+
+
+def slow_browser(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure the same with a browser that takes longer for every frame."""
+    with _playing(tell, SLOW_BY_S) as stage:
+        tell(f"Watching the page for {seconds:g} s in a browser that takes {1000 * SLOW_BY_S:g} ms more a frame.")
+        seen, _ = stage.watch(seconds)
+    yield Row("rate_frames", len(seen.frames) / seconds, "1/s")
+    yield from _latencies(seen, seconds, 0.5, SLOW_LATE)
+
+
+def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Compare the sampler's steps for each second of CPU with the page open and without."""
+    window = seconds / (2 * ROUNDS)
+    with_page, alone = [], []
+    with chromium() as browser, dashboard() as served, browser.tab() as lab:
+        lab.open(served.url)
+        with served.cluster() as backend:
+            for turn in range(ROUNDS):
+                tell(f"Round {turn + 1} of {ROUNDS}: with the page open for {window:g} s.")
+                with_page.append(_with_page(lab, served, backend, window))
+                tell(f"Round {turn + 1} of {ROUNDS}: without a page for {window:g} s.")
+                alone.append(_alone(served, backend, window))
+    yield from _compare(with_page, alone)
+
+
+def startup(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure the second start of the server, the first frame after play, and look for torch."""
+    with chromium() as browser:
+        tell("Starting the server once, so that everything has been read from the disk before.")
+        with dashboard() as served, browser.tab() as lab:
+            lab.open(served.url)
+        tell("Starting the server again.")
+        with dashboard() as served, browser.tab() as lab:
+            lab.open(served.url)
+            yield Row("serve_to_page", time.time() - served.begun, "s", TO_PAGE)
+            lab.wait_for_first_frame()
+            yield Row("serve_to_first_segment", time.time() - served.begun, "s")
+            lab.probe()
+            yield Row("play_to_first_frame", lab.seconds_from_play(), "s", FIRST_FRAME)
+            libraries = served.torch_libraries()
+            yield Row("torch_in_page_process", len(libraries), "libraries", NO_TORCH)
+
+
+SUITE = Suite(
+    name="live",
+    title="the dashboard in a real browser while a sampler runs",
+    cases={"frames": frames, "slow_browser": slow_browser, "sampler_cost": sampler_cost, "startup": startup},
+)
+
+
+# --- the page while it plays
+
+
+@dataclass
+class _Stage:
+    """A page that plays."""
+
+    served: Dashboard
+    browser: Chromium
+    lab: Lab
+    backend: Backend
+
+    def watch(self, seconds: float) -> tuple[Seen, dict[str, float]]:
+        """Return what is painted from now on, and the CPU seconds that it takes."""
+        worker = self.served.worker_at(_only_run(self.backend)["worker"])
+        page = {"page": [self.served.process], "worker": [worker], "browser": self.browser.processes()}
+        meter, begin = Meter(page), time.time()
+        time.sleep(seconds)
+        used = meter.read()
+        return self.lab.read().since(begin), used
+
+
+@contextmanager
+def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_Stage]:
+    tell("Starting the server and the browser.")
+    with chromium() as browser, dashboard() as served, browser.tab() as lab:
+        lab.open(served.url)
+        lab.wait_for_first_frame()
+        lab.probe(delay_s)
+        lab.play()
+        time.sleep(SETTLE_S)
+        with served.cluster() as backend:
+            yield _Stage(served, browser, lab, backend)
+
+
+def _rates(seen: Seen, seconds: float) -> Iterator[Row]:
+    from bnnviz.views import views
+
+    yield Row("rate_frames", len(seen.frames) / seconds, "1/s", HOT_RATE)
+    hot = {view.name for view in views() if view.hot}
+    for name, moments in seen.paints.items():
+        goal = HOT_RATE if name in hot else RATE
+        yield Row(f"rate_{name}", len(moments) / seconds, "1/s", goal, {"hot": name in hot})
+
+
+def _latencies(seen: Seen, seconds: float, q: float, goal: Goal) -> Iterator[Row]:
+    """Give the latencies, of which one quantile has a goal and has to stay what it was in the first quarter."""
+    painted = [frame[2] for frame in seen.frames]
+    late = [1000 * (frame[2] - frame[0]) for frame in seen.frames]
+    parts = quarters(painted, late, seen.now - seconds, seen.now)
+    name = f"p{100 * q:.0f}"
+    yield from (
+        Row(f"latency_p{percent}", quantile(late, percent / 100), "ms", goal if percent == 100 * q else None)
+        for percent in (50, 95)
+    )
+    for number, part in enumerate(parts, start=1):
+        yield Row(f"latency_{name}_quarter_{number}", quantile(part, q), "ms")
+    yield Row("latency_growth", growth(parts, q), "", FLAT, {"note": f"{name} of the last quarter over the first's"})
+    came = [1000 * (frame[2] - frame[1]) for frame in seen.frames]
+    yield Row("browser_p50", quantile(came, 0.5), "ms", more={"note": "from the frame's arrival to its paint"})
+
+
+def _costs(used: dict[str, float], painted: int, seconds: float) -> Iterator[Row]:
+    """Give the CPU time a frame takes; the worker's is not for frames only."""
+    for name in ("page", "browser"):
+        yield Row(f"cpu_{name}_per_frame", 1000 * used[name] / max(painted, 1), "ms")
+    for name in ("page", "browser", "worker", "others"):
+        yield Row(f"cpu_{name}", used[name] / seconds, "cores")
+
+
+# --- the sampler with and without a page
+
+
+@dataclass(frozen=True)
+class _Pace:
+    per_cpu_s: float
+    per_s: float
+
+
+def _with_page(lab: Lab, served: Dashboard, backend: Backend, seconds: float) -> _Pace:
+    lab.open(served.url)
+    lab.wait_for_first_frame()
+    lab.play()
+    pace = _measure(served, backend, seconds)
+    lab.leave()
+    _until_none(backend)
+    return pace
+
+
+def _alone(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
+    handle = backend.start(_opening(), play=True, lease_s=None)
+    try:
+        return _measure(served, backend, seconds)
+    finally:
+        # In a thread: the browser's driver has an event loop in this one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(handle.sync, "stop").result()
+        _until_none(backend)
+
+
+def _measure(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
+    """Measure the one run there is, once it has begun to step."""
+    _until(lambda: [row for row in backend.census() if row["step"] > 0 and row["playing"]], "no run began to step")
+    time.sleep(SETTLE_S)
+    row = _only_run(backend)
+    worker = served.worker_at(row["worker"])
+    step, used, begin = row["step"], cpu_seconds(worker), time.perf_counter()
+    time.sleep(seconds)
+    row = _only_run(backend)
+    used, took = cpu_seconds(worker) - used, time.perf_counter() - begin
+    return _Pace((row["step"] - step) / used, (row["step"] - step) / took)
+
+
+def _compare(with_page: list[_Pace], alone: list[_Pace]) -> Iterator[Row]:
+    spec = _opening()
+    run = {"target": spec.target, "sampler": spec.sampler, "chains": spec.chains, "device": spec.device}
+    peer = "the same run without a page"
+    for metric, unit, name in (
+        ("steps_per_cpu_s", "steps per CPU second", "per_cpu_s"),
+        ("steps_per_s", "steps/s", "per_s"),
+    ):
+        watched, free = ([getattr(pace, name) for pace in paces] for paces in (with_page, alone))
+        ratio = statistics.median(watched) / statistics.median(free)
+        yield Row(f"{metric}_with_page", statistics.median(watched), unit, more=run | {"rounds": watched})
+        yield Row(f"{metric}_alone", statistics.median(free), unit, more=run | {"rounds": free})
+        goal = COST if name == "per_cpu_s" else None
+        yield Row(f"{metric}_ratio", ratio, "", goal, run | {"peer": peer, "ratio": ratio})
+
+
+def _opening() -> Spec:
+    """Return the spec that the page opens on."""
+    return Spec.from_json(json.loads((find_app() / "opening.json").read_text(encoding="utf-8")))
+
+
+def _only_run(backend: Backend) -> dict[str, Any]:
+    rows = backend.census()
+    if len(rows) != 1:
+        raise BnnvizError(f"There are {len(rows)} live runs on the dashboard's workers and not just the one measured.")
+    return rows[0]
+
+
+def _until_none(backend: Backend) -> None:
+    _until(lambda: not backend.census(), "the run did not end")
+
+
+def _until(condition: Any, otherwise: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise BnnvizError(f"The benchmark gave up: {otherwise} within {PATIENCE_S:g} s.")
+        time.sleep(0.1)

@@ -1,0 +1,277 @@
+"""Benchmarks: how rows, goals and suites are made, what is refused, and one short measurement in a browser."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import psutil
+import pytest
+
+from bnnviz import cli
+from bnnviz.bench import Goal, Row, Suite, find, names, suites
+from bnnviz.bench.browser import Lab, Seen, chromium
+from bnnviz.bench.processes import Meter, cpu_seconds
+from bnnviz.bench.statistics import growth, quantile, quarters
+from bnnviz.bench.suite import Tell
+from bnnviz.bench.suites import live
+from bnnviz.errors import BnnvizError
+
+KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}
+
+
+def run_here(line: str) -> int:
+    """Run the command line in this process."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(line))
+    return ended.value.code
+
+
+# --- rows and goals
+
+
+@pytest.mark.parametrize(
+    ("sign", "value", "met"),
+    [(">=", 3, True), (">=", 2.9, False), ("<", 3, False), ("<", 2.9, True), ("<=", 3, True), ("<=", 3.1, False)],
+)
+def test_a_goal_is_met_on_its_side_of_the_limit(sign: str, value: float, met: bool) -> None:
+    assert Goal(sign, 3).met(value) is met
+
+
+@pytest.mark.parametrize("sign", [">=", "<=", "<"])
+def test_what_could_not_be_measured_meets_no_goal(sign: str) -> None:
+    assert not Row("rate", math.nan, "1/s", Goal(sign, 3)).ok
+
+
+def test_a_row_has_the_promised_keys_and_what_it_adds() -> None:
+    row = Row("rate", 16.0, "1/s", Goal(">=", 15), {"peer": "none", "ratio": 1.5}).to_json("live", "frames")
+    assert row == {
+        "suite": "live", "case": "frames", "metric": "rate", "value": 16.0, "unit": "1/s", "target": ">= 15",
+        "ok": True, "peer": "none", "ratio": 1.5,
+    }  # fmt: skip
+    assert Row("rate", 16.0, "1/s").to_json("live", "frames")["target"] == ""
+    assert Row("rate", 16.0, "1/s").ok
+
+
+# --- statistics
+
+
+def test_quantile() -> None:
+    assert quantile([1.0, 2.0, 3.0], 0.5) == 2.0
+    assert math.isnan(quantile([], 0.5))
+
+
+def test_quarters_take_each_value_by_its_moment() -> None:
+    moments = [-1.0, 0.0, 24.9, 25.0, 60.0, 99.9, 100.0]
+    parts = quarters(moments, range(7), 0.0, 100.0)
+    assert [part.tolist() for part in parts] == [[1, 2], [3], [4], [5]]
+
+
+def test_growth_compares_the_last_part_with_the_first() -> None:
+    steady = quarters(np.linspace(0, 59.9, 600), np.full(600, 80.0), 0, 60)
+    rising = quarters(np.linspace(0, 59.9, 600), np.linspace(80, 160, 600), 0, 60)
+    assert growth(steady, 0.95) == 1.0
+    assert growth(rising, 0.95) > 1.5
+    assert math.isnan(growth([[1.0], []], 0.5))
+
+
+def test_rates_and_latencies_come_from_what_was_seen() -> None:
+    painted = np.arange(0.0, 10.0, 0.05) + 100.0
+    frames = [(at - 0.06, at - 0.04, at) for at in painted]
+    seen = Seen(110.0, frames, {"trajectory": list(painted), "acf": list(painted[::20])})
+    rows = {row.metric: row for row in [*live._rates(seen, 10.0), *live._latencies(seen, 10.0, 0.95, live.LATE)]}
+    assert rows["rate_trajectory"].value == pytest.approx(20)
+    assert rows["rate_trajectory"].ok
+    assert rows["rate_acf"].value == pytest.approx(1)
+    assert not rows["rate_acf"].ok
+    assert rows["latency_p95"].value == pytest.approx(60)
+    assert rows["latency_growth"].value == pytest.approx(1)
+    assert rows["browser_p50"].value == pytest.approx(40)
+
+
+def test_what_was_seen_before_a_moment_is_left_out() -> None:
+    seen = Seen(4.0, [(0.9, 0.9, 1.0), (2.9, 2.9, 3.0)], {"trace": [1.0, 3.0]}).since(2.0)
+    assert seen.frames == [(2.9, 2.9, 3.0)]
+    assert seen.paints == {"trace": [3.0]}
+
+
+def test_the_meter_tells_whose_time_it_was() -> None:
+    here = psutil.Process()
+    meter, before = Meter({"here": [here]}), cpu_seconds(here)
+    while cpu_seconds(here) - before < 0.2:
+        sum(range(10_000))
+    used = meter.read()
+    assert set(used) == {"here", "others"}
+    assert 0.2 <= used["here"] < 2
+
+
+def test_the_sampler_cost_is_a_ratio_of_medians() -> None:
+    watched = [live._Pace(per_cpu_s=paced, per_s=10.0) for paced in (90.0, 96.0, 500.0)]
+    alone = [live._Pace(per_cpu_s=100.0, per_s=20.0)] * 3
+    rows = {row.metric: row for row in live._compare(watched, alone)}
+    assert rows["steps_per_cpu_s_ratio"].value == pytest.approx(0.96)
+    assert rows["steps_per_cpu_s_ratio"].ok
+    assert rows["steps_per_s_ratio"].more["ratio"] == pytest.approx(0.5)
+
+
+# --- suites
+
+
+def test_every_suite_is_found_under_its_name_and_has_cases() -> None:
+    assert "live" in names()
+    for name in names():
+        suite = find(name)
+        assert suite.name == name
+        assert suite.cases
+
+
+def test_a_suite_runs_all_its_cases_or_the_one_asked_for() -> None:
+    def case(seconds: float, tell: Tell) -> Iterator[Row]:
+        tell("busy")
+        yield Row("seconds", seconds, "s")
+
+    said: list[str] = []
+    suite = Suite("some", "Some.", {"a": case, "b": case})
+    assert [row["case"] for row in suite.run(None, 2.0, said.append)] == ["a", "b"]
+    (row,) = suite.run("b", 3.0, said.append)
+    assert (row["suite"], row["case"], row["value"]) == ("some", "b", 3.0)
+    assert said == ["busy"] * 3
+    with pytest.raises(BnnvizError, match="choose one of a, b"):
+        list(suite.run("c", 1.0, said.append))
+
+
+def test_a_suite_that_lacks_a_package_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    for module in ("bnnviz.bench.processes", "bnnviz.bench.browser", f"{suites.__name__}.live"):
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(BnnvizError, match="needs psutil; install it with"):
+        find("live")
+
+
+# --- the command line
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("bench", "SUITE"),
+        ("bench nope", "choose one of live"),
+        ("bench live --case nope", "choose one of frames, slow_browser, sampler_cost, startup"),
+        ("bench live --seconds 0", "--seconds"),
+    ],
+)
+def test_bad_input_exits_2_with_one_sentence(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+    assert err.startswith("bnnviz: ")
+    assert err.count("\n") == 1
+
+
+def test_without_a_browser_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CHROMIUM", "no-such-browser")
+    assert run_here("bench live --json") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "apt install chromium" in err
+    monkeypatch.setenv("CHROMIUM", sys.executable)
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    assert run_here("bench live --case startup") == 2
+    assert "needs playwright" in capsys.readouterr().err
+
+
+def test_a_table_or_one_list(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def case(seconds: float, tell: Tell) -> Iterator[Row]:
+        yield Row("fast", 20.0, "1/s", Goal(">=", 15))
+        yield Row("slow", 10.0, "1/s", Goal(">=", 15))
+        yield Row("unknown", math.nan, "ms")
+
+    monkeypatch.setattr(live, "SUITE", Suite("live", "Live.", {"some": case}))
+    assert run_here("bench live") == 0
+    table = capsys.readouterr().out
+    assert all(word in table for word in ("fast", "met", "slow", "missed", ">= 15", "unknown"))
+    assert run_here("bench live --json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["ok"] for row in rows] == [True, False, True]
+    assert rows[2]["value"] is None
+    assert all(KEYS <= row.keys() for row in rows)
+
+
+# --- in a browser
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+def test_startup_is_measured_and_the_page_has_no_torch() -> None:
+    command = [sys.executable, "-m", "bnnviz.cli", "bench", "live", "--case", "startup", "--json"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=170)
+    assert result.returncode == 0, result.stderr
+    rows = {row["metric"]: row for row in json.loads(result.stdout)}
+    assert all(KEYS <= row.keys() for row in rows.values())
+    assert rows["torch_in_page_process"]["ok"]
+    assert 0 < rows["play_to_first_frame"]["value"] < 30
+    assert 0 < rows["serve_to_page"]["value"] < rows["serve_to_first_segment"]["value"]
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+def test_ctrl_c_leaves_no_process_behind() -> None:
+    command = [sys.executable, "-m", "bnnviz.cli", "bench", "live", "--case", "frames"]
+    bench = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    started: set[psutil.Process] = set()
+    until = time.monotonic() + 60
+    while not any("spawn_main" in " ".join(process.cmdline()) for process in started):
+        assert time.monotonic() < until, "no worker was started"
+        time.sleep(0.2)
+        started = {process for process in psutil.Process(bench.pid).children(recursive=True) if process.is_running()}
+    # As a terminal does: to everything in the group.
+    psutil.os.killpg(bench.pid, signal.SIGINT)
+    out, err = bench.communicate(timeout=60)
+    assert (bench.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+    _, alive = psutil.wait_procs(started, timeout=10)
+    assert not alive
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+def test_the_probe_counts_frames_and_figures() -> None:
+    page = """<script>
+      class Signal { slots = []; connect(slot) { this.slots.push(slot) } emit() { this.slots.forEach((s) => s()) } }
+      const source = (data, callbacks) => ({type: "ColumnDataSource", data, js_property_callbacks: callbacks,
+        properties: {data: {change: new Signal()}}})
+      const sent = source({number: [0], at: [0]}, {"change:data": []}), painted = source({number: [0]}, {})
+      const drawn = source({x: [0]}, {})
+      const figure = {type: "Figure", name: "some", renderers: [{data_source: drawn}, {data_source: drawn}]}
+      const view = {repainted: new Signal()}
+      const models = new Map([painted, sent, drawn, figure].map((model, i) => [i, model]))
+      window.Bokeh = {documents: [{_all_models: models}], index: {get_one: () => view}}
+      function frame(fresh) {
+        sent.data = {number: [1], at: [Date.now() / 1000 - 0.1]}
+        if (fresh) { drawn.properties.data.change.emit() }
+        sent.properties.data.change.emit()
+        view.repainted.emit()
+      }
+    </script>"""
+    with chromium() as browser, browser.tab() as lab:
+        assert isinstance(lab, Lab)
+        lab.page.set_content(page)
+        lab.probe(delay_s=0.05)
+        lab.page.evaluate(
+            "async () => { for (const fresh of [true, false, true]) { frame(fresh);"
+            " await new Promise((done) => setTimeout(done, 200)) } }"
+        )
+        seen = lab.read()
+    assert len(seen.frames) == 3
+    assert len(seen.paints["some"]) == 2
+    for sent, came, painted in seen.frames:
+        assert came - sent == pytest.approx(0.1, abs=0.05)
+        assert painted - came >= 0.05
