@@ -90,6 +90,7 @@ class Session:
         self._loaded = False
         self._wake = asyncio.Event()
         self._in_order = asyncio.Lock()
+        self._commands = 0  # on their way: what a frame says of playing may be older than they are
         self._tasks: set[asyncio.Task] = set()
         self._closed = False
 
@@ -140,8 +141,7 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        if self._handle is not None:
-            self._spawn(self._stop(self._handle))
+        self._let_go()
         self._wake.set()
 
     # ---- the loop -----------------------------------------------------------------------------------------
@@ -155,6 +155,7 @@ class Session:
                 await self._complain(error)
             except Exception:
                 log.exception("a turn of the page's loop failed")
+                self._let_go()
                 await self._tell("Something went wrong on this page; the server's log says what. Try a reset.")
             await self._until(began + self._period())
 
@@ -182,17 +183,18 @@ class Session:
         self._every_view = False
         want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
         self._turn += 1
-        frame = await self._handle.frame(sorted(want))
+        handle = self._handle
+        frame = await handle.frame(sorted(want))
         self._idle = frame is None
-        await self._tell(self._handle.notice or "", failed=self._handle.state == "failed")
+        await self._tell(handle.notice or "", failed=handle.state == "failed")
         if frame is None:
             self._every_view = self._every_view or complete
-        elif not self._starting:
+        elif handle is self._handle and not self._starting:
             await self._show(self._paint, frame)
 
     def _paint(self, frame: dict[str, Any]) -> None:
         status = frame.get("status")
-        if status is not None and not self._in_order.locked():
+        if status is not None and not self._commands:
             self.playing = bool(status["playing"])
         self._screen.show_frame(frame)
         self.heartbeat.beat()
@@ -214,9 +216,8 @@ class Session:
 
     async def _start(self) -> None:
         self._starting = False
-        spec, old, self._handle = self.spec, self._handle, None
-        if old is not None:
-            self._spawn(self._stop(old))
+        spec = self.spec
+        self._let_go()
         if not self._backend.done():
             await self._tell("The workers are starting.")
         backend = await asyncio.wrap_future(self._backend)
@@ -253,6 +254,7 @@ class Session:
 
     def _send(self, name: str, **args: Any) -> None:
         if self._handle is not None and not self._starting:
+            self._commands += 1
             self._spawn(self._command(self._handle, name, args))
 
     async def _command(self, handle: Any, name: str, args: dict[str, Any]) -> None:
@@ -261,8 +263,16 @@ class Session:
                 await handle.command(name, **args)
             except BnnvizError as error:
                 await self._complain(error)
+            finally:
+                self._commands -= 1
         self._every_view = True
         self._wake.set()
+
+    def _let_go(self) -> None:
+        """End the run, if there is one."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._spawn(self._stop(handle))
 
     async def _stop(self, handle: Any) -> None:
         # A worker that does not answer ends the run itself once nobody pulls from it.

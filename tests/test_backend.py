@@ -452,7 +452,7 @@ def test_a_run_lives_on_the_cluster(backend: Backend) -> None:
         assert handle.state == "ended" and "stopped" in handle.notice
         assert await census(backend) == []
         assert await handle.frame(["status"]) is None
-        with pytest.raises(BnnvizError):
+        with pytest.raises(BnnvizError, match="stopped"):
             await handle.command("play")
 
     asyncio.run(main())

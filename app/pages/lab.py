@@ -39,7 +39,7 @@ _ALONE = """
 """
 _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
-  min-height: 0; background: var(--mui-palette-background-default)}
+  grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
 @media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
 """
 _PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
@@ -56,7 +56,6 @@ class Lab:
 
     def __init__(self, dark: bool) -> None:
         listing, first = catalogue.load(), opening()
-        self._dark = dark
         self.heartbeat = Heartbeat(self._key)
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Sidebar(listing, self.session.begin, self.session.change)

@@ -264,6 +264,7 @@ class LiveHandle:
         self._bringing: Any = None  # the task that starts or recovers it
         self._attempts = 0
         self._replacing = False
+        self._held = True  # by the worker, which drops a run that nobody has looked at for long
         self._losses: deque[float] = deque(maxlen=LOSSES)
         self._pulling: asyncio.Task | None = None
         self._answered = time.monotonic()
@@ -416,7 +417,8 @@ class LiveHandle:
     def _check(self) -> None:
         """Look whether the worker is still there; called by the watcher."""
         lost = self._future is not None and self._future.status not in ("pending", "finished")
-        if not (lost and self.alive and self._bringing.done()):
+        wanted = self.alive or (self._held and self.state == "ended")  # what has been drawn is still looked at
+        if not (lost and wanted and self._bringing.done()):
             return
         address, self._address = self._address, None
         log.warning("live run %s lost its worker %s", self.run_id, address)
@@ -447,6 +449,7 @@ class LiveHandle:
             self._replacing = False
             self._say(_taken_up(reply) if self.state != "failed" else "")
         self._message = reply["message"]
+        self._held = reply["held"]
         self._carried["play"] = reply["playing"]
         self._carried["speed"] = reply["speed"]
 
@@ -500,6 +503,8 @@ class LiveHandle:
         return frame | {"seq": self._seq}
 
     async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        if not self._up.is_set() and not self.alive:
+            raise BnnvizError(f"{self._message} Start it again to go on.")
         try:
             await asyncio.wait_for(self._up.wait(), CALL_S)
             reply = await self._call("command", name, args)
@@ -560,6 +565,9 @@ async def _identity(distributed: Any, address: str) -> dict[str, Any]:
 def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
     import dask
 
+    # Read when a worker is lost: on a busy machine a new one imports torch for longer than the 15 s after
+    # which the cluster would strike it off, for good.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
     memory = int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))
     try:
         with dask.config.set(CONFIG), _deaf_to_interrupts():

@@ -264,6 +264,7 @@ class Slot:
             "resumed": self.resumed,
             "changes": self.changes,
             "version": self.version,
+            "held": self.run is not None,
         }
 
 

@@ -33,6 +33,7 @@ class Boomerang(PDMP):
     curved = True
     # On a quadratic E the rate is a wave of period pi: a cell must not jump over its crest.
     widest_cell = 0.5
+    late_events = "the posterior is drawn towards the reference N(w*, S)"
 
     reference = settings.Choice(
         "exact",

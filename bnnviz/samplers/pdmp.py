@@ -117,12 +117,15 @@ class PDMP(Sampler):
         Whether the path between two events is a curve.
     widest_cell : float
         Longest cell of the grid bound, in path time.
+    late_events : str
+        What events that come too late do to the posterior, as the end of a sentence.
     """
 
     emits = frozenset({"events", "envelope", "path"})
     curved: ClassVar[bool] = False
     # A process that meets no rate at all would double its cells for ever.
     widest_cell: ClassVar[float] = 1e3
+    late_events: ClassVar[str] = "the posterior comes out too wide"
 
     refresh_rate = settings.Number(
         1.0,
@@ -491,7 +494,7 @@ class PDMP(Sampler):
         if figures["proposals"] > 200 and figures["excess"] > 0.002 and self.bound == "interpolated":
             sentences.append(
                 f"{100 * figures['violation_share']:.0f} % of the proposals violate the envelope (mean excess"
-                f" {figures['excess']:.3f}): events come too late, and the posterior comes out too wide."
+                f" {figures['excess']:.3f}): events come too late, and {self.late_events}."
             )
             remedies.append({"label": "Use the grid bound", "settings": {"bound": "grid"}})
             remedies.append({"label": "Shorten the horizon", "settings": {"horizon": None, "clip_points": False}})

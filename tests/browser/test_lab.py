@@ -316,9 +316,15 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
 
 
 def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
+    alert = lab.page.locator(".error[role=alert]:visible")
+    lab.field("Seed").fill("many")
+    lab.page.keyboard.press("Enter")
+    until(lambda: "whole number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the seed")
+    lab.field("Seed").fill("3")
+    lab.page.keyboard.press("Enter")
+    until(lambda: not alert.count(), 10, "the sentence on the seed stayed")
     lab.field("Hidden layers").fill("fifty")
     lab.page.keyboard.press("Enter")
-    alert = lab.page.locator(".error[role=alert]:visible")
     until(lambda: alert.count() or "idden" in lab.said(), 15, "nothing was said")
     assert "Traceback" not in lab.page.content()
     lab.field("Hidden layers").fill("20")
