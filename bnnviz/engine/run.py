@@ -123,10 +123,13 @@ class Run:
         """Work for about so many seconds; return the steps of the kernel that were done."""
         begun, first = time.perf_counter(), self.steps
         while not self.finished and time.perf_counter() - begun < seconds:
-            if self.phase == "start":
-                self._prepare_some(10)
-            else:
+            if self.phase != "start":
                 self._block(self._block_length())
+                continue
+            self._prepare_some(10)
+            if self.phase != "start":
+                # A run that is paused while it looks for its start must not take a step of the kernel.
+                break
         return self.steps - first
 
     def step_proposal(self) -> None:
@@ -365,15 +368,14 @@ class Run:
         if saved.get("version") != _CHECKPOINT_VERSION:
             raise BnnvizError("The checkpoint was written by another version of bnnviz; start the run anew.")
         run = cls(Spec.from_json(saved["spec"]))
-        if saved["kernel"] is None:
-            return run
-        run._load(saved)
+        run.changes = [tuple(change) for change in saved["changes"]]
+        if saved["kernel"] is not None:
+            run._load(saved)
         return run
 
     def _load(self, saved: dict[str, Any]) -> None:
         for name in ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds"):
             setattr(self, name, saved[name])
-        self.changes = [tuple(change) for change in saved["changes"]]
         self.alive = saved["alive"].numpy().copy()
         self.sampler.prepare(self.target, None)
         self.state = self.sampler.load(saved["kernel"], self.rng)
