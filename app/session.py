@@ -175,15 +175,15 @@ class Session:
             # Drawing for nobody is a waste, but the run is still wanted.
             await self._handle.frame(["status"])
         else:
+            handle = self._handle
             await self.heartbeat.room()
-            await self._tick()
+            await self._tick(handle)
 
-    async def _tick(self) -> None:
+    async def _tick(self, handle: Any) -> None:
         complete = self._every_view or not self.playing or (self.speed or SLOW_SPEED + 1) <= SLOW_SPEED
         self._every_view = False
         want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
         self._turn += 1
-        handle = self._handle
         frame = await handle.frame(sorted(want))
         self._idle = frame is None
         await self._tell(handle.notice or "", failed=handle.state == "failed")
@@ -200,8 +200,7 @@ class Session:
         self.heartbeat.beat()
 
     def _connected(self) -> bool:
-        session = self._doc.session_context.session
-        now = time.monotonic()
+        session, now = self._server_session(), time.monotonic()
         if session is not None and session.connection_count:
             self._last_seen = now
             return self._loaded
@@ -303,9 +302,14 @@ class Session:
             with set_curdoc(doc), hold(doc):
                 function(*args)
 
-        session = self._doc.session_context.session
+        session = self._server_session()
         if session is not None and not session.destroyed:
             await session.with_document_locked(apply, self._doc)
+
+    def _server_session(self) -> Any:
+        """Return the server's session of this page; None before it is made and after its end."""
+        context = self._doc.session_context
+        return None if context is None else context.session
 
     async def _until(self, moment: float) -> None:
         left = moment - time.monotonic()

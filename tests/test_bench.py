@@ -105,7 +105,7 @@ def test_what_was_seen_before_a_moment_is_left_out() -> None:
 
 def test_the_meter_tells_whose_time_it_was() -> None:
     here = psutil.Process()
-    meter, before = Meter({"here": [here]}), cpu_seconds(here)
+    meter, before = Meter({"here": lambda: [here]}), cpu_seconds(here)
     while cpu_seconds(here) - before < 0.2:
         sum(range(10_000))
     used = meter.read()

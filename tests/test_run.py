@@ -28,6 +28,12 @@ def finished(run: Run) -> Run:
     return run
 
 
+def prepared(spec: Spec) -> Run:
+    run = Run(spec)
+    run.prepare()
+    return run
+
+
 SPECS = [
     spec(),
     spec(sampler="boomerang", target="logistic_regression"),
@@ -67,6 +73,13 @@ def test_a_checkpoint_before_the_first_step_starts_anew():
     assert np.array_equal(finished(Run.restore(Run(spec()).checkpoint())).draws, finished(Run(spec())).draws)
 
 
+def test_looking_for_a_start_takes_no_step_of_the_kernel():
+    run = Run(spec())
+    while run.phase == "start":
+        assert run.advance(0.5) == 0
+    assert run.steps == 0
+
+
 def test_a_broken_checkpoint_is_refused():
     with pytest.raises(bnnviz.BnnvizError, match="cannot be read"):
         Run.restore(b"no checkpoint")
@@ -92,7 +105,7 @@ def test_changes_are_logged_and_repeatable():
 
 
 def test_a_change_takes_effect_in_the_kernel():
-    run = Run(spec(draws=None))
+    run = prepared(spec(draws=None))
     run.advance(0.3)
     run.change({"refresh_rate": 20.0})
     run.advance(0.3)
@@ -101,7 +114,7 @@ def test_a_change_takes_effect_in_the_kernel():
 
 
 def test_bad_changes_are_refused_and_harm_nothing():
-    run = Run(spec(draws=None))
+    run = prepared(spec(draws=None))
     run.advance(0.2)
     before = run.spec
     for bad, field in (({"alpha": 99.0}, "alpha"), ({"samples": "events"}, "samples"), ({"nonsense": 1}, "nonsense")):
@@ -167,7 +180,7 @@ def test_when_all_chains_fail_the_draws_are_kept():
 
 
 def test_frames_hold_what_the_views_need():
-    run = Run(SPECS[4].replace(draws=None))
+    run = prepared(SPECS[4].replace(draws=None))
     scene = run.scene()
     json.dumps(scene["spec"])
     assert set(PARTS) == set(scene["emits"])
@@ -190,7 +203,7 @@ def test_frames_hold_what_the_views_need():
 
 
 def test_one_dimension_is_shown_in_the_phase_plane():
-    run = Run(spec(target="double_well", draws=None))
+    run = prepared(spec(target="double_well", draws=None))
     run.advance(0.5)
     path = run.frame(["path"])["path"]
     assert path["y_label"] == "velocity"
@@ -198,7 +211,7 @@ def test_one_dimension_is_shown_in_the_phase_plane():
 
 
 def test_watching_another_chain_or_plane():
-    run = Run(spec(target="logistic_regression", draws=None))
+    run = prepared(spec(target="logistic_regression", draws=None))
     run.advance(0.3)
     run.watch(chain=2, plane={"kind": "coordinates", "i": 2, "j": 0})
     run.advance(0.3)
@@ -211,7 +224,7 @@ def test_watching_another_chain_or_plane():
 
 def test_the_paper_preset_says_that_it_is_wrong():
     preset = next(p for p in samplers.BPS.presets if p["name"] == "literal")
-    run = Run(spec(draws=None, chains=16, settings=preset["settings"]))
+    run = prepared(spec(draws=None, chains=16, settings=preset["settings"]))
     run.advance(4.0)
     run._frames._due.clear()
     run.frame(["acf"])

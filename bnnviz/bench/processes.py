@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -54,6 +54,10 @@ class Dashboard:
             self._family.update(self.process.children(recursive=True))
         return [process for process in self._family if process.is_running()]
 
+    def workers(self) -> list[psutil.Process]:
+        """Return what the page's process has started."""
+        return [process for process in self.family() if process != self.process]
+
     def torch_libraries(self) -> list[str]:
         """Return the libraries of torch that the page's process has loaded."""
         paths = {Path(entry.path) for entry in self.process.memory_maps(grouped=True)}
@@ -62,7 +66,7 @@ class Dashboard:
     def worker_at(self, address: str) -> psutil.Process:
         """Return the worker process that listens at an address such as ``tcp://127.0.0.1:1234``."""
         port = int(address.rsplit(":", 1)[1])
-        return next(process for process in self.family() if port in _listening(process))
+        return next(process for process in self.workers() if port in _listening(process))
 
     @contextmanager
     def cluster(self) -> Iterator[Backend]:
@@ -129,10 +133,10 @@ class Meter:
     Parameters
     ----------
     groups : dict
-        Lists of processes by name.
+        By name, functions that return the processes of a group as they are then.
     """
 
-    def __init__(self, groups: dict[str, list[psutil.Process]]) -> None:
+    def __init__(self, groups: dict[str, Callable[[], list[psutil.Process]]]) -> None:
         self._groups = groups
         self._before = self._read()
 
@@ -147,13 +151,17 @@ class Meter:
         machine = psutil.cpu_times()
         # On Linux the time of a guest is in the user's already.
         busy = sum(machine) - machine.idle - getattr(machine, "iowait", 0.0) - getattr(machine, "guest", 0.0)
-        return {"": busy} | {name: sum(map(cpu_seconds, group)) for name, group in self._groups.items()}
+        return {"": busy} | {name: cpu_seconds(*group()) for name, group in self._groups.items()}
 
 
-def cpu_seconds(process: psutil.Process) -> float:
-    """Return the CPU time that a process has used."""
-    used = process.cpu_times()
-    return used.user + used.system
+def cpu_seconds(*processes: psutil.Process) -> float:
+    """Return the CPU time that processes have used; one that has ended counts no more."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            used = process.cpu_times()
+            total += used.user + used.system
+    return total
 
 
 def _listening(process: psutil.Process) -> set[int]:

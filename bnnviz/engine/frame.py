@@ -23,7 +23,7 @@ _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _PCA_ROWS = 600
 _PCA_FIRST, _PCA_GROWTH = 40, 1.6
 _MOST_NAMES = 2000
-_CONTOUR_POINTS = 80
+_CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
 _SHARE = 0.01
 _FAST_STEPS = 20

@@ -181,7 +181,8 @@ class PathTracer:
         return {
             "segment": segment.number,
             "t_max": t_max,
-            "y_max": float(max([*heights, float(rate.max(initial=0.0)), 1e-9])),
+            # A rate that stays below zero still needs an axis to be seen on.
+            "y_max": float(max([*heights, float(rate.max(initial=0.0)), 0.2 * float(np.abs(rate).max()), 1e-3])),
             "rate_t": t,
             "rate": rate,
             **_lines("past", segment.pieces),

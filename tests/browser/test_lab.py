@@ -309,7 +309,7 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
     lab.press("Play")
     remedy = lab.page.get_by_role("button", name="Use the grid bound", exact=True)
     until(remedy.is_visible, 40, "no remedy was offered")
-    assert "wide" in lab.said()
+    assert lab.page.locator(".said .warning").inner_text()
     screenshot(lab.page, "lab-biased")
     remedy.click()
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")

@@ -52,9 +52,10 @@ def slow_browser(seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure the same with a browser that takes longer for every frame."""
     with _playing(tell, SLOW_BY_S) as stage:
         tell(f"Watching the page for {seconds:g} s in a browser that takes {1000 * SLOW_BY_S:g} ms more a frame.")
-        seen, _ = stage.watch(seconds)
+        seen, used = stage.watch(seconds)
     yield Row("rate_frames", len(seen.frames) / seconds, "1/s")
     yield from _latencies(seen, seconds, 0.5, SLOW_LATE)
+    yield from _costs(used, len(seen.frames), seconds)
 
 
 def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -79,15 +80,16 @@ def startup(seconds: float, tell: Tell) -> Iterator[Row]:
         with dashboard() as served, browser.tab() as lab:
             lab.open(served.url)
         tell("Starting the server again.")
+        meter = Meter({"browser": browser.processes})
         with dashboard() as served, browser.tab() as lab:
             lab.open(served.url)
             yield Row("serve_to_page", time.time() - served.begun, "s", TO_PAGE)
+            yield from _opening_costs(served, meter.read())
             lab.wait_for_first_frame()
             yield Row("serve_to_first_segment", time.time() - served.begun, "s")
             lab.probe()
             yield Row("play_to_first_frame", lab.seconds_from_play(), "s", FIRST_FRAME)
-            libraries = served.torch_libraries()
-            yield Row("torch_in_page_process", len(libraries), "libraries", NO_TORCH)
+            yield Row("torch_in_page_process", len(served.torch_libraries()), "libraries", NO_TORCH)
 
 
 SUITE = Suite(
@@ -112,8 +114,10 @@ class _Stage:
     def watch(self, seconds: float) -> tuple[Seen, dict[str, float]]:
         """Return what is painted from now on, and the CPU seconds that it takes."""
         worker = self.served.worker_at(_only_run(self.backend)["worker"])
-        page = {"page": [self.served.process], "worker": [worker], "browser": self.browser.processes()}
-        meter, begin = Meter(page), time.time()
+        meter = Meter(
+            {"page": lambda: [self.served.process], "worker": lambda: [worker], "browser": self.browser.processes}
+        )
+        begin = time.time()
         time.sleep(seconds)
         used = meter.read()
         return self.lab.read().since(begin), used
@@ -167,6 +171,14 @@ def _costs(used: dict[str, float], painted: int, seconds: float) -> Iterator[Row
         yield Row(f"cpu_{name}", used[name] / seconds, "cores")
 
 
+def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
+    """Give the CPU time until the page was painted, of which each part slows the others where cores are few."""
+    page, workers = cpu_seconds(served.process), cpu_seconds(*served.workers())
+    parts = {"page": page, "workers": workers, "browser": used["browser"], "others": used["others"] - page - workers}
+    for name, seconds in parts.items():
+        yield Row(f"cpu_{name}_to_page", seconds, "s")
+
+
 # --- the sampler with and without a page
 
 
@@ -212,7 +224,7 @@ def _measure(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
 
 def _compare(with_page: list[_Pace], alone: list[_Pace]) -> Iterator[Row]:
     spec = _opening()
-    run = {"target": spec.target, "sampler": spec.sampler, "chains": spec.chains, "device": spec.device}
+    run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device}
     peer = "the same run without a page"
     for metric, unit, name in (
         ("steps_per_cpu_s", "steps per CPU second", "per_cpu_s"),
