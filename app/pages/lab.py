@@ -41,6 +41,8 @@ _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
   grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
 @media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
+/* Panel's hidden button would take a row of the grid for itself. */
+.scroll-button {display: none !important}
 """
 _PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
 
@@ -155,7 +157,7 @@ class Lab:
     def _link_follow(self, view: Any) -> None:
         """Let the switch and the view's ranges, which a user may also drag, agree."""
         self.follow.param.watch(lambda event: setattr(view, "follow", event.new), "value")
-        view.on_follow = lambda follow: self.follow.param.update(value=follow)
+        view.listen(lambda follow: self.follow.param.update(value=follow))
 
     def _key(self, name: str) -> None:
         if name == "play":
