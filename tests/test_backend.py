@@ -593,7 +593,7 @@ if __name__ == "__main__":
         handle = backend.start(Spec(draws=None), play=True)
         scene = handle.sync("scene")
         frame = None
-        while frame is None:
+        while frame is None or "path" not in frame:
             frame = handle.sync("frame", ["status", "path"])
         handle.sync("stop")
         print(sorted(frame), backend.census(), "torch" in sys.modules)

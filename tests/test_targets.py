@@ -103,6 +103,13 @@ def test_any_module_is_a_target():
     assert len(target.names()) == target.dim
 
 
+def test_data_sets_can_be_named():
+    net = nn.Sequential(nn.Linear(1, 5), nn.Tanh(), nn.Linear(5, 1))
+    assert bnnviz.BNN(net, "toy_c", noise_sd=0.1).examples == 28
+    with pytest.raises(bnnviz.BnnvizError, match="toy_a"):
+        bnnviz.BNN(net, "toy_z")
+
+
 def test_gauss_newton_diagonal_is_that_of_a_linear_model():
     x = np.random.default_rng(0).standard_normal((40, 3))
     target = bnnviz.BNN(nn.Sequential(nn.Linear(3, 1)), (x, np.zeros(40)), noise_sd=0.5).to("cpu", torch.float64)
