@@ -202,6 +202,21 @@ def test_frames_hold_what_the_views_need():
     assert run.frame(["status"])["seq"] > frame["seq"]
 
 
+@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
+    run = prepared(spec(target="logistic_regression", sampler=sampler, draws=None, dtype="float64"))
+    run.advance(1.0)
+    run.frame(["trace"])
+    run.watch(plane={"kind": "pca"})
+    path, plane = run.frame(["path"])["path"], run._frames.plane()
+    assert path["x_label"] == "PC 1"
+    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.tracer.past]
+    known = (torch.stack(ends[-len(path["event_x"]) :]).numpy() - plane.centre) @ plane.axes
+    assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
+    now = (run.tracer.current_point().numpy() - plane.centre) @ plane.axes
+    assert np.allclose([path["now_x"], path["now_y"]], now)
+
+
 def test_one_dimension_is_shown_in_the_phase_plane():
     run = prepared(spec(target="double_well", draws=None))
     run.advance(0.5)

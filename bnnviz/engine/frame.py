@@ -25,7 +25,7 @@ _PCA_FIRST, _PCA_GROWTH = 40, 1.6
 _MOST_NAMES = 2000
 _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
-_SHARE = 0.01
+_SHARE = 0.02
 _FAST_STEPS = 20
 _FEW_DRAWS = 400
 

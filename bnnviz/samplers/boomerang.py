@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -86,9 +87,12 @@ class Boomerang(PDMP):
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around w*."""
-        cos, sin = torch.cos(t)[:, None].to(x.dtype), torch.sin(t)[:, None].to(x.dtype)
-        d = x - self.centre
-        return self.centre + d * cos + v * sin, v * cos - d * sin
+        return _ellipse(x, v, t, self.centre)
+
+    def planar_flow(self, project: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        """Return the flow in a plane: an ellipse around the projected w*."""
+        centre = project(self.centre[None])
+        return lambda x, v, t: _ellipse(x, v, t, centre)[0]
 
     def _energy_gradient(self, x: Tensor, g: Tensor) -> Tensor:
         if self.reference == "exact":
@@ -115,3 +119,9 @@ class Boomerang(PDMP):
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, S)."""
         return self._normals(like) * self.precision.rsqrt()
+
+
+def _ellipse(x: Tensor, v: Tensor, t: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
+    cos, sin = torch.cos(t)[:, None].to(x.dtype), torch.sin(t)[:, None].to(x.dtype)
+    d = x - centre
+    return centre + d * cos + v * sin, v * cos - d * sin

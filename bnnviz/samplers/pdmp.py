@@ -6,6 +6,7 @@ refreshment change the velocity. Event times come from a bound (`bnnviz.samplers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -255,6 +256,13 @@ class PDMP(Sampler):
     def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Return position and velocity a time t (chains,) after (x, v)."""
         raise NotImplementedError
+
+    def planar_flow(self, project: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        """Return the flow of positions that ``project`` (points to a plane, affine) has projected already.
+
+        Drawing a path needs no more than this, whatever the dimension.
+        """
+        return lambda x, v, t: self.flow(x, v, t)[0]
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Return the signed rate (chains,) at (x, v) from the gradient of U."""

@@ -17,7 +17,7 @@ _EVENTS = 150
 _SEGMENTS = 120
 _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
-_RATE_POINTS = 64
+_RATE_POINTS = 48
 # Positions kept for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
 
@@ -244,14 +244,25 @@ class PathTracer:
         duration = torch.tensor([s.duration for s in segments], dtype=torch.float64, device=x.device)
         share = torch.arange(1, each + 1, dtype=torch.float64, device=x.device) / each
         t = (duration[:, None] * share).reshape(-1)
+        if plane.axes is None:
+            return self._phase(x, v, t), _age(len(t) + 1)
+        axes = torch.as_tensor(plane.axes, device=x.device)
+        offset = torch.as_tensor(plane.centre @ plane.axes, device=x.device)
+
+        def project(points: Tensor) -> Tensor:
+            return points.double() @ axes - offset
+
+        flow = self.sampler.planar_flow(project)
+        flat, speed = project(x), v.double() @ axes
+        moved = flow(flat.repeat_interleave(each, 0), speed.repeat_interleave(each, 0), t)
+        return torch.cat([flat[:1], moved]).cpu().numpy(), _age(len(t) + 1)
+
+    def _phase(self, x: Tensor, v: Tensor, t: Tensor) -> np.ndarray:
+        """Return position against velocity of a one-dimensional path."""
+        each = self._points_each
         moved = self.sampler.flow(x.repeat_interleave(each, 0), v.repeat_interleave(each, 0), t)
-        first = (x[:1], v[:1])
-        path, speed = (torch.cat([a, b]).double().cpu().numpy() for a, b in zip(first, moved, strict=True))
-        points = (
-            np.column_stack([path[:, 0], speed[:, 0]]) if plane.axes is None else (path - plane.centre) @ plane.axes
-        )
-        age = np.arange(len(points))[::-1] / max(len(points) - 1, 1)
-        return points, age
+        columns = [torch.cat([a, b])[:, 0] for a, b in zip((x[:1], v[:1]), moved, strict=True)]
+        return torch.stack(columns, 1).double().cpu().numpy()
 
     def current_point(self) -> Tensor:
         """Return the watched chain's newest certain position (dim,)."""
@@ -268,6 +279,10 @@ class PathTracer:
         if broken:
             text += " " + _violation(*broken[-1], self.sampler.bound == "grid")
         return {"text": text, "kind": "violation" if broken else _WORDS[last.kind]}
+
+
+def _age(count: int) -> np.ndarray:
+    return np.arange(count)[::-1] / max(count - 1, 1)
 
 
 def _columns(states: list[Any], chain: int, name: str) -> list[tuple[float, float]]:

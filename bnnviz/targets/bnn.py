@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,10 @@ class BNN(Target):
 
     def names(self) -> list[str]:
         """Return a label for each weight: the parameter's name and its index."""
+        return self._names
+
+    @functools.cached_property
+    def _names(self) -> list[str]:
         labels = []
         for name, shape in self.shapes.items():
             labels += [f"{name}{list(index)}" for index in np.ndindex(*shape)]
