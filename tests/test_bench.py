@@ -19,7 +19,7 @@ import pytest
 from bnnviz import cli
 from bnnviz.bench import Goal, Row, Suite, find, names, suites
 from bnnviz.bench.browser import Lab, Seen, chromium
-from bnnviz.bench.processes import Meter, cpu_seconds
+from bnnviz.bench.processes import Meter, busy, cpu_seconds
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Tell
 from bnnviz.bench.suites import live
@@ -114,12 +114,25 @@ def test_the_meter_tells_whose_time_it_was() -> None:
 
 
 def test_the_sampler_cost_is_a_ratio_of_medians() -> None:
-    watched = [live._Pace(per_cpu_s=paced, per_s=10.0) for paced in (90.0, 96.0, 500.0)]
-    alone = [live._Pace(per_cpu_s=100.0, per_s=20.0)] * 3
-    rows = {row.metric: row for row in live._compare(watched, alone)}
-    assert rows["steps_per_cpu_s_ratio"].value == pytest.approx(0.96)
-    assert rows["steps_per_cpu_s_ratio"].ok
-    assert rows["steps_per_s_ratio"].more["ratio"] == pytest.approx(0.5)
+    pace = {"with_page": (90.0, 96.0, 500.0), "alone": (120.0,) * 3, "beside_load": (1.0, 100.0, 101.0)}
+    paces = {name: [live._Pace(per_cpu_s=value, per_s=10.0) for value in values] for name, values in pace.items()}
+    rows = {row.metric: row for row in live._compare(paces)}
+    assert rows["ratio_to_alone"].value == rows["ratio_to_alone"].more["ratio"] == pytest.approx(0.8)
+    assert not rows["ratio_to_alone"].ok
+    assert rows["ratio_to_beside_load"].value == pytest.approx(0.96)
+    assert rows["ratio_to_beside_load"].ok
+    assert rows["steps_per_cpu_s_with_page"].more["rounds"] == [90.0, 96.0, 500.0]
+
+
+def test_a_load_uses_the_cores_that_it_is_told_and_ends() -> None:
+    before = set(psutil.Process().children())
+    with busy(0.5):
+        (child,) = set(psutil.Process().children()) - before
+        time.sleep(0.5)
+        used = cpu_seconds(child)
+        time.sleep(1)
+        assert 0.1 < cpu_seconds(child) - used < 0.7
+    assert not child.is_running()
 
 
 # --- suites

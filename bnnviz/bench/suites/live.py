@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.bench.browser import Chromium, Lab, Seen, chromium
-from bnnviz.bench.processes import Dashboard, Meter, cpu_seconds, dashboard
+from bnnviz.bench.processes import Dashboard, Meter, busy, cpu_seconds, dashboard
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Goal, Row, Suite, Tell
 from bnnviz.engine.backend import Backend
@@ -59,18 +59,25 @@ def slow_browser(seconds: float, tell: Tell) -> Iterator[Row]:
 
 
 def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Compare the sampler's steps for each second of CPU with the page open and without."""
-    window = seconds / (2 * ROUNDS)
-    with_page, alone = [], []
-    with chromium() as browser, dashboard() as served, browser.tab() as lab:
-        lab.open(served.url)
-        with served.cluster() as backend:
-            for turn in range(ROUNDS):
-                tell(f"Round {turn + 1} of {ROUNDS}: with the page open for {window:g} s.")
-                with_page.append(_with_page(lab, served, backend, window))
-                tell(f"Round {turn + 1} of {ROUNDS}: without a page for {window:g} s.")
-                alone.append(_alone(served, backend, window))
-    yield from _compare(with_page, alone)
+    """Compare the sampler's steps for each second of CPU with the page open and without.
+
+    A core that shares its arithmetic with a busy neighbour does less in each of its CPU seconds. So the run
+    without a page is also measured beside a load that uses as much CPU as page and browser did: what is lost
+    against that, the page has cost.
+    """
+    window = seconds / (3 * ROUNDS)
+    paces: dict[str, list[_Pace]] = {"with_page": [], "alone": [], "beside_load": []}
+    with chromium() as browser, dashboard() as served, browser.tab() as lab, served.cluster() as backend:
+        for turn in range(1, ROUNDS + 1):
+            tell(f"Round {turn} of {ROUNDS}: with the page open for {window:g} s.")
+            cores, pace = _with_page(browser, lab, served, backend, window)
+            paces["with_page"].append(pace)
+            tell(f"Round {turn} of {ROUNDS}: without a page for {window:g} s.")
+            paces["alone"].append(_alone(served, backend, window))
+            tell(f"Round {turn} of {ROUNDS}: beside a load of {cores:.2f} cores for {window:g} s.")
+            with busy(cores):
+                paces["beside_load"].append(_alone(served, backend, window))
+    yield from _compare(paces)
 
 
 def startup(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -188,19 +195,24 @@ class _Pace:
     per_s: float
 
 
-def _with_page(lab: Lab, served: Dashboard, backend: Backend, seconds: float) -> _Pace:
+def _with_page(browser: Chromium, lab: Lab, served: Dashboard, backend: Backend, seconds: float) -> tuple[float, _Pace]:
+    """Return the cores that page and browser use, and the pace of the page's run."""
     lab.open(served.url)
     lab.wait_for_first_frame()
     lab.play()
+    _until_steps(backend)
+    meter, begin = Meter({"page": lambda: [served.process, *browser.processes()]}), time.perf_counter()
     pace = _measure(served, backend, seconds)
+    cores = meter.read()["page"] / (time.perf_counter() - begin)
     lab.leave()
     _until_none(backend)
-    return pace
+    return cores, pace
 
 
 def _alone(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
     handle = backend.start(_opening(), play=True, lease_s=None)
     try:
+        _until_steps(backend)
         return _measure(served, backend, seconds)
     finally:
         # In a thread: the browser's driver has an event loop in this one.
@@ -210,8 +222,7 @@ def _alone(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
 
 
 def _measure(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
-    """Measure the one run there is, once it has begun to step."""
-    _until(lambda: [row for row in backend.census() if row["step"] > 0 and row["playing"]], "no run began to step")
+    """Measure the one run there is, once it has been going for a while."""
     time.sleep(SETTLE_S)
     row = _only_run(backend)
     worker = served.worker_at(row["worker"])
@@ -222,20 +233,18 @@ def _measure(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
     return _Pace((row["step"] - step) / used, (row["step"] - step) / took)
 
 
-def _compare(with_page: list[_Pace], alone: list[_Pace]) -> Iterator[Row]:
+def _compare(paces: dict[str, list[_Pace]]) -> Iterator[Row]:
     spec = _opening()
     run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device}
-    peer = "the same run without a page"
-    for metric, unit, name in (
-        ("steps_per_cpu_s", "steps per CPU second", "per_cpu_s"),
-        ("steps_per_s", "steps/s", "per_s"),
-    ):
-        watched, free = ([getattr(pace, name) for pace in paces] for paces in (with_page, alone))
-        ratio = statistics.median(watched) / statistics.median(free)
-        yield Row(f"{metric}_with_page", statistics.median(watched), unit, more=run | {"rounds": watched})
-        yield Row(f"{metric}_alone", statistics.median(free), unit, more=run | {"rounds": free})
-        goal = COST if name == "per_cpu_s" else None
-        yield Row(f"{metric}_ratio", ratio, "", goal, run | {"peer": peer, "ratio": ratio})
+    median = {}
+    for name, found in paces.items():
+        per_cpu_s = [pace.per_cpu_s for pace in found]
+        median[name] = statistics.median(per_cpu_s)
+        yield Row(f"steps_per_cpu_s_{name}", median[name], "1/s", more=run | {"rounds": per_cpu_s})
+        yield Row(f"steps_per_s_{name}", statistics.median(pace.per_s for pace in found), "1/s", more=run)
+    for name, peer in (("alone", "the same run without a page"), ("beside_load", "the same, beside a load")):
+        ratio = median["with_page"] / median[name]
+        yield Row(f"ratio_to_{name}", ratio, "", COST, run | {"peer": peer, "ratio": ratio})
 
 
 def _opening() -> Spec:
@@ -248,6 +257,10 @@ def _only_run(backend: Backend) -> dict[str, Any]:
     if len(rows) != 1:
         raise BnnvizError(f"There are {len(rows)} live runs on the dashboard's workers and not just the one measured.")
     return rows[0]
+
+
+def _until_steps(backend: Backend) -> None:
+    _until(lambda: any(row["step"] > 0 and row["playing"] for row in backend.census()), "no run began to step")
 
 
 def _until_none(backend: Backend) -> None:
