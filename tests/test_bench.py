@@ -222,6 +222,7 @@ def test_a_table_or_one_list(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 # --- in a browser
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
 def test_startup_is_measured_and_the_page_has_no_torch() -> None:
@@ -235,6 +236,7 @@ def test_startup_is_measured_and_the_page_has_no_torch() -> None:
     assert 0 < rows["serve_to_page"]["value"] < rows["serve_to_first_segment"]["value"]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
 def test_ctrl_c_leaves_no_process_behind() -> None:
@@ -255,6 +257,7 @@ def test_ctrl_c_leaves_no_process_behind() -> None:
     assert not alive
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
 def test_the_probe_counts_frames_and_figures() -> None:
