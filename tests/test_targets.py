@@ -140,10 +140,8 @@ def test_bad_targets_get_one_sentence(build, words):
     assert caught.value.sentence.count("\n") == 0
 
 
-@pytest.mark.parametrize("target", DENSITIES, ids=lambda t: t.title)
+@pytest.mark.parametrize("target", [t for t in DENSITIES if t.exact_draws(1) is not None], ids=lambda t: t.title)
 def test_window_holds_the_density(target):
     draws = target.exact_draws(1000)
-    if draws is None:
-        pytest.skip("no exact draws")
     for side, column in zip(target.window(), draws.T, strict=False):
         assert ((column >= side[0]) & (column <= side[1])).mean() > 0.99
