@@ -93,6 +93,8 @@ class Lab:
                 stylesheets=[_PAGE],
             )
         ]
+        if dark:
+            self.theme(dark)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
