@@ -41,7 +41,7 @@ class Heartbeat:
     def __init__(self, on_key: Callable[[str], None]) -> None:
         self.hidden = False
         self._on_key = on_key
-        self._sent = ColumnDataSource({"number": [0]})
+        self._sent = ColumnDataSource({"number": [0], "at": [0.0]})
         self._painted = ColumnDataSource({"number": [0]})
         self._sent.js_on_change("data", CustomJS(args={"sent": self._sent, "painted": self._painted}, code=_PAINTED))
         self._painted.on_change("data", self._acknowledged)
@@ -59,7 +59,8 @@ class Heartbeat:
         """Give the frame in the current document patch its number."""
         self._number += 1
         self._under_way[self._number] = time.perf_counter()
-        self._sent.data = {"number": [self._number]}
+        # The moment goes along for whoever measures from outside.
+        self._sent.data = {"number": [self._number], "at": [time.time()]}
 
     async def room(self) -> None:
         """Wait until the browser may be sent another frame."""

@@ -19,6 +19,7 @@ from bnnviz.engine.backend import Backend
 from bnnviz.errors import BnnvizError
 
 HOST = "127.0.0.1"
+CLUSTER_S = 30.0  # the workers start after the page answers
 PATIENCE_S = 60.0  # for the server to answer
 FAREWELL_S = 10.0  # for a process to end after it has been asked to
 # Works for a share of each twentieth of a second, as long as its parent lives.
@@ -82,15 +83,22 @@ class Dashboard:
     @contextmanager
     def cluster(self) -> Iterator[Backend]:
         """Look into the cluster that the page has started, as another client of its scheduler."""
+        until = time.monotonic() + CLUSTER_S
+        while (backend := self._connect()) is None:
+            if time.monotonic() > until:
+                raise BnnvizError("The dashboard has started no workers here; unset BNNVIZ_SCHEDULER and try again.")
+            time.sleep(0.2)
+        with backend:
+            yield backend
+
+    def _connect(self) -> Backend | None:
+        """Return a client of the scheduler; None while the workers are starting."""
         for port in _listening(self.process) - {self.port}:
             try:
-                backend = Backend.connect(f"tcp://{HOST}:{port}")
+                return Backend.connect(f"tcp://{HOST}:{port}")
             except BnnvizError:  # it listens for something else there
                 continue
-            with backend:
-                yield backend
-            return
-        raise BnnvizError("The dashboard has started no workers here; unset BNNVIZ_SCHEDULER and try again.")
+        return None
 
 
 @contextmanager
