@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views.base import View
 
+NOTE_S = 0.3  # between two changes of the figures in a heading
 _HEAD = """
 :host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary)}
 """
@@ -60,11 +62,13 @@ class Card:
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         self.root = surface(head, *below, self._legend, body, area=view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
+        self._noted = -NOTE_S
         self.head()
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.view.reset(scene)
+        self._noted = -NOTE_S
         self.head()
 
     def head(self) -> None:
@@ -76,12 +80,16 @@ class Card:
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.view.update(frame)
-        note = html.escape(self.view.note)
-        if note != self._note.object:
-            self._note.object = note
+        self._write_note()
         title = f"<b>{html.escape(self.view.title)}</b>"
         if title != self._title.object:
             self._title.object = title
+
+    def _write_note(self) -> None:
+        """Show the view's figures, at a pace at which they can be read: words cost the browser a layout."""
+        note, now = html.escape(self.view.note), time.monotonic()
+        if note != self._note.object and now - self._noted > NOTE_S:
+            self._note.object, self._noted = note, now
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""

@@ -70,12 +70,11 @@ class Control:
         self.setting, self.name = setting, setting["name"]
         self._on_change, self._titles = on_change, titles or {}
         self._silent = False
-        self._error = pn.pane.HTML(
-            "", visible=False, sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_ERROR_STYLE]
-        )
+        # Made when it is first needed: every element costs the page's first paint some milliseconds.
+        self._error: pn.pane.HTML | None = None
         self.widget = self._make(setting["default"])
         self.widget.param.watch(self._chosen, self._watched())
-        self.root = pn.Column(self.widget, self._error, sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(self.widget, sizing_mode="stretch_width", margin=0)
 
     @property
     def value(self) -> Any:
@@ -113,6 +112,11 @@ class Control:
 
     def error(self, sentence: str) -> None:
         """Say what is wrong with the value; an empty sentence takes it back."""
+        if self._error is None:
+            if not sentence:
+                return
+            self._error = pn.pane.HTML("", sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_ERROR_STYLE])
+            self.root.append(self._error)
         self._error.object = _ERROR.format(html.escape(sentence)) if sentence else ""
         self._error.visible = bool(sentence)
 
@@ -233,12 +237,18 @@ class Controls:
 
 def _folded(rest: list[pn.Column]) -> pmui.Accordion:
     """Fold away the settings that begin a new run, where there are others to play with first."""
-    return pmui.Accordion(
-        ("More settings, each begins a new run", pn.Column(*rest, sizing_mode="stretch_width", margin=0)),
-        sizing_mode="stretch_width",
-        margin=(4, 6),
-        sx=_FOLD,
+    inside = pn.Column(sizing_mode="stretch_width", margin=0)
+    fold = pmui.Accordion(
+        ("More settings, each begins a new run", inside), sizing_mode="stretch_width", margin=(4, 6), sx=_FOLD
     )
+
+    # What is folded away is sent when it is first unfolded: most pages are painted without it.
+    def unfold(event: Any) -> None:
+        if event.new and not inside:
+            inside.extend(rest)
+
+    fold.param.watch(unfold, "active")
+    return fold
 
 
 def _round_step(step: float) -> float:

@@ -35,6 +35,8 @@ class Part:
         Called without arguments when another entry has been picked.
     on_change : callable
         Called with the settings that were changed.
+    first : str
+        The entry to begin with.
     """
 
     def __init__(
@@ -44,11 +46,12 @@ class Part:
         titles: dict[str, str],
         on_pick: Callable[[], None],
         on_change: Callable[[dict[str, Any]], None],
+        first: str,
     ) -> None:
         self._items = {item["name"]: item for item in items}
         self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
         self._silent = False
-        self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, **_SELECT)
+        self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, value=first, **_SELECT)
         self._preset = pmui.Select(label="Preset", options=[_CUSTOM], **_SELECT)
         self._select.param.watch(self._picked, "value")
         self._preset.param.watch(self._preset_picked, "value")
@@ -125,6 +128,8 @@ class Sidebar:
         Called with a checked spec that needs a new run.
     on_live : callable
         Called with settings of the sampler that the running one may take over.
+    spec : Spec
+        What to show first.
     """
 
     def __init__(
@@ -132,16 +137,16 @@ class Sidebar:
         catalogue: dict[str, Any],
         on_spec: Callable[[Spec], None],
         on_live: Callable[[dict[str, Any]], None],
+        spec: Spec,
     ) -> None:
         self._on_spec, self._on_live = on_spec, on_live
         titles = {data["name"]: data["title"] for data in catalogue["data"]}
-        self._target = Part(catalogue["targets"], "Target", titles, self._renew, self._target_changed)
-        self._sampler = Part(catalogue["samplers"], "Sampler", titles, self._renew, self._sampler_changed)
+        self._target = Part(catalogue["targets"], "Target", titles, self._renew, self._target_changed, spec.target)
+        self._sampler = Part(catalogue["samplers"], "Sampler", titles, self._renew, self._sampler_changed, spec.sampler)
         run = {setting["name"]: setting for setting in catalogue["run"]}
         # Which devices there are only the backend knows; until then there is the default.
         run["device"] = {**run["device"], "type": "choice", "choices": [run["device"]["default"]]}
         self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
-        self._spec = Spec()
         self.root = pn.Column(
             _section("TARGET"),
             self._target.root,
@@ -152,6 +157,7 @@ class Sidebar:
             sizing_mode="stretch_width",
             margin=(2, 0, 16, 0),
         )
+        self.show(spec)
 
     def show(self, spec: Spec) -> None:
         """Show a spec in the controls."""

@@ -47,13 +47,33 @@ _PROBE = """(delay) => {
   for (const figure of models.filter((model) => model.type === "Figure")) {
     const paints = probe.paints[figure.name] = []
     let fresh = false
-    for (const source of new Set(figure.renderers.map((renderer) => renderer.data_source))) {
+    const painted = () => { if (fresh) { paints.push(Date.now()); fresh = false } }
+    const inked = figure.tags.flatMap((ink) => ink.tags)
+    for (const source of new Set([...figure.renderers.map((r) => r.data_source), ...inked.map((s) => s.source)])) {
       source.properties.data.change.connect(() => { fresh = true })
     }
-    Bokeh.index.get_one(figure).repainted.connect(() => {
-      if (fresh) { paints.push(Date.now()); fresh = false }
-    })
+    Bokeh.index.get_one(figure).repainted.connect(painted)
+    document.addEventListener("bnnviz:paint", (event) => { if (event.detail === figure.name) { painted() } })
   }
+}"""
+_HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden})
+  document.dispatchEvent(new Event("visibilitychange"))
+}"""
+# Paint old data as often as new ones were painted: hot figures always, the others every fifth time.
+_REPAINT = """([rate, hot]) => {
+  clearInterval(window.bnnvizRepainting)
+  if (rate === 0) { return }
+  const figures = [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === "Figure")
+  let turn = 0
+  window.bnnvizRepainting = setInterval(() => {
+    turn += 1
+    figures.forEach((figure, place) => {
+      if (!hot.includes(figure.name) && turn % 5 !== place % 5) { return }
+      const sources = new Set(figure.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source)))
+      for (const source of sources) { source.properties.data.change.emit() }
+    })
+  }, 1000 / rate)
 }"""
 _READ = "() => JSON.stringify([Date.now(), window.bnnvizProbe])"
 # Milliseconds from a click on this button to the first frame that is painted.
@@ -106,10 +126,6 @@ class Lab:
         self.page.goto(url, timeout=PATIENCE_MS)
         self.page.wait_for_function(_PAINTED, timeout=PATIENCE_MS)
 
-    def leave(self) -> None:
-        """Leave the dashboard, as closing its tab would."""
-        self.page.goto("about:blank")
-
     def wait_for_first_frame(self) -> None:
         """Wait until the run, which is paused, has sent something."""
         self.page.wait_for_function(_FRAME_CAME, timeout=PATIENCE_MS)
@@ -122,6 +138,14 @@ class Lab:
         """Press play; return the seconds until the first frame is painted. Needs the probe."""
         self.wait_for_rest()
         return self._play.evaluate(_UNTIL_PAINTED, timeout=PATIENCE_MS) / 1000
+
+    def hide(self, hidden: bool) -> None:
+        """Put the tab into the background, as far as the page can tell, or back."""
+        self.page.evaluate(_HIDE, hidden)
+
+    def repaint(self, rate: float, hot: list[str]) -> None:
+        """Have the browser paint the figures so many times a second with the data they have; 0: no more."""
+        self.page.evaluate(_REPAINT, [rate, hot])
 
     def probe(self, delay_s: float = 0.0) -> None:
         """Begin to note what is painted, in a browser that takes so much longer a frame."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import subprocess
@@ -22,16 +21,6 @@ HOST = "127.0.0.1"
 CLUSTER_S = 30.0  # the workers start after the page answers
 PATIENCE_S = 60.0  # for the server to answer
 FAREWELL_S = 10.0  # for a process to end after it has been asked to
-# Works for a share of each twentieth of a second, as long as its parent lives.
-_BUSY = """
-import os, sys, time
-share, parent = float(sys.argv[1]), os.getppid()
-while os.getppid() == parent:
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < 0.05 * share:
-        sorted(range(1000), key=str)
-    time.sleep(max(0.0, begin + 0.05 - time.perf_counter()))
-"""
 
 
 class Dashboard:
@@ -144,20 +133,6 @@ def end(processes: Iterable[psutil.Process]) -> None:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     psutil.wait_procs(processes, timeout=FAREWELL_S)
-
-
-@contextmanager
-def busy(cores: float) -> Iterator[None]:
-    """Keep so many cores busy with work of no use, in processes of their own."""
-    count = max(1, math.ceil(cores))
-    command = [sys.executable, "-c", _BUSY, str(cores / count)]
-    running = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for child in running:
-            child.kill()
-            child.wait()
 
 
 class Meter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import bootstrap
 
 
 def quantile(values: Sequence[float], q: float) -> float:
@@ -38,3 +39,10 @@ def growth(parts: Sequence[Sequence[float]], q: float) -> float:
     """Return a quantile of the last part over that of the first; NaN if either is empty."""
     first, last = quantile(parts[0], q), quantile(parts[-1], q)
     return last / first if first else float("nan")
+
+
+def standard_error_of_median(values: Sequence[float]) -> float:
+    """Return the bootstrap's standard error of the median; NaN for fewer than two values."""
+    if len(values) < 2:
+        return float("nan")
+    return float(bootstrap((np.asarray(values),), np.median, n_resamples=2000, rng=0).standard_error)

@@ -25,7 +25,10 @@ _PCA_FIRST, _PCA_GROWTH = 40, 1.6
 _MOST_NAMES = 2000
 _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
-_SHARE = 0.02
+_SHARE = 0.05
+_LONGEST_WAIT = 2.0
+# At full speed ESS and R-hat are computed this often, in seconds.
+_DIAGNOSE_S = 1.0
 _FAST_STEPS = 20
 _FEW_DRAWS = 400
 
@@ -46,12 +49,14 @@ class FrameBuilder:
         self._due: dict[str, float] = {}
         self._rates = _Rates()
         self._figures: dict[str, float] = {}
+        self._diagnosed = -np.inf
+        self._component: tuple[tuple, np.ndarray] | None = None
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws."""
         self._pca, self._pca_draws = None, 0
         self._basis += 1
-        self._figures = {}
+        self._figures, self._diagnosed, self._component = {}, -np.inf, None
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -145,14 +150,15 @@ class FrameBuilder:
         self._rates.note(run)
         frame: dict[str, Any] = {"seq": self._seq}
         for name in want:
-            begun = time.perf_counter()
-            if fast and begun < self._due.get(name, 0.0):
+            if fast and time.perf_counter() < self._due.get(name, 0.0):
                 continue
+            # CPU time: what else runs on this machine does not make a part dear.
+            begun = time.thread_time()
             part = self._part(name, fast)
             if part:
                 frame[name] = part
-            now = time.perf_counter()
-            self._due[name] = now + (now - begun) / _SHARE
+            cost = time.thread_time() - begun
+            self._due[name] = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
         return frame
 
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
@@ -161,7 +167,9 @@ class FrameBuilder:
             return getattr(self, f"_{name}")()
         if name in ("trace", "acf"):
             self._refit()
-            return getattr(self, f"_{name}")() if run.store.common(run.alive) else {}
+            if not run.store.common(run.alive):
+                return {}
+            return self._trace() if name == "trace" else self._acf(fast)
         if name == "prediction":
             return {} if self.predictor is None or run.state is None else self._prediction()
         if name not in run.sampler.emits:
@@ -227,28 +235,39 @@ class FrameBuilder:
         self._pca, self._pca_draws = diagnostics.principal_axes(rows), count
         self._basis += 1
 
-    def _first_component(self, most: int | None) -> tuple[str, np.ndarray]:
-        """Return the label and (chains, draws) of the first principal component of the newest draws."""
+    def _first_component(self) -> tuple[str, np.ndarray]:
+        """Return the label and (chains, draws) of the first principal component of all draws; new ones are added."""
         run = self.run
         draws = run.store.view(run.alive)
-        draws = draws if most is None else draws[:, -most:]
-        if self._pca is None:
-            return run.target.names()[0], draws[..., 0].double().cpu().numpy()
-        axis = torch.as_tensor(self._pca.axes[:, 0], dtype=draws.dtype, device=draws.device)
-        centre = float(self._pca.centre @ self._pca.axes[:, 0])
-        return "PC 1", (draws @ axis).double().cpu().numpy() - centre
+        key = (self._basis, run.store.every, tuple(run.alive))
+        if self._component is None or self._component[0] != key:
+            self._component = (key, np.empty((len(draws), 0)))
+        known = self._component[1]
+        if known.shape[1] < draws.shape[1]:
+            new = draws[:, known.shape[1] :]
+            if self._pca is None:
+                values = new[..., 0].double().cpu().numpy()
+            else:
+                axis = torch.as_tensor(self._pca.axes[:, 0], dtype=draws.dtype, device=draws.device)
+                centre = float(self._pca.centre @ self._pca.axes[:, 0])
+                values = (new @ axis).double().cpu().numpy() - centre
+            self._component = (key, np.concatenate([known, values], axis=1))
+        return run.target.names()[0] if self._pca is None else "PC 1", self._component[1]
 
     def _trace(self) -> dict[str, Any]:
-        label, values = self._first_component(_TRACE_DRAWS)
+        label, values = self._first_component()
+        values = values[:, -_TRACE_DRAWS:]
         last = self.run.store.common(self.run.alive)
         index = (np.arange(last - values.shape[1], last)) * self.run.store.every
         return {"label": label, "basis": self._basis, "index": index, "values": values[:_TRACE_CHAINS]}
 
-    def _acf(self) -> dict[str, Any]:
-        _, values = self._first_component(None)
+    def _acf(self, fast: bool) -> dict[str, Any]:
+        _, values = self._first_component()
         acf = diagnostics.autocorrelation(values)
-        self._figures |= {"ess": diagnostics.ess(values), "rhat": diagnostics.rhat(values)}
-        self._measure()
+        if not fast or time.perf_counter() > self._diagnosed + _DIAGNOSE_S:
+            self._diagnosed = time.perf_counter()
+            self._figures |= {"ess": diagnostics.ess(values), "rhat": diagnostics.rhat(values)}
+            self._measure()
         return {
             "lag": np.arange(len(acf)),
             "acf": acf,

@@ -38,6 +38,8 @@ STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swe
 WAIT_S = 1.5  # how long an actor's method waits; the caller gives up after 2 s
 SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull on for so long after a change
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
+ANSWER_TURNS = 3  # of the event loop until an answer is on its way
+ANSWER_S = 0.005  # the longest wait for that
 STEPS = ("proposal", "event")
 ALIVE = ("queued", "starting", "running")
 
@@ -141,6 +143,17 @@ class _Waiter:
         with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
             self.loop.call_soon_threadsafe(self._set, value, error)
 
+    def sent(self) -> None:
+        """Wait until the event loop has passed the answer on; call after `resolve`, from the other thread.
+
+        Working on meanwhile, both threads would take the interpreter from each other with each of their
+        operations, which costs more than the wait.
+        """
+        done = threading.Event()
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(_after_turns, self.loop, ANSWER_TURNS, done.set)
+            done.wait(ANSWER_S)
+
     def _set(self, value: Any, error: Exception | None) -> None:
         if self.future.done():
             return
@@ -148,6 +161,14 @@ class _Waiter:
             self.future.set_result(value)
         else:
             self.future.set_exception(error)
+
+
+def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[], None]) -> None:
+    """Call a function some turns of the event loop later."""
+    if turns:
+        loop.call_soon(_after_turns, loop, turns - 1, then)
+    else:
+        then()
 
 
 @dataclass
@@ -603,7 +624,8 @@ class LiveLoop:
             frame["status"] = frame["status"] | self._status(slot, frame["status"])
         for want, waiter in pulls:
             part = {name: value for name, value in frame.items() if name == "seq" or name in want}
-            waiter.resolve(slot.report() | {"frame": part})
+            waiter.resolve(pickle.dumps(slot.report() | {"frame": part}))
+        pulls[-1][1].sent()
 
     def _status(self, slot: Slot, status: dict[str, Any]) -> dict[str, Any]:
         """Return what the loop knows and the run does not."""
@@ -818,7 +840,7 @@ class LiveRun:
         waiter = _waiter()
         slot.pulls.append((want, waiter))
         self._loop.wake()
-        return pickle.dumps(await waiter.future or slot.report() | {"frame": None})
+        return await waiter.future or pickle.dumps(slot.report() | {"frame": None})
 
     async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Have a command executed between two slices and return the status after it.

@@ -12,7 +12,7 @@ from bnnviz.engine.draws import DrawStore
 from bnnviz.targets import BNN
 
 _GRID = 100
-_MOST = 600
+_MOST = 400
 _CHUNK = 64
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
@@ -65,7 +65,7 @@ class Predictor:
         """Predict the draws that were selected and are not yet known; return all, (draws, inputs).
 
         Draws whose number is a multiple of a power of two are selected, the smallest power that
-        leaves at most 600: so the selection of more draws is always made of known ones.
+        leaves at most 400: so the selection of more draws is always made of known ones.
         """
         chains = np.flatnonzero(alive)
         count = store.common(alive)
@@ -114,7 +114,8 @@ class Predictor:
         return {"kind": self.kind, "current": now, "draws": len(self.known), **make(values)}
 
     def _band(self, values: np.ndarray) -> dict[str, Any]:
-        low95, low50, high50, high95 = np.percentile(values, [2.5, 25, 75, 97.5], axis=0)
+        # Along rows of memory: three times as fast as along the first axis.
+        low95, low50, high50, high95 = np.percentile(values.T.copy(), [2.5, 25, 75, 97.5], axis=1, overwrite_input=True)
         pick = np.linspace(0, len(values) - 1, min(_FUNCTIONS, len(values))).astype(int)
         return {
             "x": self.raw[:, 0],

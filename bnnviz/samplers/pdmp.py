@@ -90,6 +90,8 @@ class Info(NamedTuple):
         A proposal whose rate exceeded the envelope.
     s0, s1 : Tensor
         The path became certain from s0 to s1, on the segment that the step began on.
+    slope : Tensor
+        Time derivative of the rate; nan where the bound does not ask for it.
     potential : Tensor
         U at the evaluated point.
     failed : Tensor, bool
@@ -105,6 +107,7 @@ class Info(NamedTuple):
     violated: Tensor
     s0: Tensor
     s1: Tensor
+    slope: Tensor
     potential: Tensor
     failed: Tensor
 
@@ -384,6 +387,7 @@ class PDMP(Sampler):
             verdict.violated,
             state.s,
             end,
+            torch.full_like(f, torch.nan) if curvature is None else slope,
             potential,
             failed,
         )

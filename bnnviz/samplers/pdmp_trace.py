@@ -18,10 +18,11 @@ _SEGMENTS = 120
 _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
 _RATE_POINTS = 48
+_MOST_EVALUATIONS = 200
 # Positions kept for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
 
-_FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1")
+_FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "slope")
 _WORDS = {
     PROBE: "probe",
     REJECTED: "rejected",
@@ -68,11 +69,15 @@ class Segment:
     duration: float = 0.0
     kind: int | None = None
     step: int = 0
+    # Its points in the plane that they were last drawn in.
+    drawn: tuple[tuple[str, int], np.ndarray] | None = None
+    # Where the rate is known: time, rate, slope (nan if unknown).
+    knots: list[tuple[float, float, float]] = field(default_factory=list)
 
     def note(self, evaluation: Evaluation) -> None:
         """Add an evaluation; a look ahead over many empty cells forgets the oldest."""
         self.evaluations.append(evaluation)
-        del self.evaluations[:-200]
+        del self.evaluations[:-_MOST_EVALUATIONS], self.knots[:-_MOST_EVALUATIONS]
 
     def cover(self, t0: float, t1: float, slope: float, height: float) -> None:
         """Add the envelope max(0, slope t + height) over [t0, t1] as straight pieces."""
@@ -91,12 +96,30 @@ def clipped_line(t0: float, t1: float, slope: float, height: float) -> list[tupl
     return [(t0, zero, max(h0, 0.0), 0.0), (zero, t1, 0.0, max(h1, 0.0))]
 
 
+class _Projection:
+    """Onto a plane: points (n, dim) of the sampler's device to (n, 2) on the CPU, in float64."""
+
+    def __init__(self, plane: Plane, device: torch.device) -> None:
+        self._axes = torch.as_tensor(plane.axes, device=device)
+        self.offset = torch.as_tensor(plane.centre @ plane.axes)
+
+    def linear(self, vectors: Tensor) -> Tensor:
+        """Project vectors, which have no origin."""
+        return (vectors.double() @ self._axes).cpu()
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """Project points."""
+        return self.linear(points) - self.offset
+
+
 class PathTracer:
     """Follows one chain: its segments, its events, its evaluations, and the envelopes they were judged by."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
         self.count = 0
+        self._plane: tuple[tuple[str, int], _Projection] | None = None
+        self._seen = 0  # segments that had ended when somebody last looked
         self.proposals = 0
         self.now: Segment | None = None
         self.past: deque[Segment] | None = None
@@ -112,14 +135,15 @@ class PathTracer:
             self.now = Segment(0, first.x[chain], first.v[chain])
             self.past = deque(maxlen=max(2, min(_SEGMENTS, _KEPT_NUMBERS // (2 * len(first.x[chain])))))
         states = [*block.before[1:], block.after]
-        for k, (kind, t, rate, height, uniform, violated, s0, s1) in enumerate(zip(*columns, strict=True)):
+        for k, (kind, t, rate, height, uniform, violated, s0, s1, slope) in enumerate(zip(*columns, strict=True)):
             evaluation = Evaluation(block.first_step + k, int(kind), t, rate, height, uniform, bool(violated))
-            self._note(evaluation, s0, s1, pieces[0][k], chain, states[k])
+            self._note(evaluation, slope, s0, s1, pieces[0][k], chain, states[k])
         self.state = (block.after, chain)
 
     def _note(
         self,
         evaluation: Evaluation,
+        slope: float,
         s0: float,
         s1: float,
         piece: tuple[float, float],
@@ -127,6 +151,9 @@ class PathTracer:
         after: Any,
     ) -> None:
         segment, reached = self.now, min(s1, evaluation.t)
+        # A refreshment is evaluated with the new velocity: what it says of the rate is the next segment's.
+        if evaluation.kind != REFRESH:
+            segment.knots.append((evaluation.t, evaluation.rate, slope))
         segment.note(evaluation)
         segment.cover(s0, reached, *piece)
         segment.duration = s1
@@ -139,7 +166,8 @@ class PathTracer:
             )
             self.past.append(segment)
             self.count += 1
-            self.now = Segment(self.count, after.x[chain], after.v[chain])
+            first = (0.0, evaluation.rate, slope) if evaluation.kind == REFRESH else (0.0, -evaluation.rate, np.nan)
+            self.now = Segment(self.count, after.x[chain], after.v[chain], knots=[first])
         elif s1 > reached:
             skipped = (float(after.skipped.slope[chain]), float(after.skipped.height[chain]))
             segment.cover(max(s0, reached), s1, *skipped)
@@ -160,11 +188,11 @@ class PathTracer:
         }
 
     def shown(self, playing: bool) -> Segment:
-        """Return the segment to look at: the last finished one at speed, else that of the last evaluation."""
+        """Return the segment of the last evaluation; at speed, one that has ended since the last look."""
         ended = self.last is not None and self.last.kind in (BOUNCE, REFRESH)
-        if self.past and (ended or playing):
-            return self.past[-1]
-        return self.now
+        unseen = playing and self._seen < self.count
+        self._seen = self.count
+        return self.past[-1] if self.past and (ended or unseen) else self.now
 
     def _envelope(self, playing: bool) -> dict[str, Any]:
         segment = self.shown(playing)
@@ -175,7 +203,7 @@ class PathTracer:
         planned = float(state.t[chain]) if ongoing else 0.0
         t_max = 1.15 * max(seen, planned, 1e-6)
         now = self._current_piece(state, chain, t_max) if ongoing else []
-        t, rate = self._rate_curve(segment, t_max)
+        t, rate = self._rate_curve(segment, t_max, playing)
         proposals = [e for e in segment.evaluations if e.proposal]
         heights = [e.height for e in proposals] + [piece[2] for piece in segment.pieces] + [piece[3] for piece in now]
         return {
@@ -204,7 +232,10 @@ class PathTracer:
             float(state.s[chain]), end, float(state.piece.slope[chain]), float(state.piece.height[chain])
         )
 
-    def _rate_curve(self, segment: Segment, t_max: float) -> tuple[np.ndarray, np.ndarray]:
+    def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rate along a segment; at speed from what was evaluated there, which costs no gradient."""
+        if quick and len(segment.knots) > 2:
+            return _through(segment.knots)
         t = torch.linspace(0, t_max, _RATE_POINTS, dtype=torch.float64, device=segment.x.device)
         x, v = self.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), t)
         rate = self.sampler.rate(x, v, self.sampler.target.gradient(x)[1])
@@ -239,30 +270,44 @@ class PathTracer:
 
     def _points(self, segments: list[Segment], plane: Plane) -> tuple[np.ndarray, np.ndarray]:
         """Return the polyline (1 + segments * points each, 2) in the plane, and the age of each point."""
-        each = self._points_each
-        x, v = torch.stack([s.x for s in segments]), torch.stack([s.v for s in segments])
-        duration = torch.tensor([s.duration for s in segments], dtype=torch.float64, device=x.device)
-        share = torch.arange(1, each + 1, dtype=torch.float64, device=x.device) / each
-        t = (duration[:, None] * share).reshape(-1)
+        key = (plane.kind, plane.basis)
+        # The last one is still growing; what has ended is projected once.
+        new = [s for s in segments if s is self.now or s.drawn is None or s.drawn[0] != key]
+        for segment, points in zip(new, self._project(new, plane), strict=True):
+            segment.drawn = (key, points)
+        pieces = [segment.drawn[1] for segment in segments]
+        return np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)]), _age(
+            len(segments) * self._points_each + 1
+        )
+
+    def _project(self, segments: list[Segment], plane: Plane) -> np.ndarray:
+        """Return the points (segments, 1 + points each, 2) of segments in a plane, their beginnings first."""
+        copies, n = self._points_each + 1, len(segments)
+        share = np.arange(copies) / self._points_each
+        t = torch.from_numpy((np.array([s.duration for s in segments])[:, None] * share).ravel())
+        both = torch.stack([s.x for s in segments] + [s.v for s in segments])
         if plane.axes is None:
-            return self._phase(x, v, t), _age(len(t) + 1)
-        axes = torch.as_tensor(plane.axes, device=x.device)
-        offset = torch.as_tensor(plane.centre @ plane.axes, device=x.device)
+            points = self._phase(both[:n], both[n:], t)
+        else:
+            points = self._planar(both, t, plane)
+        return points.reshape(n, copies, 2)
 
-        def project(points: Tensor) -> Tensor:
-            return points.double() @ axes - offset
-
-        flow = self.sampler.planar_flow(project)
-        flat, speed = project(x), v.double() @ axes
-        moved = flow(flat.repeat_interleave(each, 0), speed.repeat_interleave(each, 0), t)
-        return torch.cat([flat[:1], moved]).cpu().numpy(), _age(len(t) + 1)
+    def _planar(self, both: Tensor, t: Tensor, plane: Plane) -> np.ndarray:
+        key = (plane.kind, plane.basis)
+        if self._plane is None or self._plane[0] != key:
+            self._plane = (key, _Projection(plane, both.device))
+        project = self._plane[1]
+        flat, n, copies = project.linear(both), len(both) // 2, self._points_each + 1
+        place = np.repeat(np.arange(n), copies)
+        # A plane's few points are moved on the CPU: no kernel launches for each of them.
+        x, v = flat[:n][place] - project.offset, flat[n:][place]
+        return self.sampler.planar_flow(project)(x, v, t).numpy()
 
     def _phase(self, x: Tensor, v: Tensor, t: Tensor) -> np.ndarray:
         """Return position against velocity of a one-dimensional path."""
-        each = self._points_each
-        moved = self.sampler.flow(x.repeat_interleave(each, 0), v.repeat_interleave(each, 0), t)
-        columns = [torch.cat([a, b])[:, 0] for a, b in zip((x[:1], v[:1]), moved, strict=True)]
-        return torch.stack(columns, 1).double().cpu().numpy()
+        copies = self._points_each + 1
+        moved = self.sampler.flow(x.repeat_interleave(copies, 0), v.repeat_interleave(copies, 0), t.to(x.device))
+        return torch.cat(moved, 1).double().cpu().numpy()
 
     def current_point(self) -> Tensor:
         """Return the watched chain's newest certain position (dim,)."""
@@ -279,6 +324,23 @@ class PathTracer:
         if broken:
             text += " " + _violation(*broken[-1], self.sampler.bound == "grid")
         return {"text": text, "kind": "violation" if broken else _WORDS[last.kind]}
+
+
+def _through(knots: list[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cubic Hermite curve through known rates and slopes; an unknown slope is a finite difference."""
+    t, f, d = np.array(sorted(knots)).T
+    apart = np.append(True, np.diff(t) > 1e-12 * (1 + t[-1]))
+    t, f, d = t[apart], f[apart], d[apart]
+    if len(t) < 2:
+        return t, f
+    d = np.where(np.isnan(d), np.gradient(f, t), d)
+    fine = np.linspace(t[0], t[-1], _RATE_POINTS)
+    k = np.clip(np.searchsorted(t, fine, side="right") - 1, 0, len(t) - 2)
+    h = t[k + 1] - t[k]
+    u = (fine - t[k]) / h
+    w = 1 - u
+    ends = w * w * (1 + 2 * u) * f[k] + u * u * (3 - 2 * u) * f[k + 1]
+    return fine, ends + h * u * w * (w * d[k] - u * d[k + 1])
 
 
 def _age(count: int) -> np.ndarray:

@@ -22,10 +22,8 @@ class AcfView(View):
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self.source = empty_source(_columns(None))
-        band = fig.varea("lag", "low", "high", source=self.source, fill_alpha=0.25)
-        self._paint(band.glyph, fill_color="grey")
-        bars = fig.vbar("lag", width=2 * EDGE, top="acf", source=self.source, line_color=None)
-        self._paint(bars.glyph, fill_color="blue")
+        self._inked(self.ink.band(self.source, "lag", "low", "high", opacity=0.25), role="grey")
+        self._inked(self.ink.bars(self.source, "lag", "acf", width=2 * EDGE), role="blue")
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""

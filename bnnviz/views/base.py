@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from bokeh.events import RangesUpdate, Reset
-from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, GlyphRenderer, Range1d
+from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Range1d
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
+from bnnviz.views.ink import Ink, Stroke
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -156,6 +157,8 @@ class View:
     ----------
     root : bokeh.plotting.figure
         The model to put on a page.
+    ink : Ink
+        What is drawn in it for each frame.
     title : str
         The heading; a run may change it.
     note : str
@@ -174,6 +177,7 @@ class View:
         self._windows: list[Window] = []
         self._follow = True
         self.root: figure
+        self.ink: Ink
         self._build()
         self.theme(dark)
         if scene is not None:
@@ -204,6 +208,13 @@ class View:
         self.palette = DARK if dark else LIGHT
         for model, roles in self._paints:
             model.update(**{name: getattr(self.palette, role) for name, role in roles.items()})
+        self.ink.publish()
+
+    @property
+    def sources(self) -> list[ColumnDataSource]:
+        """Every data source that is drawn from, in the order of drawing."""
+        found = [renderer.data_source for renderer in self.root.renderers]
+        return list({source.id: source for source in [*found, *self.ink.sources]}.values())
 
     def legend_html(self) -> str:
         """Give the legend for the heading, in the present colours; "" when none is needed."""
@@ -277,6 +288,7 @@ class View:
             }
         )
         fig.toolbar.logo = None
+        self.ink = Ink(fig)
         self._style_axis(fig.xaxis[0], ticks=5)
         self._style_axis(fig.yaxis[0], ticks=4)
         for grid in fig.grid:
@@ -313,16 +325,10 @@ class View:
         self._paints.append((model, roles))
         return model
 
-    def _line(self, source: ColumnDataSource, x: str, y: str, role: str, **style: Any) -> GlyphRenderer:
-        renderer = self.root.line(x, y, source=source, line_join="round", **style)
-        self._paint(renderer.glyph, line_color=role)
-        return renderer
-
-    def _marks(self, source: ColumnDataSource, x: str, y: str, kind: Kind, size: float, **style: Any) -> GlyphRenderer:
-        style = {"fill_alpha": 1.0 if kind.filled else 0.0, "line_width": 1.6, **style}
-        renderer = self.root.scatter(x, y, source=source, marker=kind.marker, size=size * kind.size, **style)
-        self._paint(renderer.glyph, line_color=kind.role, fill_color=kind.role)
-        return renderer
+    def _inked(self, stroke: Stroke, kind: Kind | None = None, role: str = "") -> Stroke:
+        """Give a stroke its colour: a role of the palette, or that of the kind of event that it marks."""
+        filled = {"fill": kind.role} if kind is not None and kind.filled else {}
+        return self._paint(stroke, colour=role or kind.role, **filled)
 
     @staticmethod
     def _push(source: ColumnDataSource, data: Columns) -> bool:

@@ -35,33 +35,25 @@ class PredictionView(View):
     def _build_band(self) -> None:
         self.band, self.functions = empty_source(_band_columns(None)), empty_source(("x", "y"))
         self.data = empty_source(("x", "y"))
-        fills = [
-            self.root.varea("x", f"lo{level}", f"hi{level}", source=self.band, fill_alpha=opacity)
-            for level, opacity in ((95, WIDE), (50, NARROW))
+        ink, inked = self.ink, self._inked
+        self._band_strokes = [
+            inked(ink.band(self.band, "x", "lo95", "hi95", opacity=WIDE), role="blue"),
+            inked(ink.band(self.band, "x", "lo50", "hi50", opacity=NARROW), role="blue"),
+            inked(ink.line(self.functions, "x", "y", opacity=0.45), role="blue"),
+            inked(ink.line(self.band, "x", "mean", width=2.6), role="ink"),
+            inked(ink.line(self.band, "x", "current", width=2.6), role="orange"),
+            self._paint(ink.marks(self.data, "x", "y", DATA, 7, width=1.8), colour=DATA.role, fill="surface"),
         ]
-        for fill in fills:
-            self._paint(fill.glyph, fill_color="blue")
-        points = self._marks(self.data, "x", "y", DATA, 7, line_width=1.8, fill_alpha=1.0)
-        self._paint(points.glyph, fill_color="surface")
-        self._band_renderers = [
-            *fills,
-            self._line(self.functions, "x", "y", "blue", line_width=1, line_alpha=0.45),
-            self._line(self.band, "x", "mean", "ink", line_width=2.6),
-            self._line(self.band, "x", "current", "orange", line_width=2.6),
-            points,
-        ]
-        # Points above the lines: the renderers are drawn in the order of the figure's list.
-        self.root.renderers.remove(points)
-        self.root.renderers.append(points)
 
     def _build_against(self) -> None:
         self.against = empty_source(_against_columns(None))
-        self._against_renderers = [
-            self._line(self.against, "diagonal", "diagonal", "axis", line_width=1.5, line_dash="dashed"),
-            self._line(self.against, "whisker_x", "whisker", "blue", line_width=1.2, line_alpha=0.55),
-            self._marks(self.against, "observed", "current", NOW, 11, line_width=2.6),
-            self._marks(self.against, "observed", "inside", INSIDE, 7),
-            self._marks(self.against, "observed", "outside", OUTSIDE, 8, line_width=2),
+        ink, inked, source = self.ink, self._inked, self.against
+        self._against_strokes = [
+            inked(ink.line(source, "diagonal", "diagonal", width=1.5, dash=(6, 4)), role="axis"),
+            inked(ink.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
+            inked(ink.marks(source, "observed", "current", NOW, 11, width=2.6), NOW),
+            inked(ink.marks(source, "observed", "inside", INSIDE, 7), INSIDE),
+            inked(ink.marks(source, "observed", "outside", OUTSIDE, 8, width=2), OUTSIDE),
         ]
 
     def reset(self, scene: dict) -> None:
@@ -132,10 +124,11 @@ class PredictionView(View):
     def _choose(self, kind: str) -> None:
         self._kind = kind
         self.title = "Predicted against observed" if kind == AGAINST else "Prediction"
-        for renderer in self._band_renderers:
-            renderer.visible = kind == BAND
-        for renderer in self._against_renderers:
-            renderer.visible = kind == AGAINST
+        for stroke in self._band_strokes:
+            stroke.shown = kind == BAND
+        for stroke in self._against_strokes:
+            stroke.shown = kind == AGAINST
+        self.ink.publish()
 
     def _frame_axes(self, x_label: str, y_label: str, x_range: tuple, y_range: tuple) -> None:
         self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label = x_label, y_label

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from bokeh.core.properties import value
+from bokeh.models import ColumnDataSource
 
 from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, empty_source, extent, separated
 from bnnviz.views.palette import (
@@ -20,10 +20,22 @@ from bnnviz.views.palette import (
 
 UNIFORM = Kind("u × envelope", "diamond", "ink", False)
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
+DOTTED, DASHED = (2, 4), (6, 4)
+# Columns of x and y, role of the colour, width, dash.
+LINES = (
+    ("stem_t", "stem", "grey", 1.2, DOTTED),
+    ("stem_t", "accepted_stem", "green", 1.8, DOTTED),
+    ("rate_t", "signed", "pale", 1.6, DASHED),
+    ("rate_t", "clipped", "blue", 2.4, ()),
+    ("past_t", "past", "red", 2.2, ()),
+    ("now_t", "now", "orange", 3.8, ()),
+    ("refresh_t", "refresh", "purple", 1.8, DASHED),
+)
 BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
 AHEAD = 0.4  # of all that lies ahead is shown at least
 TIMES, RATES = (0.0, 1.0), (-0.5, 2.0)  # before anything is known
 MEMORY = 12  # segments
+FAR = 1e9  # path time
 TINY = 1e-6  # no rate yet
 LATEST = 12  # proposals are shown with their uniform mark
 SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
@@ -45,30 +57,17 @@ class ThinningView(View):
         self._paused = self._look = False
         self._needs: dict[Window, tuple[float, float] | None] = {}
         self.source = source = empty_source(_columns(None))
-        self._line(source, "zero_t", "zero", "axis", line_width=1)
-        self._line(source, "stem_t", "stem", "grey", line_width=1.2, line_dash="dotted")
-        self._line(source, "stem_t", "accepted_stem", "green", line_width=1.8, line_dash="dotted")
-        self._line(source, "rate_t", "signed", "pale", line_width=1.6, line_dash="dashed")
-        self._line(source, "rate_t", "clipped", "blue", line_width=2.4)
-        self._line(source, "past_t", "past", "red", line_width=2.2)
-        self._line(source, "now_t", "now", "orange", line_width=3.8)
-        self._line(source, "refresh_t", "refresh", "purple", line_width=1.8, line_dash="dashed")
-        self._label = fig.text(
-            "label_t",
-            "label",
-            source=source,
-            text=value("refresh clock"),
-            text_font=value(FONT),
-            text_font_size=TICK_SIZE,
-            text_baseline="top",
-            text_align="right",
-            x_offset=-5,
+        zero = ColumnDataSource(columns(x=[0.0, FAR], zero=[0.0, 0.0]))
+        ink = self.ink
+        self._inked(ink.line(zero, "x", "zero"), role="axis")
+        for x, y, role, width, dash in LINES:
+            self._inked(ink.line(source, x, y, width=width, dash=dash), role=role)
+        self._inked(
+            ink.words(source, "label_t", "label", text="refresh clock", font=f"{TICK_SIZE} {FONT}"), role="purple"
         )
-        self._paint(self._label.glyph, text_color="purple")
         for code, kind in MARKS.items():
-            self._marks(source, "t", f"kind{code}", kind, 11, line_width=2.2)
-        uniform = self._marks(source, "t", "uniform", UNIFORM, 8, fill_alpha=1.0)
-        self._paint(uniform.glyph, fill_color="surface")
+            self._inked(ink.marks(source, "t", "rate", kind, 11, width=2.2, of="kind", code=code), kind)
+        self._paint(ink.marks(source, "t", "uniform", UNIFORM, 8), colour=UNIFORM.role, fill="surface")
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's segment."""
@@ -99,7 +98,6 @@ class ThinningView(View):
                 window.remember(need, settle=True)
             window.cover(need)
         right, bottom, top = self._x.range.end, self._y.range.start, self._y.range.end
-        self._place_label(at_left=part["refresh_t"] < 0.3 * right)
         return self._push(self.source, _columns(part, right, bottom, top))
 
     def update(self, frame: dict) -> bool:
@@ -117,9 +115,6 @@ class ThinningView(View):
         for window, need in self._needs.items():
             window.remember(need, settle=self._frames >= SLOW)
         self._segment, self._frames = segment, 1
-
-    def _place_label(self, at_left: bool) -> None:
-        self._label.glyph.update(text_align="left" if at_left else "right", x_offset=5 if at_left else -5)
 
 
 def _heights(part: dict) -> tuple[float, float] | None:
@@ -149,8 +144,6 @@ def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: fl
     foot, taken = np.zeros(len(stems)), np.isin(kind, (BOUNCE, VIOLATION))[latest]
     edge = bottom + 0.97 * (top - bottom)
     return columns(
-        zero_t=[0.0, 10 * right],
-        zero=[0.0, 0.0],
         rate_t=part["rate_t"],
         signed=np.where(np.asarray(part["rate"]) < 0, part["rate"], np.nan),
         clipped=np.maximum(part["rate"], 0),
@@ -163,7 +156,8 @@ def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: fl
         accepted_stem=separated(foot, np.where(taken, stems, np.nan)),
         t=t,
         uniform=np.where(np.arange(len(t)) >= len(t) - LATEST, np.asarray(part["proposal_u"]) * height, np.nan),
-        **{f"kind{code}": np.where(kind == code, rate, np.nan) for code in MARKS},
+        rate=rate,
+        kind=kind,
         refresh_t=[refresh, refresh],
         refresh=[bottom, top],
         label_t=[refresh if refresh <= right else np.nan],

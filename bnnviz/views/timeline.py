@@ -36,11 +36,13 @@ class TimelineView(View):
         fig.axis.visible, fig.grid.visible = False, False
         self._span = SPANS[0]
         self.source = empty_source(_columns(None))
-        self._line(self.source, "head_x", "head", "ink", line_width=3)
+        ink = self.ink
+        self._inked(ink.line(self.source, "head_x", "head", width=3), role="ink")
         for code, kind in KINDS.items():
-            self._line(self.source, "tick_x", f"tick{code}", kind.role, line_width=1.6)
+            self._inked(ink.line(self.source, "tick_x", f"tick{code}", width=1.6), role=kind.role)
         for code in EVENTS:
-            self._marks(self.source, "x", f"kind{code}", KINDS[code], 6.5, line_width=1.5)
+            mark = ink.marks(self.source, "x", "height", KINDS[code], 6.5, width=1.5, of="kind", code=code)
+            self._inked(mark, KINDS[code])
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's steps."""
@@ -73,7 +75,8 @@ def _columns(part: dict | None, span: float = 1.0) -> dict:
         x=x,
         tick_x=separated(x, x),
         **{f"tick{code}": separated(np.zeros(x.size), height) for code, height in heights.items()},
-        **{f"kind{code}": heights[code] for code in EVENTS},
+        height=np.array([HEIGHTS[int(code)] for code in kind]),
+        kind=kind,
         head_x=[HEAD, HEAD],
         head=[0.0, 1.0],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, empty_source, extent
+from bnnviz.views.palette import DARK, LIGHT
 
 MOST_CHAINS = 8
 
@@ -22,8 +23,7 @@ class TraceView(View):
         self._shown: tuple | None = None
         self.source = empty_source(_columns(None))
         self._lines = [
-            fig.line("draw", f"chain{i}", source=self.source, line_width=1.3, line_alpha=0.85, line_join="round")
-            for i in range(MOST_CHAINS)
+            self.ink.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
         ]
 
     def reset(self, scene: dict) -> None:
@@ -35,9 +35,9 @@ class TraceView(View):
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the chains' too."""
+        for line, colour in zip(self._lines, (DARK if dark else LIGHT).chains, strict=True):
+            line.colour = colour
         super().theme(dark)
-        for line, colour in zip(self._lines, self.palette.chains, strict=True):
-            line.glyph.line_color = colour
 
     def _show(self, part: dict) -> bool:
         values = np.atleast_2d(part["values"])

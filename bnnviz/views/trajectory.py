@@ -7,12 +7,10 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting.contour import contour_data
 
 from bnnviz.views.base import View, columns, empty_source, extent
-from bnnviz.views.palette import EVENTS, KINDS, Kind, legend, mark_html
+from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, Kind, legend, mark_html
 
 NOW = Kind("now", "circle", "orange", False)
 LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
-# The line is cut by age into pieces that fade: (oldest age, opacity, width).
-FADE = ((0.06, 1.0, 2.4), (0.18, 0.75, 1.8), (0.38, 0.5, 1.5), (0.65, 0.32, 1.3), (1.0, 0.2, 1.2))
 OLDEST_MARK = 0.35
 MEMORY = 45  # frames
 MARGIN = 0.04
@@ -47,15 +45,14 @@ class TrajectoryView(View):
         fig.multi_polygons("xs", "ys", source=self._fill, fill_color="colour", line_color=None)
         edges = fig.multi_line("xs", "ys", source=self._edge, line_width=1)
         self._paint(edges.glyph, line_color="contour_line")
-        self.source = empty_source(_path_columns(None))
-        for i, (_, opacity, width) in reversed(list(enumerate(FADE))):
-            self._line(self.source, "x", f"y{i}", "ink", line_alpha=opacity, line_width=width)
-        self.marks = empty_source(_mark_columns(None))
-        for code, kind in KINDS.items():
-            renderer = self._marks(self.marks, "x", f"kind{code}", kind, 8)
-            renderer.glyph.update(line_alpha="alpha", fill_alpha="alpha" if kind.filled else 0.0)
-        self._marks(self.marks, "x", "now", NOW, 19, line_width=2.6)
-        self._marks(self.marks, "x", "now", KINDS[2], 8)
+        self.source, self.marks = empty_source(_path_columns(None)), empty_source(_mark_columns(None))
+        ink = self.ink
+        self._inked(ink.trail(self.source, "x", "y", width=2.4), role="ink")
+        for code in EVENTS:
+            kind = KINDS[code]
+            self._inked(ink.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
+        self._inked(ink.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
+        self._inked(ink.marks(self.marks, "x", "now", KINDS[BOUNCE], 8), KINDS[BOUNCE])
 
     def reset(self, scene: dict) -> None:
         """Show the new run's plane, with its contours if it has any."""
@@ -134,26 +131,17 @@ class TrajectoryView(View):
 
 
 def _path_columns(part: dict | None) -> dict:
-    if part is None:
-        return columns(x=[], **{f"y{i}": [] for i in range(len(FADE))})
-    y, age = np.asarray(part["y"], dtype=np.float32), np.asarray(part["age"])
-    pieces, youngest = {}, -np.inf
-    for i, (oldest, _, _) in enumerate(FADE):
-        inside = (age <= oldest) & (age > youngest)
-        # Oldest comes first: one point more on the old side joins the pieces.
-        inside[:-1] |= inside[1:]
-        pieces[f"y{i}"], youngest = np.where(inside, y, np.nan), oldest
-    return columns(x=part["x"], **pieces)
+    return columns(x=[], y=[]) if part is None else columns(x=part["x"], y=part["y"])
 
 
 def _mark_columns(part: dict | None) -> dict:
     if part is None:
-        return columns(x=[], alpha=[], now=[], **{f"kind{code}": [] for code in KINDS})
-    kind, y = np.asarray(part["event_kind"]), np.asarray(part["event_y"], dtype=np.float32)
-    gone = np.full(kind.size, np.nan)
+        return columns(x=[], y=[], kind=[], alpha=[], now=[])
+    count = len(part["event_kind"])
     return columns(
         x=np.append(part["event_x"], part["now_x"]),
-        alpha=np.append(np.linspace(OLDEST_MARK, 1.0, kind.size), 1.0),
-        now=np.append(gone, part["now_y"]),
-        **{f"kind{code}": np.append(np.where(kind == code, y, np.nan), np.nan) for code in KINDS},
+        y=np.append(part["event_y"], np.nan),
+        kind=np.append(part["event_kind"], np.nan),
+        alpha=np.append(np.linspace(OLDEST_MARK, 1.0, count), 1.0),
+        now=np.append(np.full(count, np.nan), part["now_y"]),
     )

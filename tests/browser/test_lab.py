@@ -25,8 +25,10 @@ FIGURES = """() => {
   for (const model of Bokeh.documents[0]._all_models.values()) {
     if (model.type !== "Figure") { continue }
     let sum = 0, place = 1
-    for (const renderer of model.renderers) {
-      for (const column of Object.values(renderer.data_source?.data ?? {})) {
+    const inked = model.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source))
+    const drawn = [...model.renderers.map((r) => r.data_source), ...inked]
+    for (const source of new Set(drawn)) {
+      for (const column of Object.values(source?.data ?? {})) {
         for (const value of column) { place += 1; if (Number.isFinite(value)) { sum += value * (place % 97) } }
       }
     }
@@ -37,7 +39,7 @@ FIGURES = """() => {
 # Milliseconds from a click on this button to the first change of the trajectory.
 UNTIL_DRAWN = """async (button) => {
   const path = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "trajectory")
-  const sources = new Set(path.renderers.map((r) => r.data_source))
+  const sources = new Set(path.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source)))
   const begin = performance.now()
   const drawn = new Promise((resolve) => {
     for (const source of sources) {
@@ -296,9 +298,9 @@ def refreshments(lab: Lab) -> float:
     return lab.page.evaluate(
         """() => {
           const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "timeline")
-          const data = figure.renderers[0].data_source.data
-          const count = (name) => [...data[name]].filter(Number.isFinite).length
-          return count("kind3") / Math.max(1, count("kind2") + count("kind3") + count("kind5"))
+          const kinds = [...figure.tags[0].tags[0].source.data.kind]
+          const count = (code) => kinds.filter((kind) => kind === code).length
+          return count(3) / Math.max(1, count(2) + count(3) + count(5))
         }"""
     )
 

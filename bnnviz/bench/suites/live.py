@@ -10,14 +10,15 @@ import json
 import statistics
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+
 from bnnviz.bench.browser import Chromium, Lab, Seen, chromium
-from bnnviz.bench.processes import Dashboard, Meter, busy, cpu_seconds, dashboard
-from bnnviz.bench.statistics import growth, quantile, quarters
+from bnnviz.bench.processes import Dashboard, Meter, cpu_seconds, dashboard
+from bnnviz.bench.statistics import growth, quantile, quarters, standard_error_of_median
 from bnnviz.bench.suite import Goal, Row, Suite, Tell
 from bnnviz.engine.backend import Backend
 from bnnviz.errors import BnnvizError
@@ -32,8 +33,8 @@ SLOW_LATE = Goal("<", 400)
 COST = Goal(">=", 0.95)
 FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
 SETTLE_S = 3.0  # between play and the measurement
-ROUNDS = 3  # with and without a page, in turn
-PATIENCE_S = 60.0
+LOOKS = ("looked_at", "background", "only_painting")
+WINDOW_S, TURN_S = 1.5, 0.3  # of one look, and before it
 
 
 def frames(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -59,25 +60,23 @@ def slow_browser(seconds: float, tell: Tell) -> Iterator[Row]:
 
 
 def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Compare the sampler's steps for each second of CPU with the page open and without.
+    """Compare the sampler's steps for each second of CPU while its page is looked at and while it is not.
 
-    A core that shares its arithmetic with a busy neighbour does less in each of its CPU seconds. So the run
-    without a page is also measured beside a load that uses as much CPU as page and browser did: what is lost
-    against that, the page has cost.
+    One run, in short windows that take turns, so that what else happens on this machine falls on all alike: a tab
+    that is looked at, and a tab in the background, which asks for no views. Cores share caches and memory, so a
+    browser that paints slows whatever runs beside it; in windows of a third kind the tab asks for no views, but the
+    browser goes on painting the old ones. What is lost against that, making and sending the views has cost.
     """
-    window = seconds / (3 * ROUNDS)
-    paces: dict[str, list[_Pace]] = {"with_page": [], "alone": [], "beside_load": []}
-    with chromium() as browser, dashboard() as served, browser.tab() as lab, served.cluster() as backend:
-        for turn in range(1, ROUNDS + 1):
-            tell(f"Round {turn} of {ROUNDS}: with the page open for {window:g} s.")
-            cores, pace = _with_page(browser, lab, served, backend, window)
-            paces["with_page"].append(pace)
-            tell(f"Round {turn} of {ROUNDS}: without a page for {window:g} s.")
-            paces["alone"].append(_alone(served, backend, window))
-            tell(f"Round {turn} of {ROUNDS}: beside a load of {cores:.2f} cores for {window:g} s.")
-            with busy(cores):
-                paces["beside_load"].append(_alone(served, backend, window))
-    yield from _compare(paces)
+    with _playing(tell) as stage:
+        worker = stage.served.worker_at(_only_run(stage.backend)["worker"])
+        begin = time.time()
+        time.sleep(SETTLE_S)
+        rate = len(stage.lab.read().since(begin).frames) / SETTLE_S
+        tell(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
+        rounds, begin = [], time.monotonic()
+        while not rounds or time.monotonic() - begin < seconds:
+            rounds.append({look: _pace(stage, worker, look, rate) for look in LOOKS})
+    yield from _compare(rounds)
 
 
 def startup(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -144,10 +143,8 @@ def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_Stage]:
 
 
 def _rates(seen: Seen, seconds: float) -> Iterator[Row]:
-    from bnnviz.views import views
-
     yield Row("rate_frames", len(seen.frames) / seconds, "1/s", HOT_RATE)
-    hot = {view.name for view in views() if view.hot}
+    hot = _hot()
     for name, moments in seen.paints.items():
         goal = HOT_RATE if name in hot else RATE
         yield Row(f"rate_{name}", len(moments) / seconds, "1/s", goal, {"hot": name in hot})
@@ -195,56 +192,38 @@ class _Pace:
     per_s: float
 
 
-def _with_page(browser: Chromium, lab: Lab, served: Dashboard, backend: Backend, seconds: float) -> tuple[float, _Pace]:
-    """Return the cores that page and browser use, and the pace of the page's run."""
-    lab.open(served.url)
-    lab.wait_for_first_frame()
-    lab.play()
-    _until_steps(backend)
-    meter, begin = Meter({"page": lambda: [served.process, *browser.processes()]}), time.perf_counter()
-    pace = _measure(served, backend, seconds)
-    cores = meter.read()["page"] / (time.perf_counter() - begin)
-    lab.leave()
-    _until_none(backend)
-    return cores, pace
+def _pace(stage: _Stage, worker: psutil.Process, look: str, rate: float) -> _Pace:
+    """Return the run's pace while it is looked at, is in the background, or is there with a browser that paints."""
+    stage.lab.hide(look != "looked_at")
+    stage.lab.repaint(rate if look == "only_painting" else 0.0, _hot())
+    time.sleep(TURN_S)
+    step, used, begin = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
+    time.sleep(WINDOW_S)
+    steps = _only_run(stage.backend)["step"] - step
+    return _Pace(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - begin))
 
 
-def _alone(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
-    handle = backend.start(_opening(), play=True, lease_s=None)
-    try:
-        _until_steps(backend)
-        return _measure(served, backend, seconds)
-    finally:
-        # In a thread: the browser's driver has an event loop in this one.
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(handle.sync, "stop").result()
-        _until_none(backend)
+def _hot() -> list[str]:
+    from bnnviz.views import views
+
+    return [view.name for view in views() if view.hot]
 
 
-def _measure(served: Dashboard, backend: Backend, seconds: float) -> _Pace:
-    """Measure the one run there is, once it has been going for a while."""
-    time.sleep(SETTLE_S)
-    row = _only_run(backend)
-    worker = served.worker_at(row["worker"])
-    step, used, begin = row["step"], cpu_seconds(worker), time.perf_counter()
-    time.sleep(seconds)
-    row = _only_run(backend)
-    used, took = cpu_seconds(worker) - used, time.perf_counter() - begin
-    return _Pace((row["step"] - step) / used, (row["step"] - step) / took)
-
-
-def _compare(paces: dict[str, list[_Pace]]) -> Iterator[Row]:
+def _compare(rounds: list[dict[str, _Pace]]) -> Iterator[Row]:
     spec = _opening()
-    run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device}
-    median = {}
-    for name, found in paces.items():
-        per_cpu_s = [pace.per_cpu_s for pace in found]
-        median[name] = statistics.median(per_cpu_s)
-        yield Row(f"steps_per_cpu_s_{name}", median[name], "1/s", more=run | {"rounds": per_cpu_s})
-        yield Row(f"steps_per_s_{name}", statistics.median(pace.per_s for pace in found), "1/s", more=run)
-    for name, peer in (("alone", "the same run without a page"), ("beside_load", "the same, beside a load")):
-        ratio = median["with_page"] / median[name]
-        yield Row(f"ratio_to_{name}", ratio, "", COST, run | {"peer": peer, "ratio": ratio})
+    run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device, "rounds": len(rounds)}
+    for look in LOOKS:
+        for unit in ("per_cpu_s", "per_s"):
+            median = statistics.median(getattr(paces[look], unit) for paces in rounds)
+            yield Row(f"steps_{unit}_{look}", median, "1/s", more=run)
+    for name, peer in (
+        ("background", "the same run in the background"),
+        ("only_painting", "that, with a browser that paints old views"),
+    ):
+        ratios = [paces["looked_at"].per_cpu_s / paces[name].per_cpu_s for paces in rounds]
+        ratio = statistics.median(ratios)
+        more = run | {"peer": peer, "ratio": ratio, "ratio_se": standard_error_of_median(ratios)}
+        yield Row(f"ratio_to_{name}", ratio, "", COST, more)
 
 
 def _opening() -> Spec:
@@ -257,19 +236,3 @@ def _only_run(backend: Backend) -> dict[str, Any]:
     if len(rows) != 1:
         raise BnnvizError(f"There are {len(rows)} live runs on the dashboard's workers and not just the one measured.")
     return rows[0]
-
-
-def _until_steps(backend: Backend) -> None:
-    _until(lambda: any(row["step"] > 0 and row["playing"] for row in backend.census()), "no run began to step")
-
-
-def _until_none(backend: Backend) -> None:
-    _until(lambda: not backend.census(), "the run did not end")
-
-
-def _until(condition: Any, otherwise: str) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > end:
-            raise BnnvizError(f"The benchmark gave up: {otherwise} within {PATIENCE_S:g} s.")
-        time.sleep(0.1)

@@ -1,0 +1,173 @@
+// Draws the strokes of `ink` on a canvas of its own over the frame of `figure`. Runs when the strokes or their data
+// change, and once the figure has been laid out; after that the figure's own repaints take the canvas along.
+
+spare_styles()
+const pens = globalThis.bnnviz_pens ??= new WeakMap()
+// Looking for a figure's view takes 1 ms: only where there is none yet, or it was rendered anew.
+if (!pens.get(figure)?.here()) {
+  const view = cb_context.index.find_one(figure)
+  if (view !== null) { pens.set(figure, new_pen(view)) }
+}
+pens.get(figure)?.ask()
+
+// Bokeh rewrites the style sheets of all parts of a figure at each of its paints, nearly always with the same words,
+// and each time the browser computes the page's styles anew: 5 to 10 ms a frame.
+function spare_styles() {
+  const sheet = globalThis.Bokeh?.require?.("core/dom")?.InlineStyleSheet?.prototype
+  if (sheet === undefined || sheet.bnnviz_spares) { return }
+  sheet.bnnviz_spares = true
+  const update = sheet._update
+  sheet._update = function (css) { if (this.el.textContent !== css) { update.call(this, css) } }
+}
+
+function new_pen(view) {
+  const canvas = document.createElement("canvas")
+  canvas.style.cssText = "position: absolute; pointer-events: none"
+  const ctx = canvas.getContext("2d")
+  const ruler = document.createElement("canvas").getContext("2d")
+  let asked = false, placed = false
+
+  // Over the figure's frame, under its tools; a figure that is rendered anew has lost it.
+  function place() {
+    const {bbox} = view.frame, ratio = view.canvas_view.pixel_ratio
+    const home = view.canvas_view.shadow_el
+    if (canvas.parentNode !== home) { home.insertBefore(canvas, view.canvas_view.overlays_el) }
+    const box = `${bbox.left},${bbox.top},${bbox.width},${bbox.height},${ratio}`
+    if (canvas.dataset.box !== box) {
+      canvas.dataset.box = box
+      Object.assign(canvas.style, {left: `${bbox.left}px`, top: `${bbox.top}px`})
+      Object.assign(canvas.style, {width: `${bbox.width}px`, height: `${bbox.height}px`})
+      canvas.width = Math.round(ratio * bbox.width)
+      canvas.height = Math.round(ratio * bbox.height)
+    }
+    ctx.setTransform(1, 0, 0, 1, 0, 0)
+    ctx.clearRect(0, 0, canvas.width, canvas.height)
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
+    return {x: scale(view.frame.x_scale, bbox.left), y: scale(view.frame.y_scale, bbox.top)}
+  }
+
+  function draw() {
+    if (!view.is_displayed || !view.frame.bbox.is_valid) { return }
+    const to = place()
+    placed = true
+    for (const stroke of ink.tags) {
+      const {data} = stroke.source
+      if (stroke.shown && data[stroke.x]?.length) {
+        ctx.save()
+        ctx.globalAlpha = stroke.opacity
+        hands[stroke.kind](ctx, stroke, data, to, ruler)
+        ctx.restore()
+      }
+    }
+    document.dispatchEvent(new CustomEvent("bnnviz:paint", {detail: figure.name}))
+  }
+
+  view.repainted.connect(draw)
+  return {
+    here() { return !placed || canvas.isConnected },
+    ask() {
+      if (!asked) {
+        asked = true
+        requestAnimationFrame(() => { asked = false; draw() })
+      }
+    },
+  }
+}
+
+// From a value to a pixel of the frame; the scales are linear.
+function scale(bokeh_scale, origin) {
+  const zero = bokeh_scale.compute(0), slope = bokeh_scale.compute(1) - zero
+  return (value) => slope * value + zero - origin
+}
+
+// A line through points from `begin` to `end`; a point that is not a number interrupts it.
+function trace(ctx, x, y, to, begin, end) {
+  let down = false
+  ctx.beginPath()
+  for (let i = begin; i < end; i++) {
+    const px = to.x(x[i]), py = to.y(y[i])
+    if (px !== px || py !== py) { down = false }
+    else if (down) { ctx.lineTo(px, py) }
+    else { ctx.moveTo(px, py); down = true }
+  }
+  ctx.stroke()
+}
+
+const hands = {
+  line(ctx, {x, y, colour, width, dash}, data, to) {
+    Object.assign(ctx, {strokeStyle: colour, lineWidth: width, lineJoin: "round"})
+    ctx.setLineDash(dash)
+    trace(ctx, data[x], data[y], to, 0, data[x].length)
+  },
+
+  // A line whose older part, which comes first, fades.
+  trail(ctx, {x, y, colour, width}, data, to) {
+    const count = data[x].length, pieces = Math.min(16, count - 1)
+    Object.assign(ctx, {strokeStyle: colour, lineJoin: "round", lineCap: "round"})
+    for (let i = 0; i < pieces; i++) {
+      const youth = ((i + 1) / pieces) ** 2
+      Object.assign(ctx, {globalAlpha: 0.16 + 0.84 * youth, lineWidth: width * (0.5 + 0.5 * youth)})
+      const begin = Math.floor(i * (count - 1) / pieces), end = Math.floor((i + 1) * (count - 1) / pieces)
+      trace(ctx, data[x], data[y], to, begin, end + 1)
+    }
+  },
+
+  band(ctx, {x, y, top, colour}, data, to) {
+    const xs = data[x], low = data[y], high = data[top]
+    const inside = []
+    for (let i = 0; i < xs.length; i++) {
+      if (Number.isFinite(xs[i]) && Number.isFinite(low[i]) && Number.isFinite(high[i])) { inside.push(i) }
+    }
+    ctx.fillStyle = colour
+    ctx.beginPath()
+    for (const i of inside) { ctx.lineTo(to.x(xs[i]), to.y(low[i])) }
+    for (const i of inside.reverse()) { ctx.lineTo(to.x(xs[i]), to.y(high[i])) }
+    ctx.fill()
+  },
+
+  bars(ctx, {x, y, width, colour}, data, to) {
+    const xs = data[x], ys = data[y], zero = to.y(0)
+    ctx.fillStyle = colour
+    for (let i = 0; i < xs.length; i++) {
+      const left = to.x(xs[i] - width / 2), right = to.x(xs[i] + width / 2), end = to.y(ys[i])
+      if (left === left && end === end) { ctx.fillRect(left, end, right - left, zero - end) }
+    }
+  },
+
+  marks(ctx, {x, y, code, of, alpha, shape, size, width, colour, fill}, data, to) {
+    const xs = data[x], ys = data[y], codes = data[of], alphas = data[alpha], put = shapes[shape]
+    Object.assign(ctx, {strokeStyle: colour, fillStyle: fill ?? "transparent", lineWidth: width})
+    for (let i = 0; i < xs.length; i++) {
+      const px = to.x(xs[i]), py = to.y(ys[i])
+      if (px !== px || py !== py || (codes && codes[i] !== code)) { continue }
+      if (alphas) { ctx.globalAlpha = alphas[i] }
+      ctx.beginPath()
+      put(ctx, px, py, size / 2)
+      if (fill) { ctx.fill() }
+      ctx.stroke()
+    }
+  },
+
+  // Words beside points, on the side where there is room.
+  words(ctx, {x, y, text, font, colour}, data, to, ruler) {
+    Object.assign(ctx, {fillStyle: colour, font, textBaseline: "top"})
+    ruler.font = font
+    const needed = ruler.measureText(text).width + 10
+    for (let i = 0; i < data[x].length; i++) {
+      const px = to.x(data[x][i]), py = to.y(data[y][i])
+      if (px !== px || py !== py) { continue }
+      ctx.textAlign = px > needed ? "right" : "left"
+      ctx.fillText(text, px + (px > needed ? -5 : 5), py)
+    }
+  },
+}
+
+const shapes = {
+  circle(ctx, x, y, r) { ctx.arc(x, y, r, 0, 2 * Math.PI) },
+  square(ctx, x, y, r) { ctx.rect(x - r, y - r, 2 * r, 2 * r) },
+  triangle(ctx, x, y, r) { ctx.moveTo(x, y - 1.1 * r); ctx.lineTo(x + 1.1 * r, y + 0.85 * r); ctx.lineTo(x - 1.1 * r, y + 0.85 * r); ctx.closePath() },
+  diamond(ctx, x, y, r) { ctx.moveTo(x, y - r); ctx.lineTo(x + r, y); ctx.lineTo(x, y + r); ctx.lineTo(x - r, y); ctx.closePath() },
+  x(ctx, x, y, r) { ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r) },
+  dash(ctx, x, y, r) { ctx.moveTo(x - r, y); ctx.lineTo(x + r, y) },
+  dot(ctx, x, y, r) { ctx.arc(x, y, 0.4 * r, 0, 2 * Math.PI) },
+}
