@@ -16,10 +16,15 @@ from panel.custom import JSComponent
 LOST_AFTER = 2.0  # seconds until a frame that nobody acknowledged counts as lost
 QUICK = 0.1  # seconds: a browser this quick may have two frames under way
 WINDOW = 60  # frames that the measured rate and latency look back on
-# The second animation frame begins when the first, with the figures in it, is on the screen.
+# A task that is asked for in the animation frame with the figures in it runs when that frame has been painted.
+# (A second animation frame would say so too, but the browser would compose the whole page once more for it.)
 _PAINTED = """
 const number = sent.data.number[0]
-requestAnimationFrame(() => requestAnimationFrame(() => { painted.data = {number: [number]} }))
+requestAnimationFrame(() => {
+  const after = new MessageChannel()
+  after.port1.onmessage = () => { painted.data = {number: [number]}; after.port1.close() }
+  after.port2.postMessage(null)
+})
 """
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import panel as pn
+from bokeh.server.views.ws import WSHandler
 
 from bnnviz.engine.backend import Backend
 
@@ -18,6 +19,7 @@ _START_S = 60.0
 
 def on_server_loaded(server_context: Any) -> None:
     """Connect to the workers in the background."""
+    _send_at_once()
     starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
     pn.state.cache["backend"] = starter.submit(Backend.connect)
     starter.shutdown(wait=False)
@@ -29,3 +31,18 @@ def on_server_unloaded(server_context: Any) -> None:
     # Workers that are still starting would outlive the server, or die of its end with a traceback.
     if future.exception(timeout=_START_S) is None:
         future.result().close()
+
+
+def _send_at_once() -> None:
+    """Have the server send every piece of a message when it is written.
+
+    Bokeh writes a message in several pieces, and a socket holds the second one back until the browser has
+    acknowledged the first, which it does after 40 ms.
+    """
+    opened = WSHandler.open
+
+    def open_without_delay(handler: WSHandler) -> None:
+        opened(handler)
+        handler.set_nodelay(True)
+
+    WSHandler.open = open_without_delay

@@ -29,7 +29,7 @@ _PAINTED = """() => {
 _FRAME_CAME = """() => [...Bokeh.documents[0]._all_models.values()].some(
   (model) => model.type === "ColumnDataSource" && model.data.number?.[0] > 0
 )"""
-# A frame is painted when the animation frame after the one with the figures in it begins: as the page's own
+# A frame is painted when the task after the animation frame with the figures in it begins: as the page's own
 # heartbeat counts. A figure counts when it was repainted after its data had changed. All moments are on the
 # clock of the machine, which the server shares.
 _PROBE = """(delay) => {
@@ -41,7 +41,9 @@ _PROBE = """(delay) => {
     const at = 1000 * (sent.data.at?.[0] ?? NaN), came = Date.now()
     requestAnimationFrame(() => {
       for (const begin = performance.now(); performance.now() - begin < delay;) { }
-      requestAnimationFrame(() => probe.frames.push([at, came, Date.now()]))
+      const after = new MessageChannel()
+      after.port1.onmessage = () => { probe.frames.push([at, came, Date.now()]); after.port1.close() }
+      after.port2.postMessage(null)
     })
   })
   for (const figure of models.filter((model) => model.type === "Figure")) {
