@@ -22,7 +22,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from heartbeat import Heartbeat
 
-PERIOD = 0.058  # seconds between two ticks
+PERIOD = 0.062  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
 SLOW_SPEED = 5.0  # steps a second up to which every view follows every step
 IDLE_PERIOD = 0.2  # seconds between two looks at a run that waits; whatever is asked of it comes at once

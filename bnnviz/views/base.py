@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Rang
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
-from bnnviz.views.ink import Ink, Stroke
+from bnnviz.views.ink import Ink, Sheet, Stroke
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -211,10 +211,10 @@ class View:
         self.ink.publish()
 
     @property
-    def sources(self) -> list[ColumnDataSource]:
-        """Every data source that is drawn from, in the order of drawing."""
-        found = [renderer.data_source for renderer in self.root.renderers]
-        return list({source.id: source for source in [*found, *self.ink.sources]}.values())
+    def sources(self) -> list[Sheet | ColumnDataSource]:
+        """Everything that is drawn from, in the order of drawing."""
+        found = {renderer.data_source.id: renderer.data_source for renderer in self.root.renderers}
+        return [*found.values(), *self.ink.sources]
 
     def legend_html(self) -> str:
         """Give the legend for the heading, in the present colours; "" when none is needed."""
@@ -331,15 +331,10 @@ class View:
         return self._paint(stroke, colour=role or kind.role, **filled)
 
     @staticmethod
-    def _push(source: ColumnDataSource, data: Columns) -> bool:
-        """Assign columns unless the source holds the same ones: an assignment repaints the figure."""
-        held = source.data
+    def _push(sheet: Sheet, data: Columns) -> bool:
+        """Send columns unless the sheet holds the same ones."""
+        held = sheet.data
         if all(np.array_equal(held[name], values, equal_nan=True) for name, values in data.items()):
             return False
-        source.data = data
+        sheet.push(data)
         return True
-
-
-def empty_source(names: Iterable[str]) -> ColumnDataSource:
-    """Give a source with these columns and no rows."""
-    return ColumnDataSource({name: np.empty(0, np.float32) for name in names})

@@ -48,10 +48,11 @@ function new_pen(view) {
 
   function draw() {
     if (!view.is_displayed || !view.frame.bbox.is_valid) { return }
-    const to = place()
+    const to = place(), sheets = new Map()
     placed = true
     for (const stroke of ink.tags) {
-      const {data} = stroke.source
+      if (!sheets.has(stroke.source)) { sheets.set(stroke.source, unpack(stroke.source)) }
+      const data = sheets.get(stroke.source)
       if (stroke.shown && data[stroke.x]?.length) {
         ctx.save()
         ctx.globalAlpha = stroke.opacity
@@ -72,6 +73,13 @@ function new_pen(view) {
       }
     },
   }
+}
+
+// The columns of a sheet, which lie one after another in one array.
+function unpack({data: {packed}, tags: [names]}) {
+  const count = packed.length / names.length
+  const column = (i) => new Float32Array(packed.buffer, packed.byteOffset + 4 * i * count, count)
+  return packed.length ? Object.fromEntries(names.map((name, i) => [name, column(i)])) : {}
 }
 
 // From a value to a pixel of the frame; the scales are linear.

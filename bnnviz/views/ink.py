@@ -6,10 +6,12 @@ changes with every frame leaves frame, axes, contours and tools to Bokeh and dra
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from bokeh.core.validation import silence
 from bokeh.core.validation.warnings import MISSING_RENDERERS
 from bokeh.models import ColumnDataSource, CustomJS
@@ -22,6 +24,32 @@ silence(MISSING_RENDERERS, True)
 _CODE = Path(__file__).with_name("ink.js").read_text(encoding="utf-8")
 
 
+class Sheet:
+    """Columns of numbers that travel to the browser as one array: as many messages as arrays would cost more.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The columns.
+
+    Attributes
+    ----------
+    data : dict of str to ndarray
+        The columns as they are now, float32 and of one length.
+    model : ColumnDataSource
+        Has one column, the others one after another, and their names in its tags.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.data = {name: np.empty(0, np.float32) for name in names}
+        self.model = ColumnDataSource({"packed": np.empty(0, np.float32)}, tags=[list(self.data)])
+
+    def push(self, data: dict[str, np.ndarray]) -> None:
+        """Take other columns of the same names."""
+        self.data = {name: data[name] for name in self.data}
+        self.model.data = {"packed": np.concatenate(list(self.data.values()))}
+
+
 @dataclass
 class Stroke:
     """Something drawn from columns of a source.
@@ -29,7 +57,7 @@ class Stroke:
     Parameters
     ----------
     kind : {"line", "trail", "band", "bars", "marks", "words"}
-    source : ColumnDataSource
+    source : Sheet
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
     colour : str
@@ -56,7 +84,7 @@ class Stroke:
     """
 
     kind: str
-    source: ColumnDataSource
+    source: Sheet
     x: str
     y: str
     colour: str = ""
@@ -98,7 +126,7 @@ class Ink:
         self.strokes: list[Stroke] = []
         self.model = ColumnDataSource()
         self._draw = CustomJS(args={"figure": root, "ink": self.model}, code=_CODE)
-        self._heard: set[ColumnDataSource] = set()
+        self._heard: set[str] = set()
         root.tags = [self.model]
         # The browser sets the inner size once the figure has been laid out.
         for name in ("inner_width", "inner_height"):
@@ -107,7 +135,7 @@ class Ink:
 
     def line(
         self,
-        source: ColumnDataSource,
+        source: Sheet,
         x: str,
         y: str,
         *,
@@ -118,21 +146,21 @@ class Ink:
         """Draw a line."""
         return self._add(Stroke("line", source, x, y, width=width, dash=list(dash), opacity=opacity))
 
-    def band(self, source: ColumnDataSource, x: str, low: str, high: str, *, opacity: float) -> Stroke:
+    def band(self, source: Sheet, x: str, low: str, high: str, *, opacity: float) -> Stroke:
         """Fill the area between two lines."""
         return self._add(Stroke("band", source, x, low, top=high, opacity=opacity))
 
-    def bars(self, source: ColumnDataSource, x: str, y: str, *, width: float) -> Stroke:
+    def bars(self, source: Sheet, x: str, y: str, *, width: float) -> Stroke:
         """Draw bars from zero, their width in units of the axis."""
         return self._add(Stroke("bars", source, x, y, width=width))
 
-    def trail(self, source: ColumnDataSource, x: str, y: str, *, width: float) -> Stroke:
+    def trail(self, source: Sheet, x: str, y: str, *, width: float) -> Stroke:
         """Draw a line whose older part, which comes first, fades."""
         return self._add(Stroke("trail", source, x, y, width=width))
 
     def marks(
         self,
-        source: ColumnDataSource,
+        source: Sheet,
         x: str,
         y: str,
         kind: Kind,
@@ -159,22 +187,25 @@ class Ink:
             )
         )
 
-    def words(self, source: ColumnDataSource, x: str, y: str, *, text: str, font: str) -> Stroke:
+    def words(self, source: Sheet, x: str, y: str, *, text: str, font: str) -> Stroke:
         """Write words beside each point."""
         return self._add(Stroke("words", source, x, y, text=text, font=font))
 
     def publish(self) -> None:
         """Send the strokes as they are now; later only their data go."""
-        self.model.tags = [{f.name: getattr(stroke, f.name) for f in fields(stroke)} for stroke in self.strokes]
+        self.model.tags = [
+            {f.name: getattr(stroke, f.name) for f in fields(stroke)} | {"source": stroke.source.model}
+            for stroke in self.strokes
+        ]
 
     @property
-    def sources(self) -> list[ColumnDataSource]:
-        """The sources that are drawn from."""
-        return list({stroke.source.id: stroke.source for stroke in self.strokes}.values())
+    def sources(self) -> list[Sheet]:
+        """The sheets that are drawn from."""
+        return list({stroke.source.model.id: stroke.source for stroke in self.strokes}.values())
 
     def _add(self, stroke: Stroke) -> Stroke:
         self.strokes.append(stroke)
-        if stroke.source not in self._heard:
-            self._heard.add(stroke.source)
-            stroke.source.js_on_change("data", self._draw)
+        if stroke.source.model.id not in self._heard:
+            self._heard.add(stroke.source.model.id)
+            stroke.source.model.js_on_change("data", self._draw)
         return stroke

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import View, columns, empty_source, extent, separated
+from bnnviz.views.base import View, columns, extent, separated
+from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import Kind, band_html, legend, line_html, mark_html
 
 DATA = Kind("data", "circle", "red", False)
@@ -33,8 +34,8 @@ class PredictionView(View):
         self._choose(BAND)
 
     def _build_band(self) -> None:
-        self.band, self.functions = empty_source(_band_columns(None)), empty_source(("x", "y"))
-        self.data = empty_source(("x", "y"))
+        self.band, self.functions = Sheet(_band_columns(None)), Sheet(("x", "y"))
+        self.data = Sheet(("x", "y"))
         ink, inked = self.ink, self._inked
         self._band_strokes = [
             inked(ink.band(self.band, "x", "lo95", "hi95", opacity=WIDE), role="blue"),
@@ -46,7 +47,7 @@ class PredictionView(View):
         ]
 
     def _build_against(self) -> None:
-        self.against = empty_source(_against_columns(None))
+        self.against = Sheet(_against_columns(None))
         ink, inked, source = self.ink, self._inked, self.against
         self._against_strokes = [
             inked(ink.line(source, "diagonal", "diagonal", width=1.5, dash=(6, 4)), role="axis"),

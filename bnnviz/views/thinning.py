@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from bokeh.models import ColumnDataSource
 
-from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, empty_source, extent, separated
+from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, extent, separated
+from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import (
     ACCEPTED,
     BOUNCE,
@@ -56,8 +56,9 @@ class ThinningView(View):
         self._frames = 0
         self._paused = self._look = False
         self._needs: dict[Window, tuple[float, float] | None] = {}
-        self.source = source = empty_source(_columns(None))
-        zero = ColumnDataSource(columns(x=[0.0, FAR], zero=[0.0, 0.0]))
+        self.source = source = Sheet(_columns(None))
+        zero = Sheet(("x", "zero"))
+        zero.push(columns(x=[0.0, FAR], zero=[0.0, 0.0]))
         ink = self.ink
         self._inked(ink.line(zero, "x", "zero"), role="axis")
         for x, y, role, width, dash in LINES:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import View, columns, empty_source, separated
+from bnnviz.views.base import View, columns, separated
+from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, REFRESH, VIOLATION, legend, mark_html
 
 SHOWN = 50  # entries, about
@@ -35,7 +36,7 @@ class TimelineView(View):
         )
         fig.axis.visible, fig.grid.visible = False, False
         self._span = SPANS[0]
-        self.source = empty_source(_columns(None))
+        self.source = Sheet(_columns(None))
         ink = self.ink
         self._inked(ink.line(self.source, "head_x", "head", width=3), role="ink")
         for code, kind in KINDS.items():

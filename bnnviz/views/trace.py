@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import View, columns, empty_source, extent
+from bnnviz.views.base import View, columns, extent
+from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import DARK, LIGHT
 
 MOST_CHAINS = 8
@@ -21,7 +22,7 @@ class TraceView(View):
         fig = self._figure("draw", "PC 1", (0.0, 100.0), (-3.0, 3.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._shown: tuple | None = None
-        self.source = empty_source(_columns(None))
+        self.source = Sheet(_columns(None))
         self._lines = [
             self.ink.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
         ]

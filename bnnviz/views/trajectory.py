@@ -6,7 +6,8 @@ import numpy as np
 from bokeh.models import ColumnDataSource
 from bokeh.plotting.contour import contour_data
 
-from bnnviz.views.base import View, columns, empty_source, extent
+from bnnviz.views.base import View, columns, extent
+from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, Kind, legend, mark_html
 
 NOW = Kind("now", "circle", "orange", False)
@@ -45,7 +46,7 @@ class TrajectoryView(View):
         fig.multi_polygons("xs", "ys", source=self._fill, fill_color="colour", line_color=None)
         edges = fig.multi_line("xs", "ys", source=self._edge, line_width=1)
         self._paint(edges.glyph, line_color="contour_line")
-        self.source, self.marks = empty_source(_path_columns(None)), empty_source(_mark_columns(None))
+        self.source, self.marks = Sheet(_path_columns(None)), Sheet(_mark_columns(None))
         ink = self.ink
         self._inked(ink.trail(self.source, "x", "y", width=2.4), role="ink")
         for code in EVENTS:

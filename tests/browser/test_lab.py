@@ -298,9 +298,11 @@ def refreshments(lab: Lab) -> float:
     return lab.page.evaluate(
         """() => {
           const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "timeline")
-          const kinds = [...figure.tags[0].tags[0].source.data.kind]
-          const count = (code) => kinds.filter((kind) => kind === code).length
-          return count(3) / Math.max(1, count(2) + count(3) + count(5))
+          const {data: {packed}, tags: [names]} = figure.tags[0].tags[0].source
+          const count = packed.length / names.length, place = names.indexOf("kind")
+          const kinds = [...packed].slice(place * count, (place + 1) * count)
+          const number = (code) => kinds.filter((kind) => kind === code).length
+          return number(3) / Math.max(1, number(2) + number(3) + number(5))
         }"""
     )
 
