@@ -65,6 +65,42 @@ def test_draws_depend_on_the_spec_alone(spec):
     assert np.array_equal(alone.draws, finished(Run.restore(half.checkpoint())).draws)
 
 
+@pytest.mark.parametrize("sampler", ["bps", "boomerang"])
+@pytest.mark.parametrize("target", ["banana", "network"])
+def test_the_rate_drawn_at_speed_is_the_rate(sampler, target):
+    """At speed the curve goes through what was evaluated; it must lie where evaluating it anew would put it."""
+    more = {"target_settings": {"data": "toy_c", "hidden": "5"}} if target == "network" else {}
+    run = prepared(spec(sampler=sampler, target=target, chains=1, **more))
+    close = []
+    for _ in range(400):
+        run.step_event()
+        segment = run.tracer.past[-1]
+        if len(segment.knots) <= 2:
+            continue
+        t, quick = run.tracer._rate_curve(segment, 1.0, True)
+        x, v = run.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), torch.as_tensor(t))
+        exact = run.sampler.rate(x, v, run.target.gradient(x)[1]).double().numpy()
+        # Between its grid points the bound trusts the rate to be as smooth as the curve takes it to be.
+        close.append(np.abs(quick - exact).max() < 0.05 * (np.ptp(exact) + 1e-6))
+    assert len(close) > 100
+    assert np.mean(close) > 0.95
+
+
+def test_a_path_is_drawn_where_it_went_in_any_plane():
+    run = prepared(spec(sampler="boomerang", target="network", target_settings={"data": "toy_c", "hidden": "5"}))
+    for kind in ("pca", "coordinates", "pca"):
+        run.watch(plane={"kind": kind, "i": 3, "j": 5})
+        run.advance(0.3)
+        run.step_event()
+        run.frame(PARTS)
+        path, plane = run.frame(["path"])["path"], run._frames.plane()
+        began = torch.stack([segment.x for segment in [*run.tracer.past, run.tracer.now]])
+        where = (began.double().numpy() - plane.centre) @ plane.axes
+        drawn = np.stack([path["event_x"], path["event_y"]], axis=1)
+        assert len(drawn) > 3
+        assert np.allclose(drawn, where[-len(drawn) :], atol=1e-4)
+
+
 def test_seeds_differ():
     assert not np.array_equal(finished(Run(spec())).draws, finished(Run(spec(seed=1))).draws)
 

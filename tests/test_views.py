@@ -23,6 +23,7 @@ from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
 from bnnviz.views.base import Window, columns, separated
+from bnnviz.views.ink import Sheet
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
@@ -460,6 +461,13 @@ def test_the_plane_closes_in_on_a_small_path_but_keeps_a_known_density_in_sight(
             view.update(frame)
         low, high = scene["plane"]["x_range"]
         assert (view.root.x_range.end - view.root.x_range.start < 0.1 * (high - low)) is closes
+
+
+def test_a_sheet_travels_as_one_array() -> None:
+    sheet = Sheet(("x", "y"))
+    sheet.push(columns(y=[3, 4], x=[1, 2]))
+    assert sheet.model.tags == [["x", "y"]]
+    assert np.array_equal(sheet.model.data["packed"], np.array([1, 2, 3, 4], np.float32))
 
 
 def test_columns_are_filled_up_and_strokes_are_separated() -> None:

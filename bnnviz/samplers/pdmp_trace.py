@@ -327,13 +327,13 @@ class PathTracer:
 
 
 def _through(knots: list[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cubic Hermite curve through known rates and slopes; an unknown slope is a finite difference."""
+    """Return the cubic Hermite curve through known rates and slopes."""
     t, f, d = np.array(sorted(knots)).T
     apart = np.append(True, np.diff(t) > 1e-12 * (1 + t[-1]))
     t, f, d = t[apart], f[apart], d[apart]
     if len(t) < 2:
         return t, f
-    d = np.where(np.isnan(d), np.gradient(f, t), d)
+    d = np.where(np.isnan(d), _first_slope(t, f, d), d)
     fine = np.linspace(t[0], t[-1], _RATE_POINTS)
     k = np.clip(np.searchsorted(t, fine, side="right") - 1, 0, len(t) - 2)
     h = t[k + 1] - t[k]
@@ -341,6 +341,16 @@ def _through(knots: list[tuple[float, float, float]]) -> tuple[np.ndarray, np.nd
     w = 1 - u
     ends = w * w * (1 + 2 * u) * f[k] + u * u * (3 - 2 * u) * f[k + 1]
     return fine, ends + h * u * w * (w * d[k] - u * d[k + 1])
+
+
+def _first_slope(t: np.ndarray, f: np.ndarray, d: np.ndarray) -> np.ndarray | float:
+    """Return what stands for unknown slopes: after a bounce only the first is, under some bounds all of them are."""
+    if len(t) < 3 or np.isnan(d[1:3]).any():
+        return np.gradient(f, t)
+    # Of the cubic through f0, f1, f2 with the slope d1: p = f1 + d1 (t - t1) + q (t - t1)^2, q linear.
+    q0, q2 = ((f[i] - f[1] - d[1] * (t[i] - t[1])) / (t[i] - t[1]) ** 2 for i in (0, 2))
+    step = t[0] - t[1]
+    return d[1] + 2 * step * q0 + step**2 * (q2 - q0) / (t[2] - t[0])
 
 
 def _age(count: int) -> np.ndarray:

@@ -36,6 +36,13 @@ FIGURES = """() => {
   }
   return sums
 }"""
+# How many canvases are drawn on in each figure, besides Bokeh's own.
+PENS = """() => Object.fromEntries(
+  [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === "Figure").map((figure) => {
+    const home = Bokeh.index.get_one(figure).canvas_view.shadow_el
+    return [figure.name, home.querySelectorAll("canvas[data-box]").length]
+  })
+)"""
 # Milliseconds from a click on this button to the first change of the trajectory.
 UNTIL_DRAWN = """async (button) => {
   const path = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "trajectory")
@@ -192,6 +199,7 @@ def test_plays_every_view_and_pauses_them(lab: Lab) -> None:
         f"not every view changed: {before} {lab.figures()}",
     )
     until(lambda: "ESS" in " ".join(lab.page.locator("td").all_inner_texts()), 20, "the table has no ESS")
+    assert set(lab.page.evaluate(PENS).values()) == {1}
     lab.press("Pause")
     lab.page.wait_for_timeout(1800)  # what was under way, and the slow parts of the last frame
     still, step = lab.figures(), lab.number("step")
