@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import webbrowser
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import bnnviz
@@ -53,12 +54,11 @@ def serve(port: int, address: str, show: bool) -> None:
     threading.Thread(target=_announce, args=(address, port, show), daemon=True).start()
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
-    # In this process: its main module stays the light command line, which is what the worker
-    # processes that the page starts import again, instead of Panel.
-    from panel.command import main as panel
-
+    # The installed command, in this process: its main module stays the light command line, which is what the
+    # worker processes that the page starts import again, instead of Panel.
+    panel = next(iter(entry_points(group="console_scripts", name="panel")))
     sys.argv = ["panel", *_arguments(folder, port, address)]
-    panel()
+    panel.load()()
 
 
 def _arguments(folder: Path, port: int, address: str) -> list[str]:

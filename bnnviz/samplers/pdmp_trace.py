@@ -120,7 +120,6 @@ class PathTracer:
         self.count = 0
         self._plane: tuple[tuple[str, int], _Projection] | None = None
         self._seen = 0  # segments that had ended when somebody last looked
-        self.proposals = 0
         self.now: Segment | None = None
         self.past: deque[Segment] | None = None
         self.state: Any = None

@@ -24,7 +24,6 @@ function new_pen(view) {
   const canvas = document.createElement("canvas")
   canvas.style.cssText = "position: absolute; pointer-events: none"
   const ctx = canvas.getContext("2d")
-  const ruler = document.createElement("canvas").getContext("2d")
   let asked = false, placed = false
 
   // Over the figure's frame, under its tools; a figure that is rendered anew has lost it.
@@ -56,7 +55,7 @@ function new_pen(view) {
       if (stroke.shown && data[stroke.x]?.length) {
         ctx.save()
         ctx.globalAlpha = stroke.opacity
-        hands[stroke.kind](ctx, stroke, data, to, ruler)
+        hands[stroke.kind](ctx, stroke, data, to)
         ctx.restore()
       }
     }
@@ -157,10 +156,9 @@ const hands = {
   },
 
   // Words beside points, on the side where there is room.
-  words(ctx, {x, y, text, font, colour}, data, to, ruler) {
+  words(ctx, {x, y, text, font, colour}, data, to) {
     Object.assign(ctx, {fillStyle: colour, font, textBaseline: "top"})
-    ruler.font = font
-    const needed = ruler.measureText(text).width + 10
+    const needed = ctx.measureText(text).width + 10
     for (let i = 0; i < data[x].length; i++) {
       const px = to.x(data[x][i]), py = to.y(data[y][i])
       if (px !== px || py !== py) { continue }
