@@ -241,7 +241,8 @@ def test_frames_hold_what_the_views_need():
 @pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
 def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     run = prepared(spec(target="logistic_regression", sampler=sampler, draws=None, dtype="float64"))
-    run.advance(1.0)
+    while run.store.common(run.alive) < 40:
+        run.advance(0.2)
     run.frame(["trace"])
     run.watch(plane={"kind": "pca"})
     path, plane = run.frame(["path"])["path"], run._frames.plane()

@@ -11,6 +11,7 @@ from torch import Tensor
 from bnnviz.samplers.base import Rows
 
 _LIVE_CAPACITY = 2000
+_EARLY = 16
 
 
 class DrawStore:
@@ -30,6 +31,8 @@ class DrawStore:
         self.limit, self.skip, self.every = limit, skip, 1
         capacity = _LIVE_CAPACITY if limit is None else limit
         self.buffer = torch.zeros(chains, capacity, dim, device=device, dtype=dtype)
+        # Of the warm-up only the last few are looked at, until there are others.
+        self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
 
@@ -41,12 +44,23 @@ class DrawStore:
         np.maximum.at(self.made, chain.cpu().numpy(), (rows.index + 1).cpu().numpy())
         while self.limit is None and int(index.max()) // self.every >= self.buffer.shape[1]:
             self._thin()
+        self._add_early(chain, rows.index, x)
         keep = (index >= 0) & (index % self.every == 0)
         if self.limit is not None:
             keep &= index < self.limit
         chain, slot = chain[keep], index[keep] // self.every
         self.buffer[chain, slot] = x[keep]
         np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
+
+    def _add_early(self, chain: Tensor, index: Tensor, x: Tensor) -> None:
+        early = index < self.skip
+        if early.any():
+            self.early[chain[early], index[early] % self.early.shape[1]] = x[early]
+
+    def settling(self, alive: np.ndarray) -> Tensor:
+        """Return the last draws of the warm-up that every living chain has, (chains, draws, dim)."""
+        chosen = alive if alive.any() else np.ones_like(alive)
+        return self.early[torch.as_tensor(chosen, device=self.early.device)][:, : int(self.made[chosen].min())]
 
     def _thin(self) -> None:
         half = self.buffer[:, ::2].clone()

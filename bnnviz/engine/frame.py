@@ -11,6 +11,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import Predictor
+from bnnviz.engine.selection import Selection
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
 from bnnviz.targets import BNN
@@ -18,7 +19,7 @@ from bnnviz.targets import BNN
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
-_ENGINE_PARTS = ("status", "caption", "trace", "acf", "table")
+_ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _PCA_ROWS = 600
 _PCA_FIRST, _PCA_GROWTH = 40, 1.6
@@ -40,8 +41,8 @@ class FrameBuilder:
         self.run, self.chain = run, 0
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
-        drawable = isinstance(target, BNN) and target.likelihood.task == "regression"
-        self.predictor = Predictor(target) if drawable else None
+        self.predictor = Predictor(target) if isinstance(target, BNN) else None
+        self._selection = Selection(run)
         self._wanted_plane: dict[str, Any] | None = None
         self._pca: diagnostics.pca.Axes | None = None
         self._pca_draws, self._basis, self._seq = 0, 0, 0
@@ -53,9 +54,9 @@ class FrameBuilder:
         self._component: tuple[tuple, np.ndarray] | None = None
 
     def forget(self) -> None:
-        """Drop what was computed of earlier draws."""
-        self._pca, self._pca_draws = None, 0
-        self._basis += 1
+        """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
+        self._pca_draws = 0
+        self._selection.clear()
         self._figures, self._diagnosed, self._component = {}, -np.inf, None
         if self.predictor is not None:
             self.predictor.forget()
@@ -72,6 +73,10 @@ class FrameBuilder:
             self._wanted_plane = plane
             self._basis += 1
 
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Pick draws or an event (`Run.select`)."""
+        self._selection.choose(choice, self._basis)
+
     def _check_plane(self, plane: dict[str, Any]) -> None:
         if plane.get("kind") == "pca":
             return
@@ -86,6 +91,8 @@ class FrameBuilder:
         parts = [*_ENGINE_PARTS, *sorted(run.sampler.emits)]
         if self.predictor is not None:
             parts.append("prediction")
+            if self.predictor.kind == "map":
+                parts.append("spread")
         truth = None
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
@@ -170,17 +177,19 @@ class FrameBuilder:
             if not run.store.common(run.alive):
                 return {}
             return self._trace() if name == "trace" else self._acf(fast)
-        if name == "prediction":
-            return {} if self.predictor is None or run.state is None else self._prediction()
+        if name == "selection":
+            return self._selection.part(self.plane(), self._first_component()[1], self.predictor)
+        if name in ("prediction", "spread"):
+            return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)
         if name not in run.sampler.emits:
             return {}
         part = run.tracer.part(name, self.plane(), fast)
         return part | run.tally.summary() if part and name == "envelope" else part
 
-    def _prediction(self) -> dict[str, Any]:
-        if self.run.tracer.now is None:
-            return {}
-        return self.predictor.part(self.run.store, self.run.alive, self.run.tracer.current_point())
+    def _predicted(self, name: str) -> dict[str, Any]:
+        run = self.run
+        make = self.predictor.spread if name == "spread" else self.predictor.part
+        return make(run.store, run.alive, run.tracer.current_point())
 
     def _status(self) -> dict[str, Any]:
         run = self.run

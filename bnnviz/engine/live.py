@@ -557,6 +557,8 @@ class LiveLoop:
             self._moved(slot, slot.run.step_event)
         elif name == "watch":
             slot.run.watch(**args)
+        elif name == "select":
+            slot.run.select(args.get("choice"))
         elif name == "change":
             slot.run.change(args["settings"])
             # a new change takes the place of what a lost run would have done later

@@ -8,11 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.data import Standardiser
 from bnnviz.engine.draws import DrawStore
 from bnnviz.targets import BNN
 
 _GRID = 100
+_MAP = 36  # points on each side of a map
 _MOST = 400
+_SETTLED = 24  # draws that make a band; until then those of the warm-up are shown with them
 _CHUNK = 64
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
@@ -21,102 +24,141 @@ _INTERVAL_ROWS = 120
 class Predictor:
     """Predictions of a thinned selection of draws, evaluated once each.
 
-    A one-dimensional regression is predicted on a grid; with more inputs, on the test rows. All
-    numbers are in original units.
+    A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
+    two inputs on a grid (``map``), everything else on the test rows: ``intervals`` for a regression, ``classes``
+    for a choice between classes. All numbers are in original units.
     """
 
     def __init__(self, target: BNN) -> None:
         self.target = target
-        self.kind = "band" if target.x.shape[1] == 1 else "intervals"
-        self.scale = target.data_set.standardiser if target.data_set is not None else None
-        self._inputs()
+        regression, inputs = target.likelihood.task == "regression", target.x.shape[1]
+        if regression:
+            self.kind = "band" if inputs == 1 else "intervals"
+        else:
+            self.kind = "map" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
+        self._set_inputs()
         self.forget()
 
-    def _inputs(self) -> None:
+    @property
+    def scale(self) -> Standardiser | None:
+        """The map to the network's scale, None for data without one."""
+        return None if self.target.data_set is None else self.target.data_set.standardiser
+
+    def _set_inputs(self) -> None:
         target, data = self.target, self.target.data_set
-        x = target.x[:, 0].double().cpu().numpy() if data is None else data.x_train[:, 0]
+        x, _ = training_rows(target)
         if self.kind == "band":
-            low, high = float(x.min()), float(x.max())
             reach = data.test_interval if data is not None and data.test_interval else None
-            self.range = reach or (low - 0.3 * (high - low), high + 0.3 * (high - low))
+            self.range = reach or _widened(x[:, 0], 0.3)
             raw = np.linspace(*self.range, _GRID)[:, None]
-        elif data is None:
-            raw = target.x.double().cpu().numpy()[:_INTERVAL_ROWS]
+        elif self.kind == "map":
+            self.box = (*_widened(x[:, 0], 0.25), *_widened(x[:, 1], 0.25))
+            sides = np.linspace(*self.box[:2], _MAP), np.linspace(*self.box[2:], _MAP)
+            raw = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         else:
-            raw = data.x_test[:_INTERVAL_ROWS]
+            raw = (x if data is None else data.x_test)[:_INTERVAL_ROWS]
         self.raw = raw
         inputs = raw if self.scale is None else self.scale.x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
-        if self.kind == "intervals":
-            observed = target.y.double().cpu().numpy() if data is None else data.y_test
-            self.observed = observed[: len(raw)]
+        if self.kind in ("intervals", "classes"):
+            self.observed = (training_rows(target)[1] if data is None else data.y_test)[: len(raw)]
 
     def forget(self) -> None:
         """Drop all predictions, for draws of another era."""
         self.known: dict[tuple[int, int], np.ndarray] = {}
 
     def functions(self, theta: Tensor) -> np.ndarray:
-        """Return the outputs (draws, inputs) of weights (draws, dim), in original units."""
-        parts = [self.target.outputs(part, self.inputs)[..., 0] for part in torch.split(theta, _CHUNK)]
-        values = torch.cat(parts).double().cpu().numpy()
+        """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
+
+        In original units; the chance of class 1 (``map``), or of each class at each row (``classes``).
+        """
+        parts = [self.target.outputs(part, self.inputs) for part in torch.split(theta, _CHUNK)]
+        f = torch.cat(parts)
+        if self.kind == "map":
+            return torch.sigmoid(f[..., 0]).float().cpu().numpy()
+        if self.kind == "classes":
+            chances = torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
+            return chances.flatten(1).float().cpu().numpy()
+        values = f[..., 0].double().cpu().numpy()
         return values if self.scale is None else self.scale.y_back(values)
 
     def update(self, store: DrawStore, alive: np.ndarray) -> np.ndarray:
-        """Predict the draws that were selected and are not yet known; return all, (draws, inputs).
-
-        Draws whose number is a multiple of a power of two are selected, the smallest power that
-        leaves at most 400: so the selection of more draws is always made of known ones.
-        """
-        chains = np.flatnonzero(alive)
-        count = store.common(alive)
-        stride = 1
-        while len(chains) * -(-count // stride) > _MOST:
-            stride *= 2
-        wanted = [(int(c), slot * store.every) for slot in range(0, count, stride) for c in chains]
+        """Predict the draws that were selected and are not yet known; return all, (draws, inputs)."""
+        wanted = chosen_draws(store, alive, _MOST)
         missing = [key for key in wanted if key not in self.known]
         if missing:
-            chain = torch.tensor([c for c, _ in missing], device=store.buffer.device)
-            slot = torch.tensor([number // store.every for _, number in missing], device=store.buffer.device)
-            values = self.functions(store.buffer[chain, slot])
+            values = self.functions(weights(store, missing))
             self.known.update(zip(missing, values, strict=True))
             self.known = {key: self.known[key] for key in wanted}
-        return np.array([self.known[key] for key in wanted]).reshape(-1, len(self.raw))
+        return np.array([self.known[key] for key in wanted]) if wanted else np.empty((0, 0))
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same for a whole run."""
-        target, data = self.target, self.target.data_set
-        y = target.y.double().cpu().numpy() if data is None else data.y_train
-        if self.kind == "band":
-            x = target.x[:, 0].double().cpu().numpy() if data is None else data.x_train[:, 0]
-            reach = max(np.ptp(y), 1e-6)
-            return {
-                "kind": "band",
-                "x": x,
-                "y": y,
-                "x_label": "x" if data is None else data.x_label,
-                "y_label": "y" if data is None else data.y_label,
-                "x_range": tuple(float(v) for v in self.range),
-                "y_range": (float(y.min() - 0.6 * reach), float(y.max() + 0.6 * reach)),
-            }
+        """Return what stays the same for a whole run, and its data as they are now."""
+        return {"kind": self.kind, **self.data(), **getattr(self, f"_{self.kind}_scene")()}
+
+    def data(self) -> dict[str, Any]:
+        """Return the training rows where they can be drawn, and whether they may be edited."""
+        if self.kind not in ("band", "map"):
+            return {}
+        (x, y), editable = training_rows(self.target), "points" in self.target.param and self.target.param["points"].live
+        rows = {"x": x[:, 0], "y": y} if self.kind == "band" else {"x": x[:, 0], "y": x[:, 1], "class": y}
+        return rows | {"editable": editable}
+
+    def _band_scene(self) -> dict[str, Any]:
+        data, y = self.target.data_set, training_rows(self.target)[1]
+        return {
+            "x_label": "x" if data is None else data.x_label,
+            "y_label": "y" if data is None else data.y_label,
+            "x_range": tuple(float(v) for v in self.range),
+            "y_range": _widened(y if len(y) > 1 or data is None else data.y_test, 0.6),
+        }
+
+    def _map_scene(self) -> dict[str, Any]:
+        data = self.target.data_set
+        labels = ("x1", "x2") if data is None else data.x_label.split(", ")
+        return {
+            "x_label": labels[0],
+            "y_label": labels[-1],
+            "x_range": self.box[:2],
+            "y_range": self.box[2:],
+            "columns": _MAP,
+        }
+
+    def _intervals_scene(self) -> dict[str, Any]:
+        data = self.target.data_set
         unit = "" if data is None or not data.y_unit else f", {data.y_unit}"
         label = "observed" if data is None else f"{data.y_label}{unit}"
-        margin = 0.15 * max(np.ptp(self.observed), 1e-6)
-        low, high = float(self.observed.min() - margin), float(self.observed.max() + margin)
-        return {"kind": "intervals", "observed": self.observed, "label": label, "range": (low, high)}
+        return {"observed": self.observed, "label": label, "range": _widened(self.observed, 0.15)}
+
+    def _classes_scene(self) -> dict[str, Any]:
+        return {"observed": self.observed}
 
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
-        """Return the part of a frame."""
-        values = self.update(store, alive)
-        now = self.functions(current[None])[0]
-        if len(values) == 0:
-            values = now[None]
-        make = self._band if self.kind == "band" else self._intervals
-        return {"kind": self.kind, "current": now, "draws": len(self.known), **make(values)}
+        """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
+        values, now = self._shown(store, alive, current)
+        settling = len(self.known) < _SETTLED
+        drawn = getattr(self, f"_{self.kind}")(values)
+        if self.kind == "classes":
+            now = self._classes(now[None])["mean"]
+        return {"kind": self.kind, "current": now, "draws": len(self.known), "settling": settling, **drawn}
+
+    def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that shows how far the draws of a map differ."""
+        values, _ = self._shown(store, alive, current)
+        return {"sd": values.std(0)}
+
+    def _shown(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Return the predictions (draws, inputs) to be shown, and that of this moment."""
+        values, now = self.update(store, alive), self.functions(current[None])[0]
+        if len(values) < _SETTLED:
+            early = store.settling(alive).flatten(0, 1)
+            found = self.functions(early) if len(early) else values
+            values = np.concatenate([values, found]) if len(values) else found
+        return (values if len(values) else now[None]), now
 
     def _band(self, values: np.ndarray) -> dict[str, Any]:
         # Along rows of memory: three times as fast as along the first axis.
         low95, low50, high50, high95 = np.percentile(values.T.copy(), [2.5, 25, 75, 97.5], axis=1, overwrite_input=True)
-        pick = np.linspace(0, len(values) - 1, min(_FUNCTIONS, len(values))).astype(int)
         return {
             "x": self.raw[:, 0],
             "mean": values.mean(0),
@@ -124,8 +166,23 @@ class Predictor:
             "hi50": high50,
             "lo95": low95,
             "hi95": high95,
-            "functions": values[pick],
+            "functions": values[evenly(len(values), _FUNCTIONS)],
         }
+
+    def _map(self, values: np.ndarray) -> dict[str, Any]:
+        return {"mean": values.mean(0)}
+
+    def _classes(self, values: np.ndarray) -> dict[str, Any]:
+        """Give the chance of each row's observed class, and whether it is the likeliest one."""
+        rows, observed = len(self.raw), self.observed.astype(int)
+        chances = values.reshape(len(values), rows, -1)
+        own = chances[:, np.arange(rows), observed]
+        low, high = np.percentile(own.T.copy(), [2.5, 97.5], axis=1, overwrite_input=True)
+        right = chances.mean(0).argmax(-1) == observed
+        mean = own.mean(0)
+        nll = -np.log(np.maximum(mean, 1e-30)).mean()
+        figures = {"accuracy": float(right.mean()), "nll": float(nll)}
+        return {"mean": mean, "lo": low, "hi": high, "right": right, **figures}
 
     def _intervals(self, values: np.ndarray) -> dict[str, Any]:
         noise = self.target.likelihood.sd * (1.0 if self.scale is None else self.scale.y_scale)
@@ -143,6 +200,62 @@ class Predictor:
             "nll": float(-log_mean.mean()),
             "coverage": float(inside.mean()),
         }
+
+    def through(self, box: tuple[float, float, float, float]) -> list[tuple[int, int]]:
+        """Return the known draws whose function passes through a box (x0, x1, y0, y1); of a band only."""
+        if self.kind != "band" or not self.known:
+            return []
+        x0, x1, y0, y1 = box
+        x = self.raw[:, 0]
+        # A box narrower than the grid still lies on two of its points.
+        first, last = np.searchsorted(x, x0, side="right") - 1, np.searchsorted(x, x1, side="left")
+        columns = slice(max(first, 0), min(last, len(x) - 1) + 1)
+        values = np.array(list(self.known.values()))[:, columns]
+        within = ((values >= y0) & (values <= y1)).any(1) | ((values.min(1) < y0) & (values.max(1) > y1))
+        return [key for key, chosen in zip(self.known, within, strict=True) if chosen]
+
+
+def training_rows(target: BNN) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (rows, inputs) and observations (rows,) of the posterior, in original units."""
+    data = target.data_set
+    if data is not None:
+        return data.x_train, data.y_train
+    return target.x.double().cpu().numpy(), target.y.double().cpu().numpy()
+
+
+def evenly(count: int, most: int) -> np.ndarray:
+    """Return at most so many evenly spread indices of `count` things."""
+    return np.linspace(0, count - 1, min(most, count)).astype(int)
+
+
+def chosen_draws(store: DrawStore, alive: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Return (chain, number) of evenly spread draws of the living chains.
+
+    Draws whose number is a multiple of a power of two are chosen, the smallest power that leaves no more
+    than ``most``: so the choice from more draws is always made of known ones.
+    """
+    chains = np.flatnonzero(alive)
+    count = store.common(alive)
+    stride = 1
+    while len(chains) * -(-count // stride) > most:
+        stride *= 2
+    return [(int(c), slot * store.every) for slot in range(0, count, stride) for c in chains]
+
+
+def weights(store: DrawStore, keys: list[tuple[int, int]]) -> Tensor:
+    """Return the draws (n, dim) of (chain, number)."""
+    chain = torch.tensor([c for c, _ in keys], dtype=torch.long, device=store.buffer.device)
+    slot = torch.tensor([number // store.every for _, number in keys], dtype=torch.long, device=store.buffer.device)
+    return store.buffer[chain, slot]
+
+
+def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
+    """Return the range of values with a share of it added on each side."""
+    if not len(values):
+        return (-1.0, 1.0)
+    low, high = float(np.min(values)), float(np.max(values))
+    room = share * max(high - low, 1e-6)
+    return (low - room, high + room)
 
 
 def _test_rows(target: BNN) -> tuple[Tensor, Tensor]:

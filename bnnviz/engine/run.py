@@ -7,6 +7,7 @@ import logging
 import os
 import pickle
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 1
+_CHECKPOINT_VERSION = 2
+_OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
 # stepping, playing and a batch run then give the same draws.
 _TUNING_GRAIN = 50
 _TUNING_LIMIT = 5000
 _LONGEST_BLOCK = 32
 _BLOCK_SECONDS = 0.008
+# Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
+_REFIT_STEPS = 150
+_REFIT_WORK = 3e9
 # States that a block may keep, in numbers: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
 _LONGEST_EVENT = 20_000
@@ -89,6 +94,7 @@ class Run:
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
         self.store = self._new_store()
+        self.mode: torch.Tensor | None = None
         self._descent: Descent | None = None
         self._step_seconds = _BLOCK_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.dim
@@ -169,7 +175,7 @@ class Run:
         return self.sampler.start == "mode" or (self.sampler.start == "auto" and self.target.start_at_mode)
 
     def _set_out(self) -> None:
-        mode = self._descent.best() if self._descent else None
+        self.mode = mode = self._descent.best() if self._descent else None
         x0 = self._x0
         if self._starts_at_mode:
             # A sampler with one centre for all chains sets all of them out from it.
@@ -248,31 +254,56 @@ class Run:
             )
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Change settings of the sampler between two steps; estimates begin anew, earlier draws are dropped.
+        """Change settings between two steps; estimates begin anew, earlier draws are dropped.
+
+        Parameters
+        ----------
+        settings : dict
+            Settings of the sampler by name, and of the target by name with ``target.`` before it.
 
         Raises
         ------
         BnnvizError
             If a value does not fit, or the setting cannot change while running.
         """
-        spec = self.spec.replace(settings={**self.spec.settings, **settings}).checked(self._own_target)
-        fixed = [name for name in settings if not self._may_change(name)]
-        if fixed:
-            raise BnnvizError(f"{fixed[0]} cannot change while a run goes on; start a new run with it.", fixed[0])
+        of_target = {name.removeprefix(_OF_TARGET): v for name, v in settings.items() if name.startswith(_OF_TARGET)}
+        of_sampler = {name: value for name, value in settings.items() if not name.startswith(_OF_TARGET)}
+        spec = self.spec.replace(
+            settings={**self.spec.settings, **of_sampler},
+            target_settings={**self.spec.target_settings, **of_target},
+        ).checked(self._own_target)
+        _refuse_fixed(self.sampler, of_sampler)
+        _refuse_fixed(self.target, of_target)
+        if of_target:
+            self.target.change({name: spec.target_settings[name] for name in of_target})
         self.changes.append((self.steps, dict(settings)))
         self.spec = spec
-        new = type(self.sampler)(**spec.settings)
-        if self.state is None:
-            self.sampler = new
-        else:
-            new.adopt(self.sampler)
-            self.sampler = new
-            self.state = new.resume(self.state)
+        self._renew_sampler(type(self.sampler)(**spec.settings), moved=bool(of_target))
         self._new_era()
 
-    def _may_change(self, name: str) -> bool:
-        parameter = samplers.REGISTRY.get(self.spec.sampler).param[name]
-        return bool(parameter.live)
+    def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:
+        """Go on with another instance of the sampler; ``moved`` tells that the target is another one too."""
+        old, self.sampler = self.sampler, new
+        if self.state is None:
+            if moved and self._descent is not None:
+                # A descent on the old data would end elsewhere.
+                self._descent = Descent(self.target, self._x0, new.mode_steps)
+            return
+        state = old.resume(self.state)
+        new.adopt(old)
+        if moved and new.needs_mode:
+            self.mode = self._refit()
+            new.recentre(self.mode)
+        self.state = new.resume(state, moved=moved)
+
+    def _refit(self) -> torch.Tensor:
+        """Return the mode of the changed target, descending from the old one."""
+        work = 6 * max(self.target.examples, 1) * self.target.dim
+        steps = int(min(_REFIT_STEPS, max(10, _REFIT_WORK / work)))
+        descent = Descent(self.target, self.mode[None], steps)
+        descent.advance(steps)
+        self.gradients += steps * self.target.examples
+        return descent.best()
 
     def _new_era(self) -> None:
         self.era += 1
@@ -282,6 +313,23 @@ class Run:
             self.emitter = self.sampler.emitter(self.state)
             self.phase = "warm-up"
         self._frames.forget()
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Choose draws or an event that all views mark; draws are not touched.
+
+        Parameters
+        ----------
+        choice : dict or None
+            ``{"view": "prediction" | "path" | "trace", "box": [x0, x1, y0, y1]}`` chooses the draws that lie in a
+            box of that view, or whose function passes through it; ``{"event": step}`` an event of the watched
+            chain; None takes it back.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such view, or the box is not four numbers.
+        """
+        self._frames.select(choice)
 
     def watch(self, chain: int | None = None, plane: dict[str, Any] | None = None) -> None:
         """Choose the chain and the plane that frames show; draws are not touched.
@@ -341,6 +389,7 @@ class Run:
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
             "alive": torch.as_tensor(self.alive),
+            "mode": self.mode,
             "rng": self.rng.get_state(),
             "store": self.store.save(),
             "tally": self.tally.save(),
@@ -377,6 +426,7 @@ class Run:
         for name in ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds"):
             setattr(self, name, saved[name])
         self.alive = saved["alive"].numpy().copy()
+        self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
         self.sampler.prepare(self.target, None)
         self.state = self.sampler.load(saved["kernel"], self.rng)
         self.rng.set_state(saved["rng"])
@@ -385,6 +435,13 @@ class Run:
             self.emitter.load(saved["emitter"])
         self.store.load(saved["store"])
         self.tally.load(saved["tally"])
+
+
+def _refuse_fixed(owner: samplers.Sampler | targets.Target, names: Iterable[str]) -> None:
+    """Raise for a setting that cannot change while a run goes on."""
+    for name in names:
+        if not owner.param[name].live:
+            raise BnnvizError(f"{name} cannot change while a run goes on; start a new run with it.", name)
 
 
 class _Clock:

@@ -88,6 +88,9 @@ class Tracer(Protocol):
     def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
         """Return one part of a frame."""
 
+    def event(self, step: int) -> tuple[int, str, Tensor]:
+        """Return step, a few words and the position (dim,) of an event that is still remembered."""
+
 
 class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
@@ -137,9 +140,12 @@ class Sampler(param.Parameterized):
         """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
         return "", []
 
-    def resume(self, state: Any) -> Any:
-        """Return a state that is fit to go on from after the settings changed."""
+    def resume(self, state: Any, moved: bool = False) -> Any:
+        """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
         raise NotImplementedError
+
+    def recentre(self, mode: Tensor) -> None:
+        """Compute anew what depends on the mode (dim,): the target has changed."""
 
     def adopt(self, other: Sampler) -> None:
         """Take over what another instance of the class has bound and learnt; the settings stay one's own."""

@@ -54,8 +54,12 @@ class Boomerang(PDMP):
         if self.reference == "prior":
             refuse_without_prior(target)
         if mode is not None:
-            self.centre = mode
-            self.precision, self.floored = self._reference_precision(mode)
+            self.recentre(mode)
+
+    def recentre(self, mode: Tensor) -> None:
+        """Fix w* there and S by the curvature there."""
+        self.centre = mode
+        self.precision, self.floored = self._reference_precision(mode)
 
     def _reference_precision(self, mode: Tensor) -> tuple[Tensor, int]:
         prior = self.target.prior_precision or 0.0

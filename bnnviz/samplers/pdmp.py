@@ -326,9 +326,13 @@ class PDMP(Sampler):
         kind = torch.full_like(zero, START, dtype=torch.int8)
         return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive)
 
-    def resume(self, state: State) -> State:
-        """Return the state with its envelope forgotten, for settings that changed while it ran."""
+    def resume(self, state: State, moved: bool = False) -> State:
+        """Return the state with its envelope forgotten, for settings that changed while it ran.
+
+        With ``moved`` the law of the velocities may be another one too, so they are drawn anew.
+        """
         x, v = self.flow(state.x, state.v, state.s)
+        v = self.draw_velocity(v) if moved else v
         refresh = self._refresh_times(state.clock)
         clock = state.clock + state.s
         return self._restarted(x, v, clock, refresh, state.pace, state.gaps, state.alive)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Block, Plane
 from bnnviz.samplers.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 
@@ -178,6 +179,21 @@ class PathTracer:
         if name == "envelope":
             return self._envelope(playing)
         return {"events": self._events, "caption": self._caption}[name]() if name != "path" else self._path(plane)
+
+    def event(self, step: int) -> tuple[int, str, Tensor]:
+        """Return step, a few words and the position (dim,) of an event that is still remembered.
+
+        Raises
+        ------
+        BnnvizError
+            If there is none at that step.
+        """
+        segment = next((s for s in self.past or () if s.step == step), None)
+        if segment is None:
+            raise BnnvizError("That event is no longer remembered; pick a newer one.", "event")
+        duration = torch.tensor([segment.duration], dtype=torch.float64, device=segment.x.device)
+        point = self.sampler.flow(segment.x[None], segment.v[None], duration)[0][0]
+        return step, f"Event {segment.number + 1}, a {_WORDS[segment.kind]}, at step {step:,}", point
 
     def _events(self) -> dict[str, np.ndarray]:
         recent = list(self.past)[-_EVENTS:]

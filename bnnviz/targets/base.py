@@ -51,6 +51,10 @@ class Target(param.Parameterized):
                 setattr(self, name, value.to(device=self.device, dtype=kind))
         return self
 
+    def change(self, settings: dict[str, Any]) -> None:
+        """Become the target with other values of settings that may change while a run goes on (``live``)."""
+        raise NotImplementedError
+
     def potential(self, x: Tensor) -> Tensor:
         """Return U, up to a constant: (chains, dim) -> (chains,)."""
         raise NotImplementedError

@@ -6,6 +6,7 @@ from bnnviz.views.acf import AcfView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.prediction import PredictionView
+from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
 from bnnviz.views.trace import TraceView
@@ -29,6 +30,7 @@ _VIEWS: tuple[type[View], ...] = (
     TrajectoryView,
     ThinningView,
     PredictionView,
+    SpreadView,
     TraceView,
     AcfView,
     TimelineView,

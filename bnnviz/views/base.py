@@ -13,6 +13,7 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 
 from bnnviz.views.ink import Ink, Sheet, Stroke
+from bnnviz.views.pointer import Pointer
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -159,6 +160,8 @@ class View:
         The model to put on a page.
     ink : Ink
         What is drawn in it for each frame.
+    pointer : Pointer or None
+        Hears what is done in it, where anything can be.
     title : str
         The heading; a run may change it.
     note : str
@@ -178,6 +181,7 @@ class View:
         self._follow = True
         self.root: figure
         self.ink: Ink
+        self.pointer: Pointer | None = None
         self._build()
         self.theme(dark)
         if scene is not None:
@@ -202,6 +206,21 @@ class View:
         """
         part = frame.get(self.needs[0])
         return False if part is None else self._show(part)
+
+    def mark(self, selection: dict) -> bool:
+        """Mark what has been picked in this or another view.
+
+        Parameters
+        ----------
+        selection : dict
+            The part of a frame of that name; its kind "none" takes the marks away.
+
+        Returns
+        -------
+        bool
+            Whether anything changed on the screen.
+        """
+        return False
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place."""

@@ -64,6 +64,7 @@ function new_pen(view) {
 
   view.repainted.connect(draw)
   return {
+    view,
     here() { return !placed || canvas.isConnected },
     ask() {
       if (!asked) {
@@ -155,6 +156,22 @@ const hands = {
     }
   },
 
+  // One pixel for each value, drawn large: the canvas blends between them.
+  map(ctx, {x, box, across, ramp, high}, data, to) {
+    const values = data[x], rows = values.length / across
+    const picture = new OffscreenCanvas(across, rows), small = picture.getContext("2d")
+    const pixels = small.createImageData(across, rows), colours = ramp.map(rgb)
+    for (let i = 0; i < values.length; i++) {
+      // The lowest row comes first in the data, and last in a picture.
+      const at = 4 * ((rows - 1 - Math.floor(i / across)) * across + i % across)
+      pixels.data.set(blend(colours, values[i] / high), at)
+    }
+    small.putImageData(pixels, 0, 0)
+    const [x0, x1, y0, y1] = box, w = (x1 - x0) / (across - 1) / 2, h = (y1 - y0) / (rows - 1) / 2
+    const left = to.x(x0 - w), top = to.y(y1 + h)
+    ctx.drawImage(picture, left, top, to.x(x1 + w) - left, to.y(y0 - h) - top)
+  },
+
   // Words beside points, on the side where there is room.
   words(ctx, {x, y, text, font, colour}, data, to) {
     Object.assign(ctx, {fillStyle: colour, font, textBaseline: "top"})
@@ -166,6 +183,15 @@ const hands = {
       ctx.fillText(text, px + (px > needed ? -5 : 5), py)
     }
   },
+}
+
+function rgb(hex) { return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)) }
+
+// The colour at a share between 0 and 1 of a ramp.
+function blend(colours, share) {
+  const place = Math.min(Math.max(share, 0), 1) * (colours.length - 1), i = Math.min(Math.floor(place), colours.length - 2)
+  const part = place - i
+  return [...colours[i].map((c, k) => c + part * (colours[i + 1][k] - c)), 255]
 }
 
 const shapes = {

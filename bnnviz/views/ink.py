@@ -56,7 +56,7 @@ class Stroke:
 
     Parameters
     ----------
-    kind : {"line", "trail", "band", "bars", "marks", "words"}
+    kind : {"line", "trail", "band", "bars", "marks", "words", "map"}
     source : Sheet
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
@@ -81,6 +81,13 @@ class Stroke:
         A band's other edge; a column.
     text, font : str
         The words, and how they look (CSS).
+    box : list of float
+        Where a map's outer points lie: x0, x1, y0, y1.
+    across : int
+        How many of a map's values lie beside each other; the lowest row comes first.
+    ramp : list of str
+        A map's colours from zero to ``high``, hexadecimal.
+    high : float
     """
 
     kind: str
@@ -101,6 +108,10 @@ class Stroke:
     top: str = ""
     text: str = ""
     font: str = ""
+    box: list[float] = field(default_factory=list)
+    across: int = 0
+    ramp: list[str] = field(default_factory=list)
+    high: float = 1.0
 
     def update(self, **properties: Any) -> None:
         """Set properties by name, as a Bokeh model does."""
@@ -190,6 +201,10 @@ class Ink:
     def words(self, source: Sheet, x: str, y: str, *, text: str, font: str) -> Stroke:
         """Write words beside each point."""
         return self._add(Stroke("words", source, x, y, text=text, font=font))
+
+    def map(self, source: Sheet, value: str) -> Stroke:
+        """Colour an area by values on a grid; its place and colours are set later."""
+        return self._add(Stroke("map", source, value, ""))
 
     def publish(self) -> None:
         """Send the strokes as they are now; later only their data go."""

@@ -104,6 +104,7 @@ KINDS: dict[int, Kind] = {
 }
 REJECTED, BOUNCE, REFRESH, VIOLATION = 1, 2, 3, 5
 ACCEPTED = Kind("accepted", "circle", "green", True)
+PICKED = Kind("picked", "diamond", "green", True, 0.9)
 EVENTS = (BOUNCE, VIOLATION, REFRESH)
 
 _SHAPES = {

@@ -6,7 +6,8 @@ import numpy as np
 
 from bnnviz.views.base import View, columns, extent
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.views.palette import DARK, LIGHT, PICKED
+from bnnviz.views.pointer import Pointer
 
 MOST_CHAINS = 8
 
@@ -26,6 +27,9 @@ class TraceView(View):
         self._lines = [
             self.ink.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
         ]
+        self.picked = Sheet(("x", "y"))
+        self._inked(self.ink.marks(self.picked, "x", "y", PICKED, 7, width=1), PICKED)
+        self.pointer = Pointer(fig)
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's chains."""
@@ -33,6 +37,13 @@ class TraceView(View):
         self._x.start_at(0.0, 100.0)
         self._y.restart()
         self._push(self.source, _columns(None))
+        self._push(self.picked, columns(x=[], y=[]))
+
+    def mark(self, selection: dict) -> bool:
+        """Mark the picked draws."""
+        nothing = selection["kind"] == "none"
+        x, y = ([], []) if nothing else (selection["trace_index"], selection["trace_value"])
+        return self._push(self.picked, columns(x=x, y=y))
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the chains' too."""

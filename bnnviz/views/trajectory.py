@@ -8,13 +8,15 @@ from bokeh.plotting.contour import contour_data
 
 from bnnviz.views.base import View, columns, extent
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, Kind, legend, mark_html
+from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, PICKED, Kind, legend, mark_html
+from bnnviz.views.pointer import Pointer
 
 NOW = Kind("now", "circle", "orange", False)
 LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
 OLDEST_MARK = 0.35
 MEMORY = 45  # frames
 MARGIN = 0.04
+_STEP_PAGE = 4096  # as in pointer.js
 
 
 class TrajectoryView(View):
@@ -52,8 +54,11 @@ class TrajectoryView(View):
         for code in EVENTS:
             kind = KINDS[code]
             self._inked(ink.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
+        self.picked = Sheet(("x", "y"))
+        self._inked(ink.marks(self.picked, "x", "y", PICKED, 8, width=1), PICKED)
         self._inked(ink.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
         self._inked(ink.marks(self.marks, "x", "now", KINDS[BOUNCE], 8), KINDS[BOUNCE])
+        self.pointer = Pointer(fig, events=self.marks)
 
     def reset(self, scene: dict) -> None:
         """Show the new run's plane, with its contours if it has any."""
@@ -65,6 +70,13 @@ class TrajectoryView(View):
         self._draw_contour(plane["contour"])
         self._push(self.source, _path_columns(None))
         self._push(self.marks, _mark_columns(None))
+        self._push(self.picked, columns(x=[], y=[]))
+
+    def mark(self, selection: dict) -> bool:
+        """Mark where the picked draws or event lie."""
+        nothing = selection["kind"] == "none"
+        x, y = ([], []) if nothing else (selection["path_x"], selection["path_y"])
+        return self._push(self.picked, columns(x=x, y=y))
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the contours' too."""
@@ -137,7 +149,7 @@ def _path_columns(part: dict | None) -> dict:
 
 def _mark_columns(part: dict | None) -> dict:
     if part is None:
-        return columns(x=[], y=[], kind=[], alpha=[], now=[])
+        return columns(x=[], y=[], kind=[], alpha=[], now=[], step_high=[], step_low=[])
     count = len(part["event_kind"])
     return columns(
         x=np.append(part["event_x"], part["now_x"]),
@@ -145,4 +157,7 @@ def _mark_columns(part: dict | None) -> dict:
         kind=np.append(part["event_kind"], np.nan),
         alpha=np.append(np.linspace(OLDEST_MARK, 1.0, count), 1.0),
         now=np.append(np.full(count, np.nan), part["now_y"]),
+        # A float32 holds whole numbers up to 2^24 only.
+        step_high=part["event_step"] // _STEP_PAGE,
+        step_low=part["event_step"] % _STEP_PAGE,
     )

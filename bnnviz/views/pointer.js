@@ -1,0 +1,260 @@
+// Hears what is done in `figure` with mouse, finger or keys, and says it through `said`. Runs once the figure has been
+// laid out. A drag without shift is ours, one with shift is Bokeh's: it pans.
+
+const pen = globalThis.bnnviz_pens?.get(figure)
+const place = pen?.view.canvas_view.events_el
+if (place !== undefined && !place.bnnviz_heard) {
+  place.bnnviz_heard = true
+  hear(pen.view, place)
+}
+
+function hear(view, place) {
+  const NEAR = 12, FAR = 5, LONG_MS = 600, HOVER_MS = 70, STEPS = 40
+  let count = 0, drag = null, picked = null, pinned = false, boxed = false, hovered = 0, cursor = null, held = null
+
+  const say = (message) => { said.data = {said: [JSON.stringify({...message, n: ++count})]} }
+  const editable = () => said.tags[0].editable
+  const frame = () => view.frame.bbox
+
+  function data_at({x, y}) {
+    return {x: view.frame.x_scale.invert(x), y: view.frame.y_scale.invert(y)}
+  }
+  function pixel_of(x, y) {
+    return {x: view.frame.x_scale.compute(x), y: view.frame.y_scale.compute(y)}
+  }
+  function pixel_at(event) {
+    const {left, top} = place.getBoundingClientRect()
+    return {x: event.clientX - left, y: event.clientY - top}
+  }
+  function inside({x, y}) {
+    const {left, right, top, bottom} = frame()
+    return x >= left && x <= right && y >= top && y <= bottom
+  }
+  function clamped({x, y}) {
+    const {left, right, top, bottom} = frame()
+    return {x: Math.min(Math.max(x, left), right), y: Math.min(Math.max(y, top), bottom)}
+  }
+
+  // The columns of a sheet, which lie one after another in one array.
+  function columns(sheet) {
+    const names = sheet.tags[0], {packed} = sheet.data, size = packed.length / names.length
+    return Object.fromEntries(
+      names.map((name, i) => [name, new Float32Array(packed.buffer, packed.byteOffset + 4 * i * size, size)])
+    )
+  }
+
+  function nearest(sheet, pixel, reach) {
+    if (sheet === null) { return null }
+    const {x, y} = columns(sheet)
+    let best = null, least = reach
+    for (let i = 0; i < x.length; i++) {
+      const at = pixel_of(x[i], y[i]), distance = Math.hypot(at.x - pixel.x, at.y - pixel.y)
+      if (distance < least) { best = i; least = distance }
+    }
+    return best
+  }
+
+  // ---- events
+
+  function step_at(pixel, reach = NEAR) {
+    const i = nearest(events, pixel, reach)
+    if (i === null) { return null }
+    const {step_high, step_low} = columns(events)
+    return 4096 * step_high[i] + step_low[i]
+  }
+
+  function pick(step) {
+    if (step === picked) { return }
+    picked = step
+    say({do: "pick", event: step})
+  }
+
+  function hover(event) {
+    const now = performance.now()
+    if (events === null || drag !== null || pinned || now - hovered < HOVER_MS) { return }
+    hovered = now
+    const pixel = pixel_at(event)
+    pick(inside(pixel) ? step_at(pixel) : null)
+  }
+
+  // ---- points
+
+  const point_at = (pixel) => editable() ? nearest(points, pixel, NEAR) : null
+
+  // The point follows the pointer at once, whatever the server still sends of its old place.
+  function hold(i, at) {
+    held = {i, ...at}
+    redraw()
+  }
+  function put_held() {
+    if (held === null) { return }
+    const {x, y} = columns(points)
+    if (held.i < x.length) { x[held.i] = held.x; y[held.i] = held.y }
+  }
+  function redraw() { put_held(); pen.ask() }
+  points?.properties.data.change.connect(put_held)
+
+  function move(i, pixel, done) {
+    const at = data_at(clamped(pixel))
+    hold(i, at)
+    const now = performance.now()
+    if (done || now - (drag?.told ?? 0) > 100) {
+      if (drag !== null) { drag.told = now }
+      say({do: "move", i, ...at, done})
+    }
+    if (done) { setTimeout(() => { held = null }, 400) }
+  }
+
+  // ---- the box and the cursor of the keyboard, drawn over the figure
+
+  function mark(style) {
+    const element = document.createElement("div")
+    element.style.cssText = `position: absolute; pointer-events: none; box-sizing: border-box; display: none; ${style}`
+    place.append(element)
+    return element
+  }
+  const rectangle = mark("border: 2px dashed #c2337f; background: #c2337f22")
+  const cross = mark("width: 17px; height: 17px; border: 2px solid #c2337f; border-radius: 50%; margin: -8px 0 0 -8px")
+  const told = mark("")
+  told.setAttribute("aria-live", "polite")
+  told.style.cssText = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)"
+
+  function show_box(from, to) {
+    const left = Math.min(from.x, to.x), top = Math.min(from.y, to.y)
+    const width = Math.abs(from.x - to.x), height = Math.abs(from.y - to.y)
+    Object.assign(rectangle.style, {display: "block", left: `${left}px`, top: `${top}px`})
+    Object.assign(rectangle.style, {width: `${width}px`, height: `${height}px`})
+  }
+  function end_box(from, to) {
+    rectangle.style.display = "none"
+    const a = data_at(from), b = data_at(to)
+    boxed = true
+    say({do: "box", box: [Math.min(a.x, b.x), Math.max(a.x, b.x), Math.min(a.y, b.y), Math.max(a.y, b.y)]})
+  }
+  function clear() {
+    rectangle.style.display = "none"
+    pinned = false
+    picked = null
+    boxed = false
+    say({do: "box", box: null})
+  }
+
+  // ---- mouse and finger
+
+  function down(event) {
+    const pixel = pixel_at(event)
+    if (event.button !== 0 || event.shiftKey || !inside(pixel) || !event.isPrimary) { return }
+    event.stopImmediatePropagation()
+    place.focus({preventScroll: true})
+    place.setPointerCapture(event.pointerId)
+    cross.style.display = "none"
+    drag = {from: pixel, point: point_at(pixel), moved: false, long: setTimeout(long, LONG_MS), told: 0}
+    if (event.altKey && drag.point !== null) { remove(drag.point); drag = cancelled() }
+  }
+  function cancelled() { clearTimeout(drag?.long); return null }
+  function long() {
+    if (drag !== null && !drag.moved && drag.point !== null) { remove(drag.point); drag = null }
+  }
+  function remove(i) { say({do: "delete", i}) }
+
+  function moved(event) {
+    if (drag === null) { hover(event); return }
+    event.stopImmediatePropagation()
+    const pixel = clamped(pixel_at(event))
+    if (!drag.moved && Math.hypot(pixel.x - drag.from.x, pixel.y - drag.from.y) < FAR) { return }
+    drag.moved = true
+    clearTimeout(drag.long)
+    if (drag.point === null) { show_box(drag.from, pixel) } else { move(drag.point, pixel, false) }
+  }
+
+  function up(event) {
+    if (drag === null) { return }
+    event.stopImmediatePropagation()
+    const pixel = clamped(pixel_at(event)), {from, point, moved} = drag
+    drag = cancelled()
+    if (point !== null) { if (moved) { move(point, pixel, true) } }
+    else if (moved) { end_box(from, pixel) }
+    else { click(pixel) }
+  }
+
+  function click(pixel) {
+    const step = events === null ? null : step_at(pixel)
+    if (step !== null) { picked = null; pick(step); pinned = true }
+    else if (boxed || pinned) { clear() }
+    else if (editable()) { say({do: "add", ...data_at(pixel)}) }
+  }
+
+  function menu(event) {
+    const i = point_at(pixel_at(event))
+    if (i !== null) { event.preventDefault(); event.stopImmediatePropagation(); remove(i) }
+  }
+
+  // ---- keys
+
+  const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}
+  let grabbed = null, corner = null
+
+  function key(event) {
+    if (act(event)) { event.preventDefault(); event.stopImmediatePropagation() }
+  }
+
+  function act(event) {
+    const {key: name, ctrlKey, metaKey, shiftKey, altKey} = event
+    if (ctrlKey || metaKey) {
+      if (name !== "z" || !editable()) { return false }
+      say({do: "undo"})
+      return true
+    }
+    if (name in ARROWS) { go(ARROWS[name], shiftKey, altKey); return true }
+    if (name === "Enter") { enter(); return true }
+    if (name === "Escape") { grabbed = corner = null; cross.style.display = "none"; clear(); return true }
+    if (editable() && (name === "Delete" || name === "Backspace")) { return take_away() }
+    if (editable() && name === "c") { say({do: "class"}); return true }
+    return false
+  }
+
+  function at_cursor() {
+    const {left, right, top, bottom} = frame()
+    cursor ??= {x: 0.5, y: 0.5}
+    return {x: left + cursor.x * (right - left), y: top + cursor.y * (bottom - top)}
+  }
+
+  function go([dx, dy], box, fine) {
+    if (box) { corner ??= at_cursor() }
+    at_cursor()
+    const step = 1 / (fine ? 5 * STEPS : STEPS)
+    cursor = {x: Math.min(Math.max(cursor.x + dx * step, 0), 1), y: Math.min(Math.max(cursor.y + dy * step, 0), 1)}
+    const pixel = at_cursor(), {x, y} = data_at(pixel)
+    Object.assign(cross.style, {display: "block", left: `${pixel.x}px`, top: `${pixel.y}px`})
+    if (grabbed !== null) { move(grabbed, pixel, false) }
+    else if (corner !== null) { show_box(corner, pixel) }
+    told.textContent = `${x.toPrecision(3)}, ${y.toPrecision(3)}`
+  }
+
+  // Picks up or puts down a point, ends a box, picks the nearest event, or adds a point.
+  function enter() {
+    const pixel = at_cursor(), point = point_at(pixel)
+    if (grabbed !== null) { move(grabbed, pixel, true); grabbed = null }
+    else if (corner !== null) { end_box(corner, pixel); corner = null }
+    else if (point !== null) { grabbed = point; told.textContent = "point picked up" }
+    else if (events !== null) { picked = null; pinned = true; pick(step_at(pixel, Infinity)) }
+    else if (editable()) { say({do: "add", ...data_at(pixel)}); told.textContent = "point added" }
+  }
+
+  function take_away() {
+    const i = nearest(points, at_cursor(), 3 * NEAR)
+    if (i !== null) { remove(i); told.textContent = "point deleted" }
+    return true
+  }
+
+  const ours = {capture: true}
+  place.addEventListener("pointerdown", down, ours)
+  place.addEventListener("pointermove", moved, ours)
+  place.addEventListener("pointerup", up, ours)
+  place.addEventListener("pointercancel", () => { drag = cancelled(); rectangle.style.display = "none" }, ours)
+  place.addEventListener("pointerleave", () => { if (!pinned && picked !== null) { pick(null) } })
+  place.addEventListener("contextmenu", menu, ours)
+  place.addEventListener("keydown", key, ours)
+  place.addEventListener("blur", () => { cross.style.display = "none" })
+  place.style.touchAction = "none"
+}

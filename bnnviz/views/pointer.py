@@ -1,0 +1,75 @@
+"""What a person does in a figure: picks events, drags boxes, adds, moves and deletes points.
+
+One way for mouse, finger and keys (`pointer.js`), in every figure alike; a view says what can be done in it, a
+page hears what was done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJS
+from bokeh.plotting import figure
+
+from bnnviz.views.ink import Sheet
+
+_CODE = Path(__file__).with_name("pointer.js").read_text(encoding="utf-8")
+
+Message = dict[str, Any]
+
+
+class Pointer:
+    """The ears of a figure.
+
+    Parameters
+    ----------
+    root : bokeh.plotting.figure
+    events : Sheet or None
+        Has the columns ``x``, ``y``, ``step_high`` and ``step_low`` of events that can be picked.
+    points : Sheet or None
+        Has the columns ``x`` and ``y`` of points that can be edited.
+    """
+
+    def __init__(self, root: figure, events: Sheet | None = None, points: Sheet | None = None) -> None:
+        self._said = ColumnDataSource({"said": []}, tags=[{"editable": False}])
+        arguments = {
+            "figure": root,
+            "said": self._said,
+            "events": None if events is None else events.model,
+            "points": None if points is None else points.model,
+        }
+        begin = CustomJS(args=arguments, code=_CODE)
+        root.tags = [*root.tags, self._said]
+        for name in ("inner_width", "inner_height"):
+            root.js_on_change(name, begin)
+        self._said.js_on_change("tags", begin)
+
+    @property
+    def editable(self) -> bool:
+        """Whether points can be added, moved and deleted."""
+        return self._said.tags[0]["editable"]
+
+    @editable.setter
+    def editable(self, value: bool) -> None:
+        if value != self.editable:
+            self._said.tags = [{"editable": value}]
+
+    def listen(self, on_message: Callable[[Message], None]) -> None:
+        """Hear what is done; needs a Bokeh server.
+
+        Parameters
+        ----------
+        on_message : callable
+            Called with a dict whose ``do`` is one of ``pick`` (``event``: its step, or None), ``box`` (``box``:
+            x0, x1, y0, y1, or None), ``add`` (``x``, ``y``), ``move`` (``i``, ``x``, ``y``, ``done``), ``delete``
+            (``i``), ``undo``, ``class``.
+        """
+
+        def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
+            for text in new["said"]:
+                on_message(json.loads(text))
+
+        self._said.on_change("data", hear)
