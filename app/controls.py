@@ -188,7 +188,8 @@ class Controls:
         titles: dict[str, str] | None = None,
     ) -> None:
         self._report = on_change
-        self._controls = {s["name"]: Control(s, self._changed, titles) for s in settings}
+        # Points are drawn in a view; they have no widget.
+        self._controls = {s["name"]: Control(s, self._changed, titles) for s in settings if s["type"] != "points"}
         live = [control.root for control in self._controls.values() if control.setting["live"]]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
         shown = [*live, _folded(rest)] if live and rest else live + rest
@@ -204,8 +205,9 @@ class Controls:
 
     def set(self, values: dict[str, Any]) -> None:
         """Show values without reporting them."""
-        for name, value in values.items():
-            self._controls[name].set(value)
+        for name, control in self._controls.items():
+            if name in values:
+                control.set(values[name])
         self._hide()
 
     def live(self, names: set[str]) -> bool:

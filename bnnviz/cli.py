@@ -342,6 +342,11 @@ def _parse(setting: dict[str, Any], text: str) -> Any:
             return int(text) if kind == "integer" else float(text)
         except ValueError:
             return text
+    if kind == "points":
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return text
     return text
 
 

@@ -7,6 +7,7 @@ catalogue, the dashboard's controls and the command line are generated from the 
 from __future__ import annotations
 
 import math
+from reprlib import repr as short_repr
 from typing import Any
 
 import param
@@ -14,6 +15,9 @@ import param
 from bnnviz.errors import BnnvizError
 
 _EXTRAS = ("unit", "scale", "when", "live")
+MOST_POINTS = 200  # what a link can carry
+_POINT_LIMIT = 1e6
+_POINT_FORM = "[x, y] or [x1, x2, class]"
 
 
 class _Extras:
@@ -65,7 +69,20 @@ class Text(_Extras, param.String):
     __slots__ = _EXTRAS
 
 
-_TYPES = {Number: "number", Integer: "integer", Boolean: "boolean", Choice: "choice", Text: "text"}
+class Points(_Extras, param.Parameter):
+    """Data points given one by one: rows [x, y] or [x1, x2, class]; None means none are given."""
+
+    __slots__ = _EXTRAS
+
+
+_TYPES = {
+    Number: "number",
+    Integer: "integer",
+    Boolean: "boolean",
+    Choice: "choice",
+    Text: "text",
+    Points: "points",
+}
 
 
 def declared(cls: type[param.Parameterized]) -> dict[str, param.Parameter]:
@@ -131,7 +148,37 @@ def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
         if len(value) > 200:
             raise BnnvizError(f"{owner}: {name} is longer than 200 characters; shorten it.", name)
         return value
+    if kind == "points":
+        return _check_points(name, value, owner)
     return _check_number(setting, value, owner)
+
+
+def _check_points(name: str, value: Any, owner: str) -> list[list[float]] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        raise BnnvizError(f"{owner}: {name} must be a list of rows {_POINT_FORM}, not {short_repr(value)}.", name)
+    if len(value) > MOST_POINTS:
+        raise BnnvizError(f"{owner}: {name} holds {len(value)} rows; give at most {MOST_POINTS}.", name)
+    rows = [_check_point(name, i + 1, row, owner) for i, row in enumerate(value)]
+    if len({len(row) for row in rows}) > 1:
+        raise BnnvizError(
+            f"{owner}: some rows of {name} hold 2 numbers and some 3; give all rows as {_POINT_FORM}.", name
+        )
+    return rows
+
+
+def _check_point(name: str, number: int, row: Any, owner: str) -> list[float]:
+    if not isinstance(row, list | tuple) or len(row) not in (2, 3):
+        raise BnnvizError(f"{owner}: row {number} of {name} must be {_POINT_FORM}, not {short_repr(row)}.", name)
+    for item in row:
+        if isinstance(item, bool) or not isinstance(item, int | float) or not abs(item) <= _POINT_LIMIT:
+            raise BnnvizError(
+                f"{owner}: row {number} of {name} holds {short_repr(item)}; give numbers from"
+                f" {-_POINT_LIMIT:g} to {_POINT_LIMIT:g}.",
+                name,
+            )
+    return [float(item) for item in row]
 
 
 def _check_number(setting: dict[str, Any], value: Any, owner: str) -> float | int | None:

@@ -169,6 +169,10 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         ("sample --target gaussian --set nope=1", "'nope'"),
         ("sample --target gaussian --set target.refresh_rate=1", "refresh_rate"),
         ("sample --target gaussian --device abacus", "abacus"),
+        ("sample --data toy_c --set points=[[0,1", "list of rows"),
+        ("sample --data toy_c --set points=[[0,1,1]]", "needs rows [x, y]"),
+        ("sample --data moons --set points=[[0,1,7]]", "class 7"),
+        ("sample --data yacht --set points=[[0,1]]", "6 inputs"),
         ("sample --target gaussian --out no/such/folder/run", "no/such/folder"),
         ("sample --target gaussian --out pyproject.toml", "exists already"),
         ("sample no-such-file.json", "no-such-file.json"),
@@ -259,6 +263,9 @@ def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("choice", 1, "2", 2),
         ("choice", 1, "3", "3"),
         ("text", "", "50-50", "50-50"),
+        ("points", None, "[[0,1],[1,2]]", [[0, 1], [1, 2]]),
+        ("points", None, "none", None),
+        ("points", None, "[[0,1", "[[0,1"),
     ],
 )
 def test_values_are_read_in_their_settings_type(kind: str, default: Any, text: str, value: Any) -> None:

@@ -29,6 +29,7 @@ needs_files = pytest.mark.skipif(
 )
 
 TOYS = ("toy_a", "toy_b", "toy_c")
+SHAPES = ("moons", "circles")
 UCI = {  # rows, inputs, published mean of the target
     "boston": (506, 13, 22.53),
     "yacht": (308, 6, 10.50),
@@ -41,16 +42,17 @@ UCI = {  # rows, inputs, published mean of the target
 
 
 def test_names():
-    assert data.names() == [*TOYS, *UCI]
+    assert data.names() == [*TOYS, *SHAPES, *UCI]
 
 
 @pytest.mark.parametrize("name", data.names())
 def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
     facts = data.describe(name)
-    assert list(facts) == ["name", "title", "doc", "task", "inputs", "rows", "splits"]
+    assert list(facts) == ["name", "title", "doc", "task", "classes", "inputs", "rows", "splits"]
     assert facts["name"] == name
-    assert facts["task"] == "regression"
+    assert (facts["task"] == "classification") == (facts["classes"] >= 2)
+    assert (facts["task"] == "regression") == (facts["classes"] == 0)
     assert facts["title"]
     assert facts["doc"].endswith(".")
     assert facts["splits"] == (20 if name in UCI else 1)
@@ -164,6 +166,49 @@ def test_a_toy_survives_pickling():
     np.testing.assert_array_equal(copy.truth(toy.x_test), toy.truth(toy.x_test))
 
 
+# --- two classes in the plane ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_are_fixed_and_lie_around_the_origin(name):
+    first, second = data.load(name), data.load(name)
+    np.testing.assert_array_equal(first.x_train, second.x_train)
+    assert (first.x_train.shape, first.x_test.shape) == ((120, 2), (200, 2))
+    assert (first.task, first.classes, first.class_names, first.x_names) == (
+        "classification",
+        2,
+        ("0", "1"),
+        ("x1", "x2"),
+    )
+    assert np.bincount(first.y_train.astype(int)).tolist() == [60, 60]
+    assert np.abs(first.x_train).max() < 2
+    assert np.abs(first.x_train.mean(axis=0)).max() < 0.15
+    assert not first.standardise
+    np.testing.assert_array_equal(first.standardiser.x(first.x_train), first.x_train)
+    for side, column in zip(first.test_box, first.x_test.T, strict=True):
+        assert side[0] < column.min() and column.max() < side[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "options", "scale", "shift"),
+    [
+        ("moons", "make_moons", {}, 1.0, (-0.5, -0.25)),
+        ("circles", "make_circles", {"factor": 0.5}, 1.5, (0.0, 0.0)),
+    ],
+)
+def test_shapes_are_those_of_scikit_learn(name, make, options, scale, shift):
+    datasets = pytest.importorskip("sklearn.datasets")
+    entry = registry._entries[name]
+    for rows in (120, 7):
+        x, y = entry.curves(rows)
+        known, labels = getattr(datasets, make)(rows, shuffle=False, **options)
+        np.testing.assert_allclose(x, scale * known + shift, atol=1e-12)
+        np.testing.assert_array_equal(y, labels)
+    loaded = data.load(name)
+    residual = loaded.x_train - entry.curves(120)[0]
+    assert residual.std() == pytest.approx(entry.noise_sd, rel=0.2)
+
+
 # --- the data set itself --------------------------------------------------------------------------
 
 
@@ -197,6 +242,7 @@ def test_standardiser_guards_constant_columns():
         (np.array([[np.nan]]), np.zeros(1), "missing or infinite"),
         (np.zeros((1, 1)), np.array([np.inf]), "missing or infinite"),
         (np.array([["a"]]), np.zeros(1), "no plain tables of numbers"),
+        (np.zeros((3, 0)), np.zeros(3), "have the shapes"),
     ],
 )
 def test_bad_tables_are_refused(x, y, sentence):
@@ -212,16 +258,45 @@ def test_train_and_test_need_the_same_columns():
         made(np.zeros((2, 2)), np.zeros(2), np.zeros((2, 1)), np.zeros(2))
 
 
-def made(x_train, y_train, x_test, y_test) -> data.DataSet:
+def test_class_numbers_are_not_standardised():
+    x, y = np.arange(12.0)[:, None], np.array([0.0, 1, 2] * 4)
+    known = made(x, y, x, y, task="classification")
+    assert (known.classes, known.class_names) == (3, ("0", "1", "2"))
+    np.testing.assert_array_equal(known.standardiser.y(y), y)
+    np.testing.assert_allclose(known.standardiser.x(x).std(), 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"), [([0, 0.5], ()), ([-1, 0], ()), ([0, 0], ()), ([0, 1e12], ()), ([0, 2], ("a", "b"))]
+)
+def test_labels_that_are_no_class_numbers_are_refused(labels, names):
+    x = np.zeros((2, 1))
+    with pytest.raises(BnnvizError, match="are no class numbers"):
+        made(x, labels, x, [0.0, 0.0], task="classification", class_names=names)
+
+
+def test_other_training_rows_keep_the_scale():
+    x, y = np.arange(10.0)[:, None], 3 * np.arange(10.0)
+    known = made(x, y, x, y)
+    fewer = known.with_training(x[:2], y[:2])
+    assert fewer.standardiser is known.standardiser
+    assert fewer.x_train.shape == (2, 1)
+    assert fewer.with_training(np.zeros((0, 1)), np.zeros(0)).x_train.shape == (0, 1)
+    with pytest.raises(BnnvizError, match="have the shapes"):
+        known.with_training(np.zeros((0, 1)), np.zeros(1))
+
+
+def made(x_train, y_train, x_test, y_test, task="regression", **options) -> data.DataSet:
     return data.DataSet(
         name="mine",
         title="Mine",
         doc="",
-        task="regression",
+        task=task,
         x_train=x_train,
         y_train=y_train,
         x_test=x_test,
         y_test=y_test,
+        **options,
     )
 
 

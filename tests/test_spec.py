@@ -11,6 +11,10 @@ from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 
 
+def drawn(points) -> dict:
+    return {"target": "network", "target_settings": {"points": points}}
+
+
 def test_the_shipped_catalogue_is_true():
     assert catalogue.generate() == catalogue.load(), "run python -m bnnviz.catalogue"
 
@@ -64,6 +68,22 @@ def test_presets_fit():
         ({"target_settings": {"mean_list": 5}}, "mean_list", "is a text"),
         ({"target_settings": {"mean_list": "1" * 300}}, "mean_list", "200 characters"),
         ({"chains": 0}, "chains", "from 1 to 4096"),
+        (drawn("many"), "points", "must be a list of rows"),
+        (drawn({"x": 1}), "points", "must be a list of rows"),
+        (drawn(3), "points", "must be a list of rows"),
+        (drawn([1, 2]), "points", "row 1 of points must be"),
+        (drawn([[0, 1], "ab"]), "points", "row 2 of points must be"),
+        (drawn([[0]]), "points", "row 1 of points must be"),
+        (drawn([[0, 1, 1, 1]]), "points", "row 1 of points must be"),
+        (drawn([[0, 1], [0, 1, 1]]), "points", "some rows of points hold 2 numbers and some 3"),
+        (drawn([[0, "1"]]), "points", "row 1 of points holds '1'"),
+        (drawn([[0, True]]), "points", "row 1 of points holds True"),
+        (drawn([[0, None]]), "points", "row 1 of points holds None"),
+        (drawn([[0, float("nan")]]), "points", "row 1 of points holds nan"),
+        (drawn([[0, 1], [-float("inf"), 0]]), "points", "row 2 of points holds -inf"),
+        (drawn([[0, 1e9]]), "points", "numbers from -1e.06 to 1e.06"),
+        (drawn([[0, 10**400]]), "points", "row 1 of points holds 1000"),
+        (drawn([[0, 1]] * 201), "points", "201 rows; give at most 200"),
         ({"chains": "four"}, "chains", "whole number"),
         ({"seed": -1}, "seed", "from 0"),
         ({"dtype": "float16"}, "dtype", "float32, float64"),
@@ -74,6 +94,17 @@ def test_what_does_not_fit_gets_one_sentence(value, field, words):
         Spec.from_json(value)
     assert "\n" not in caught.value.sentence
     assert field is None or caught.value.field in (field, "settings")
+
+
+@pytest.mark.parametrize("points", [None, [], [[0.5, -1.0]], [[0.0, 1.0, 1.0]] * 200])
+def test_points_travel_as_json(points):
+    spec = Spec.from_json(drawn(points))
+    assert spec.target_settings["points"] == points
+    assert Spec.from_json(json.dumps(spec.to_json())) == spec
+
+
+def test_whole_numbers_of_points_become_numbers():
+    assert Spec.from_json(drawn([[0, 1]])) == Spec.from_json(drawn([[0.0, 1.0]]))
 
 
 def test_open_ended_draws():

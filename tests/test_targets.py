@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 import bnnviz
-from bnnviz import targets
+from bnnviz import data, targets
+from bnnviz.engine.prediction import scores
 from bnnviz.targets.base import Target
 
 DENSITIES = [
@@ -145,3 +146,140 @@ def test_window_holds_the_density(target):
     draws = target.exact_draws(1000)
     for side, column in zip(target.window(), draws.T, strict=False):
         assert ((column >= side[0]) & (column <= side[1])).mean() > 0.99
+
+
+# --- networks on classes, and on points of the user's ---
+
+
+CLASSES = {  # three classes on a line
+    "name": "three",
+    "title": "Three",
+    "doc": "",
+    "task": "classification",
+    "x_train": np.arange(9.0)[:, None],
+    "y_train": np.arange(9) // 3,
+    "x_test": np.arange(9.0)[:, None],
+    "y_test": np.arange(9) // 3,
+}
+
+
+def test_networks_on_two_classes_have_one_logit():
+    target = targets.Network(data="moons", hidden="5")
+    assert (target.likelihood.name, target.dim, target.examples) == ("bernoulli", 21, 120)
+    assert target.describe_value() == "moons, 2-5-1 tanh, 21 weights"
+    assert set(target.y.tolist()) == {0.0, 1.0}
+
+
+def test_networks_on_three_classes_have_three_logits(monkeypatch):
+    monkeypatch.setattr(data, "load", lambda name, split: data.DataSet(**CLASSES))
+    target = targets.Network(hidden="5")
+    assert (target.likelihood.name, target.dim) == ("categorical", 28)
+    assert "1-5-3" in target.describe_value()
+    assert target.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("bias", [[40.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+def test_scores_of_classes(dtype, bias):
+    target = bnnviz.BNN(nn.Linear(1, 3), data.DataSet(**CLASSES), "categorical").to("cpu", dtype)
+    draws = torch.tensor([[[0.0, 0.0, 0.0, *bias]] * 4] * 2, dtype=dtype)
+    found = scores(target, draws)
+    assert found["accuracy"] == pytest.approx(1 / 3)
+    assert found["nll"] == pytest.approx(80 / 3 if bias[0] else np.log(3), rel=1e-5)
+
+
+def test_scores_of_two_classes_are_those_of_the_mean_chance():
+    """Two draws of a logit that is the same everywhere: the chances are averaged, not the logits."""
+    target = bnnviz.BNN(nn.Linear(2, 1), "moons", "bernoulli").to("cpu", torch.float64)
+    found = scores(target, torch.tensor([[[0.0, 0.0, 3.0], [0.0, 0.0, -1.0]]], dtype=torch.float64))
+    chance = (1 / (1 + np.exp(-3)) + 1 / (1 + np.exp(1))) / 2
+    assert found["accuracy"] == pytest.approx(0.5)
+    assert found["nll"] == pytest.approx(-0.5 * (np.log(chance) + np.log(1 - chance)))
+
+
+def test_points_take_the_place_of_the_training_rows():
+    points = [[0.1, 2.0], [0.3, -1.0]]
+    target = targets.Network(hidden="5", points=points)
+    assert (target.examples, target.x.tolist(), target.y.tolist()) == (2, [[0.1], [0.3]], [2.0, -1.0])
+    assert target.data_set.test_interval == targets.Network().data_set.test_interval
+    assert "2 drawn points" in target.describe_value()
+    drawn = targets.Network(data="moons", hidden="5", points=[[0.5, -0.5, 1]])
+    assert (drawn.x.tolist(), drawn.y.tolist()) == ([[0.5, -0.5]], [1.0])
+
+
+@pytest.mark.parametrize("name", ["toy_c", "moons"])
+@pytest.mark.parametrize("activation", ["tanh", "softplus"])
+def test_points_can_change_between_two_steps(name, activation):
+    row = [0.25, 1.0] if name == "toy_c" else [0.25, 0.0, 1.0]
+    target = targets.Network(data=name, hidden="4", activation=activation).to("cpu", torch.float64)
+    fresh = targets.Network(data=name, hidden="4", activation=activation, points=[row]).to("cpu", torch.float64)
+    theta = torch.randn(3, target.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    original = target.gradient(theta)
+    target.with_points([row])
+    assert (target.points, target.examples, len(target.data_set.x_train)) == ([row], 1, 1)
+    assert target.x.dtype == torch.float64
+    both = target.gradient_and_curvature(theta, theta), fresh.gradient_and_curvature(theta, theta)
+    for a, b in zip(*both, strict=True):
+        assert torch.equal(a, b)
+    target.with_points(None)
+    for a, b in zip(target.gradient(theta), original, strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["toy_c", "moons"])
+@pytest.mark.parametrize("activation", ["tanh", "softplus"])
+def test_without_points_there_is_only_the_prior(name, activation):
+    target = targets.Network(data=name, hidden="4", activation=activation, prior_sd=0.5, points=[])
+    target.to("cpu", torch.float64)
+    theta = torch.randn(3, target.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    potential, gradient, curvature = target.gradient_and_curvature(theta, theta)
+    assert torch.allclose(potential, 2 * theta.square().sum(-1))
+    assert torch.allclose(gradient, 4 * theta)
+    assert torch.allclose(curvature, 4 * theta.square().sum(-1))
+    assert torch.equal(target.curvature_diagonal(theta[0]), torch.zeros(target.dim, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "words"),
+    [
+        ("toy_c", [[0.0, 1.0, 1.0]], r"hold 3 numbers; .* needs rows \[x, y\]"),
+        ("moons", [[0.0, 1.0]], r"hold 2 numbers; .* needs rows \[x1, x2, class\]"),
+        ("moons", [[0.0, 1.0, 2.0]], "has the class 2; Two moons has 0 to 1"),
+        ("moons", [[0.0, 1.0, 0.5]], "has the class 0.5"),
+        ("moons", [[0.0, 1.0, -1.0]], "has the class -1"),
+        ("toy_c", [[0.0, float("nan")]], "holds nan"),
+    ],
+)
+def test_points_that_do_not_fit_change_nothing(name, points, words):
+    target = targets.Network(data=name, hidden="4")
+    before = target.x, target.y, target.data_set
+    with pytest.raises(bnnviz.BnnvizError, match=words) as caught:
+        target.with_points(points)
+    assert caught.value.field == "points"
+    assert all(a is b for a, b in zip(before, (target.x, target.y, target.data_set), strict=True))
+    with pytest.raises(bnnviz.BnnvizError, match=words):
+        targets.Network(data=name, points=points)
+
+
+def test_rows_of_any_network_can_be_replaced():
+    target = bnnviz.BNN(nn.Linear(2, 3), (np.zeros((4, 2)), [0, 1, 2, 0]), "categorical").to("cpu", torch.float32)
+    target.replace_rows(np.ones((2, 2)), [2, 1])
+    assert (target.examples, target.x.dtype, target.y.tolist()) == (2, torch.float32, [2, 1])
+    for x, y, words in (
+        (np.ones((2, 3)), [0, 1], r"a row needs \(2,\)"),
+        (np.ones((2, 2)), [0, 3], "must run from 0 to 2"),
+        (np.ones((0, 2)), [], "0 inputs"),
+        (np.full((1, 2), np.nan), [0], "missing or infinite"),
+    ):
+        with pytest.raises(bnnviz.BnnvizError, match=words):
+            target.replace_rows(x, y)
+    assert target.y.tolist() == [2, 1]
+
+
+def test_replaced_rows_are_standardised_like_the_data_set():
+    x = np.arange(20.0)[:, None]
+    mine = data.DataSet(**{**CLASSES, "task": "regression", "x_train": x, "y_train": 5 + 2 * x[:, 0]})
+    target = bnnviz.BNN(nn.Linear(1, 1), mine).to("cpu", torch.float64)
+    before = target.x[3], target.y[3]
+    target.replace_rows(x[3:4], mine.y_train[3:4])
+    assert torch.allclose(target.x[0], before[0]) and torch.allclose(target.y[0], before[1])

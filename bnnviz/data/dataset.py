@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 
 Task = Literal["regression", "classification"]
+_MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +95,24 @@ class DataSet:
         Targets; kept as float64.
     x_label, y_label : str
         What inputs and target are called on an axis.
+    x_names : tuple of str
+        What each input column is called; x1, x2, ... where not given.
+    class_names : tuple of str
+        What each class is called; its number where not given. Empty for regression.
     y_unit : str, default ""
         The target's unit, empty where it has none.
     test_interval : (float, float) or None, default None
         Where to show the predictions of a one-dimensional set, in the coordinates of `x_train`.
+    test_box : ((float, float), (float, float)) or None, default None
+        The same for a two-dimensional set, an interval for each input.
     truth : callable or None, default None
         The function without noise, ``truth(x of shape (rows, inputs)) -> (rows,)``, where known.
     standardise : bool, default True
         Whether a network should see the standardised columns. The toys say no: they are made on
         the scale that the papers' networks see.
+    scale : Standardiser or None, default None
+        The map to the network's scale where it is not to be fitted on these training rows; only
+        with it may there be no training rows at all.
     """
 
     name: str
@@ -115,14 +125,19 @@ class DataSet:
     y_test: np.ndarray
     x_label: str = "x"
     y_label: str = "y"
+    x_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
     y_unit: str = ""
     test_interval: tuple[float, float] | None = None
+    test_box: tuple[tuple[float, float], tuple[float, float]] | None = None
     truth: Callable[[np.ndarray], np.ndarray] | None = None
     standardise: bool = True
+    scale: Standardiser | None = None
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
-            x, y = _checked(self.name, part, getattr(self, f"x_{part}"), getattr(self, f"y_{part}"))
+            may_be_empty = part == "train" and self.scale is not None
+            x, y = _checked(self.name, part, getattr(self, f"x_{part}"), getattr(self, f"y_{part}"), may_be_empty)
             object.__setattr__(self, f"x_{part}", x)
             object.__setattr__(self, f"y_{part}", y)
         if self.x_train.shape[1] != self.x_test.shape[1]:
@@ -131,6 +146,28 @@ class DataSet:
                 f" {self.x_test.shape[1]} for the test: give both the same columns.",
                 field="data",
             )
+        if not self.x_names:
+            names = tuple(f"x{i + 1}" for i in range(self.inputs)) if self.inputs > 1 else (self.x_label,)
+            object.__setattr__(self, "x_names", names)
+        if self.task == "classification":
+            self._name_classes()
+
+    def _name_classes(self) -> None:
+        labels = np.unique(np.concatenate([self.y_train, self.y_test]))
+        count = len(self.class_names) or int(min(labels.max(), _MOST_CLASSES)) + 1
+        if not self.class_names:
+            object.__setattr__(self, "class_names", tuple(str(i) for i in range(count)))
+        if not 2 <= count <= _MOST_CLASSES or not np.isin(labels, np.arange(count)).all():
+            raise BnnvizError(
+                f"The labels of the data set {self.name} are no class numbers: count 2 to"
+                f" {_MOST_CLASSES} classes from 0.",
+                field="data",
+            )
+
+    @property
+    def classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return len(self.class_names)
 
     @property
     def inputs(self) -> int:
@@ -139,13 +176,27 @@ class DataSet:
 
     @cached_property
     def standardiser(self) -> Standardiser:
-        """The map to the network's scale, fitted on the training rows (or none, see `standardise`)."""
+        """The map to the network's scale: `scale`, or fitted on the training rows, or none (see `standardise`)."""
+        if self.scale is not None:
+            return self.scale
         if not self.standardise:
             return Standardiser.identity(self.inputs)
-        return Standardiser.fit(self.x_train, self.y_train)
+        fitted = Standardiser.fit(self.x_train, self.y_train)
+        # Class numbers are labels: they have no scale.
+        return fitted if self.task == "regression" else replace(fitted, y_mean=0.0, y_scale=1.0)
+
+    def with_training(self, x: np.ndarray, y: np.ndarray) -> DataSet:
+        """Return the same set with other training rows, or none, and with this one's standardiser.
+
+        Parameters
+        ----------
+        x : array_like, shape (rows, inputs)
+        y : array_like, shape (rows,)
+        """
+        return replace(self, x_train=x, y_train=y, scale=self.standardiser)
 
 
-def _checked(name: str, part: str, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _checked(name: str, part: str, x: np.ndarray, y: np.ndarray, may_be_empty: bool) -> tuple[np.ndarray, np.ndarray]:
     try:
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -153,7 +204,7 @@ def _checked(name: str, part: str, x: np.ndarray, y: np.ndarray) -> tuple[np.nda
             f"The {part} rows of the data set {name} are no plain tables of numbers: give numeric arrays.",
             field="data",
         ) from error
-    if x.ndim != 2 or y.shape != x.shape[:1] or x.size == 0:
+    if x.ndim != 2 or y.shape != x.shape[:1] or x.shape[1] == 0 or (len(x) == 0 and not may_be_empty):
         raise BnnvizError(
             f"The {part} rows of the data set {name} have the shapes {x.shape} and {y.shape}: give x as"
             " (rows, inputs) and y as (rows,), with at least one row and one input.",

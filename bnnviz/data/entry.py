@@ -26,6 +26,8 @@ class Entry(ABC):
         Number of rows: of the whole file, or of the training part of a generated set.
     task : {"regression", "classification"}, default "regression"
         What the target is.
+    classes : int, default 0
+        Number of classes; 0 for regression.
     splits : int, default 1
         How many divisions into training and test rows there are.
     file : DataFile or None, default None
@@ -38,6 +40,7 @@ class Entry(ABC):
     inputs: int
     rows: int
     task: Task = "regression"
+    classes: int = 0
     splits: int = 1
     file: DataFile | None = None
 
@@ -52,6 +55,7 @@ class Entry(ABC):
             "title": self.title,
             "doc": self.doc,
             "task": self.task,
+            "classes": self.classes,
             "inputs": self.inputs,
             "rows": self.rows,
             "splits": self.splits,

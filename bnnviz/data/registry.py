@@ -49,7 +49,7 @@ def describe(name: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        name, title, doc, task, inputs, rows and splits, as plain JSON values.
+        name, title, doc, task, classes, inputs, rows and splits, as plain JSON values.
     """
     return _entry(name).describe()
 

@@ -264,7 +264,7 @@ def _test_rows(target: BNN) -> tuple[Tensor, Tensor]:
         return target.x, target.y
     scale = data.standardiser
     x = torch.as_tensor(scale.x(data.x_test), dtype=target.dtype, device=target.device)
-    return x, torch.as_tensor(scale.y(data.y_test), dtype=target.dtype, device=target.device)
+    return x, torch.as_tensor(scale.y(data.y_test), dtype=target.y.dtype, device=target.device)
 
 
 def scores(target: BNN, draws: Tensor) -> dict[str, float]:

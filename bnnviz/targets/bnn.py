@@ -71,9 +71,39 @@ class BNN(Target):
         self.likelihood = likelihoods.make(likelihood, noise_sd)
         data = datasets.load(data) if isinstance(data, str) else data
         self.data_set = data if isinstance(data, datasets.DataSet) else None
-        x, y = self._read(data)
-        self.x, self.y = self._check_data(x, y)
+        self.x, self.y = self._check_rows(*self._read(data))
+        self._outputs = self._check_module()
+        self._check_labels(self.y)
         self.examples = len(self.x)
+
+    def replace_rows(self, x: Any, y: Any) -> None:
+        """Put other training rows in the place of the present ones, between two steps of a sampler.
+
+        Prior, likelihood and scale stay what they are, so that the weights keep their meaning and a
+        chain can go on from where it is.
+
+        Parameters
+        ----------
+        x, y : array_like
+            Inputs (rows, ...) and observations (rows,), in original units. With a data set of
+            `bnnviz.data` there may be no rows: the posterior is the prior then.
+
+        Raises
+        ------
+        BnnvizError
+            If they do not fit the module or the likelihood; the target is as before then.
+        """
+        data = (x, y) if self.data_set is None else self.data_set.with_training(x, y)
+        rows = self._check_rows(*((x, y) if self.data_set is None else _scaled(data)))
+        if rows[0].shape[1:] != self.x.shape[1:]:
+            raise BnnvizError(
+                f"The new inputs have the shape {tuple(rows[0].shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
+            )
+        self._check_labels(rows[1])
+        self.x, self.y = (new.to(old) for new, old in zip(rows, (self.x, self.y), strict=True))
+        self.examples = len(self.x)
+        if self.data_set is not None:
+            self.data_set = data
 
     def _refuse_batch_norm(self) -> None:
         for child in self.module.modules():
@@ -89,25 +119,25 @@ class BNN(Target):
             if not isinstance(data, tuple | list) or len(data) != 2:
                 raise BnnvizError("data is a pair (inputs, observations) or a data set of bnnviz.data.", "data")
             return data[0], data[1]
-        scale = self.data_set.standardiser
-        return scale.x(self.data_set.x_train), scale.y(self.data_set.y_train)
+        return _scaled(self.data_set)
 
-    def _check_data(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = torch.as_tensor(np.asarray(x)), torch.as_tensor(np.asarray(y))
         x = (x if x.ndim > 1 else x[:, None]).to(torch.float64)
-        y = y.reshape(len(y), -1)
-        if len(x) != len(y) or len(x) == 0 or y.shape[1] != 1:
+        y = y[:, None] if y.ndim == 1 else y.flatten(1)
+        missing = len(x) == 0 and self.data_set is None
+        if len(x) != len(y) or missing or y.shape[1] != 1:
             raise BnnvizError(
                 f"data holds {len(x)} inputs and observations of shape {tuple(y.shape)}; give one number a row.",
                 "data",
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
             raise BnnvizError("data holds missing or infinite values; drop or fill those rows.", "data")
-        y = y[:, 0].long() if self.likelihood.name == "categorical" else y[:, 0].double()
-        self._check_outputs(x, y)
-        return x, y
+        return x, y[:, 0].long() if self.likelihood.name == "categorical" else y[:, 0].double()
 
-    def _check_outputs(self, x: Tensor, y: Tensor) -> None:
+    def _check_module(self) -> int:
+        """Return the number of the module's outputs."""
+        x = self.x
         try:
             with torch.no_grad():
                 out = self.module.to(torch.float64)(x[:2])
@@ -120,10 +150,14 @@ class BNN(Target):
                 f"The module returns shape {tuple(out.shape)} for {rows} rows; a {name} likelihood needs {width}.",
                 "module",
             )
-        if name == "categorical" and (y.min() < 0 or y.max() >= out.shape[1]):
+        return out.shape[1]
+
+    def _check_labels(self, y: Tensor) -> None:
+        name = self.likelihood.name
+        if name == "categorical" and len(y) and (y.min() < 0 or y.max() >= self._outputs):
             raise BnnvizError(
-                f"The classes run from {int(y.min())} to {int(y.max())}; with {out.shape[1]} outputs"
-                f" they must run from 0 to {out.shape[1] - 1}.",
+                f"The classes run from {int(y.min())} to {int(y.max())}; with {self._outputs} outputs"
+                f" they must run from 0 to {self._outputs - 1}.",
                 "data",
             )
         if name == "bernoulli" and not ((y == 0) | (y == 1)).all():
@@ -186,6 +220,8 @@ class BNN(Target):
     def curvature_diagonal(self, x: Tensor) -> Tensor:
         """Return the Gauss-Newton diagonal (dim,) of the negative log likelihood at one point (dim,)."""
         total = torch.zeros_like(x)
+        if len(self.x) == 0:
+            return total
         for rows in torch.split(self.x, _JACOBIAN_ROWS):
             jacobian = self._jacobian(x, rows)
             f = self.outputs(x[None], rows)[0]
@@ -227,9 +263,38 @@ class BNN(Target):
         return labels
 
 
+def _scaled(data: datasets.DataSet) -> tuple[np.ndarray, np.ndarray]:
+    return data.standardiser.x(data.x_train), data.standardiser.y(data.y_train)
+
+
+def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.ndarray, np.ndarray]:
+    """Return drawn points as inputs (rows, inputs) and observations (rows,)."""
+    inputs = {"regression": 1, "classification": 2}[data.task]
+    if data.inputs != inputs:
+        raise BnnvizError(
+            f"{data.title} is a {data.task} with {data.inputs} inputs, which takes no points: points are for regression"
+            " with one input and for classification with two.",
+            "points",
+        )
+    table = np.array(points, dtype=float).reshape(len(points), -1 if points else inputs + 1)
+    if table.shape[1] != inputs + 1:
+        form = "[x, y]" if inputs == 1 else "[x1, x2, class]"
+        raise BnnvizError(
+            f"The rows of points hold {table.shape[1]} numbers; {data.title} needs rows {form}.",
+            "points",
+        )
+    wrong = [] if data.task == "regression" else table[~np.isin(table[:, -1], np.arange(data.classes)), -1]
+    if len(wrong):
+        raise BnnvizError(f"A point has the class {wrong[0]:g}; {data.title} has 0 to {data.classes - 1}.", "points")
+    return table[:, :-1], table[:, -1]
+
+
+_REGRESSIONS = [name for name in datasets.names() if datasets.describe(name)["task"] == "regression"]
+
+
 @REGISTRY.add
 class Network(BNN):
-    """Posterior of a multilayer perceptron on a named data set."""
+    """Posterior of a multilayer perceptron on a named data set: regression, or classes with softmax or a logit."""
 
     registered = "network"
     title = "Network on data"
@@ -247,18 +312,58 @@ class Network(BNN):
         bounds=(0.001, 10.0),
         scale="log",
         allow_None=True,
+        when={"data": _REGRESSIONS},
         doc="Standard deviation of the observation noise, in standardised units for the UCI sets;"
-        " empty: the data set's own (1 on the UCI sets, as in the papers; 0.05 on the toys, ours).",
+        " empty: the data set's own (1 on the UCI sets, as in the papers; 0.05 on the toys, ours)."
+        " Classes have no such noise.",
+    )
+    points = settings.Points(
+        None,
+        live=True,
+        label="Points",
+        doc="Your own points in the place of the training rows, as rows [x, y] for a regression with one input or"
+        " [x1, x2, class] for a classification with two, in original units; [] samples the prior; empty: the data"
+        " set's own points.",
     )
 
     def __init__(self, **values: Any) -> None:
         chosen = settings.fill(settings.describe(type(self)), values, self.title)
-        data_set = datasets.load(chosen["data"], split=chosen["split"])
-        module = mlp(data_set.x_train.shape[1], parse_hidden(chosen["hidden"]), 1, chosen["activation"])
+        data_set = self._original = datasets.load(chosen["data"], split=chosen["split"])
+        if chosen["points"] is not None:
+            data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
+        outputs = data_set.classes if data_set.classes > 2 else 1
+        module = mlp(data_set.inputs, parse_hidden(chosen["hidden"]), outputs, chosen["activation"])
         noise = (1.0 if data_set.standardise else _TOY_NOISE_SD) if chosen["noise_sd"] is None else chosen["noise_sd"]
-        super().__init__(module, data_set, "gaussian", chosen["prior_sd"], noise)
+        super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise)
         self.param.update(**chosen)
+
+    def with_points(self, points: list[list[float]] | None) -> None:
+        """Put points in the place of the training rows, between two steps; a live run calls this on an edit.
+
+        Parameters
+        ----------
+        points : list of rows or None
+            As the setting `points`; None goes back to the data set's own rows.
+
+        Raises
+        ------
+        BnnvizError
+            If they do not fit the data set; the target is as before then.
+        """
+        setting = next(s for s in settings.describe(type(self)) if s["name"] == "points")
+        points = settings.check(setting, points, self.title)
+        own = self._original
+        self.replace_rows(*((own.x_train, own.y_train) if points is None else _point_rows(points, own)))
+        self.points = points
 
     def describe_value(self) -> str:
         """Return the data and the network in one line."""
-        return f"{self.data}, {self.x.shape[1]}-{self.hidden}-1 {self.activation}, {self.dim} weights"
+        drawn = "" if self.points is None else f" with {len(self.points)} drawn points"
+        sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}"
+        return f"{self.data}{drawn}, {sizes} {self.activation}, {self.dim} weights"
+
+
+def _likelihood(data: datasets.DataSet) -> str:
+    if data.task == "regression":
+        return "gaussian"
+    return "bernoulli" if data.classes == 2 else "categorical"

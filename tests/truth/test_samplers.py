@@ -67,6 +67,14 @@ def test_logistic_regression_by_quadrature(sampler, settings):
     assert verdict.p > LEVEL, verdict
 
 
+@pytest.mark.parametrize("sampler", ["bps", "boomerang"])
+def test_without_data_the_posterior_is_the_prior(sampler):
+    target = targets.Network(hidden="2", prior_sd=0.7, points=[])
+    x0, truth = (0.7 * np.random.default_rng(seed).standard_normal((n, 7)) for seed, n in ((1, CHAINS), (2, 400_000)))
+    draws = run_chains(target, make(sampler, {"spacing": 0.5}), x0, 40, mode=np.full(7, 0.2))
+    assert compare(draws, truth).p > LEVEL
+
+
 @pytest.mark.parametrize(("sampler", "settings"), [("bps", {}), ("boomerang", {"refresh_rate": 0.5})])
 def test_far_start_is_forgotten(sampler, settings):
     target = targets.Gaussian(size=4, correlation=0.0)
