@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import pickle
@@ -35,6 +36,13 @@ UCI = {  # rows, inputs, published mean of the target
     "yacht": (308, 6, 10.50),
     "concrete": (1030, 8, 35.82),
     "energy": (768, 8, 22.31),
+    "naval": (11934, 16, 0.975),
+    "protein": (45730, 9, 7.75),
+}
+CLASSES = {  # rows, inputs, class counts of the UCI documentation
+    "ionosphere": (351, 33, {"b": 126, "g": 225}),
+    "glass": (214, 9, {"1": 70, "2": 76, "3": 17, "5": 13, "6": 9, "7": 29}),
+    "wine": (178, 13, {"1": 59, "2": 71, "3": 48}),
 }
 
 
@@ -42,7 +50,7 @@ UCI = {  # rows, inputs, published mean of the target
 
 
 def test_names():
-    assert data.names() == [*TOYS, *SHAPES, *UCI]
+    assert data.names() == [*TOYS, *SHAPES, *UCI, *CLASSES]
 
 
 @pytest.mark.parametrize("name", data.names())
@@ -55,7 +63,7 @@ def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
     assert (facts["task"] == "regression") == (facts["classes"] == 0)
     assert facts["title"]
     assert facts["doc"].endswith(".")
-    assert facts["splits"] == (20 if name in UCI else 1)
+    assert facts["splits"] == (5 if name == "protein" else 20 if name in {**UCI, **CLASSES} else 1)
 
 
 def test_boston_says_what_its_column_b_is():
@@ -319,9 +327,11 @@ def test_real_files_have_their_published_numbers(name):
     assert (facts["rows"], facts["inputs"]) == (rows, inputs)
     assert data.fetch(name) == data.path(name)
     table = np.loadtxt(data.path(name))
-    assert table.shape == (rows, inputs + 1)
-    assert round(table[:, -1].mean() + 1e-9, 2) == mean
-    published = np.load(Path(REAL, "uci_regression", "test_splits.npz"))[name]
+    # Naval's last column is a second target.
+    assert table.shape == (rows, inputs + (2 if name == "naval" else 1))
+    table = table[:, : inputs + 1]
+    assert round(table[:, -1].mean() + 1e-9, 3 if name == "naval" else 2) == mean
+    published = np.load(Path(REAL, "uci_regression", "test_splits.npz"))[{"naval": "naval-propulsion"}.get(name, name)]
     assert published.shape[0] == facts["splits"]
     for split, test in enumerate(published):
         loaded = data.load(name, split)
@@ -330,7 +340,35 @@ def test_real_files_have_their_published_numbers(name):
         np.testing.assert_array_equal(loaded.y_train, np.delete(table[:, -1], test))
         np.testing.assert_array_equal(loaded.x_train, np.delete(table[:, :-1], test, axis=0))
     assert loaded.standardise
-    np.testing.assert_allclose(loaded.standardiser.x(loaded.x_train).std(axis=0), 1)
+    constant = [8, 11] if name == "naval" else []
+    np.testing.assert_allclose(np.delete(loaded.standardiser.x(loaded.x_train), constant, axis=1).std(axis=0), 1)
+    np.testing.assert_allclose(loaded.standardiser.x(loaded.x_test)[:, constant], 0, atol=1e-9)
+
+
+@needs_files
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_are_counted_from_0_and_keep_their_names(name):
+    rows, inputs, counts = CLASSES[name]
+    facts = data.describe(name)
+    assert (facts["rows"], facts["inputs"], facts["classes"]) == (rows, inputs, len(counts))
+    for split in range(facts["splits"]):
+        loaded = data.load(name, split)
+        assert loaded.x_test.shape == (rows - round(0.9 * rows), inputs)
+        assert loaded.class_names == tuple(counts)
+        labels = np.concatenate([loaded.y_train, loaded.y_test]).astype(int)
+        assert np.bincount(labels).tolist() == list(counts.values())
+        # Every class is among the training rows, and every feature says something.
+        assert set(loaded.y_train) == set(range(len(counts)))
+        np.testing.assert_allclose(loaded.standardiser.x(loaded.x_train).std(axis=0), 1)
+
+
+@needs_files
+def test_wine_is_scikit_learns():
+    known = pytest.importorskip("sklearn.datasets").load_wine()
+    loaded = data.load("wine")
+    train, test = split_rows(178, 0)
+    np.testing.assert_array_equal(loaded.x_test, known.data[test])
+    np.testing.assert_array_equal(loaded.y_train, known.target[train])
 
 
 # --- files from a folder and from a server --------------------------------------------------------
@@ -441,6 +479,22 @@ def test_wrong_file_in_folder(folder, register):
             call("tiny")
 
 
+def test_a_compressed_file_in_the_folder_is_read(folder, register):
+    register("http://127.0.0.1:1/unused")
+    folder.unlink()
+    packed = folder.with_name("tiny.txt.gz")
+    packed.write_bytes(gzip.compress(TEXT))
+    assert data.fetch("tiny") == data.path("tiny") == packed.resolve()
+    assert_is_tiny(data.load("tiny", 3))
+    for broken in (gzip.compress(TEXT)[:-9], b"no gzip", gzip.compress(TEXT)[:-30] + bytes(30)):
+        packed.write_bytes(broken)
+        with pytest.raises(BnnvizError, match="cannot be read .it is no whole gzip file"):
+            data.load("tiny")
+    packed.write_bytes(gzip.compress(TEXT + b" "))
+    with pytest.raises(BnnvizError, match=r"not the expected one .*SHA-256 differs"):
+        data.load("tiny")
+
+
 def test_unreadable_file_in_folder(folder, register):
     register("http://127.0.0.1:1/origin.txt")
     folder.unlink()
@@ -509,8 +563,9 @@ def test_without_pooch_the_sentence_names_it(monkeypatch):
 
 
 def test_origins_are_fixed():
-    for name in UCI:
+    commits = ("6eb4497628d12b0f300f4b4f6bdc386bebad565c", "d20fcb6402ae34e653d4513b00f39257bb37ed7f")
+    for name in (*UCI, *CLASSES):
         file = registry._entries[name].file
-        assert "/6eb4497628d12b0f300f4b4f6bdc386bebad565c/" in file.url
-        assert file.path == f"uci_regression/{name}.txt"
+        assert name == "glass" or any(f"/{commit}/" in file.url for commit in commits)
+        assert file.path.startswith(f"{'uci_regression' if name in UCI else 'small_classification'}/{name}")
         assert len(file.sha256) == 64

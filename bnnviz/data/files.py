@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +22,12 @@ class DataFile:
     Parameters
     ----------
     path : str
-        Where it lies, with forward slashes, in the folder named by BNNVIZ_DATA and in the cache.
+        Where it lies, with forward slashes, in the folder named by BNNVIZ_DATA and in the cache. In its
+        place there may be a compressed file with ``.gz`` at the end of its name.
     url : str
         Where it is downloaded from.
     sha256 : str
-        The checksum of its bytes, in hexadecimal.
+        The checksum of its bytes, not compressed, in hexadecimal.
     """
 
     path: str
@@ -54,7 +57,8 @@ def locate(file: DataFile) -> Path:
     Returns
     -------
     Path
-        Its place in the folder of BNNVIZ_DATA when that is set, in the cache otherwise.
+        Its place in the folder of BNNVIZ_DATA when that is set, in the cache otherwise; it ends in
+        ``.gz`` when it is compressed.
 
     Raises
     ------
@@ -68,16 +72,25 @@ def locate(file: DataFile) -> Path:
     else:
         place = folder / file.path
         remedy = f"put the file from {file.url} there, or unset {VARIABLE} to download it"
+    packed = place.with_name(f"{place.name}.gz")
+    if packed.exists() and not place.exists():
+        place = packed
     try:
-        with place.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        found = _checksum(place)
     except FileNotFoundError as error:
         raise BnnvizError(f"There is no file {place}: {remedy}.", field="data") from error
-    except OSError as error:
-        raise BnnvizError(f"The file {place} cannot be read ({error.strerror}): {remedy}.", field="data") from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "it is no whole gzip file"
+        raise BnnvizError(f"The file {place} cannot be read ({reason}): {remedy}.", field="data") from error
     if found != file.sha256:
         raise BnnvizError(f"The file {place} is not the expected one (its SHA-256 differs): {remedy}.", field="data")
     return place
+
+
+def _checksum(place: Path) -> str:
+    opened = gzip.open if place.suffix == ".gz" else open
+    with opened(place, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def fetch(file: DataFile) -> Path:

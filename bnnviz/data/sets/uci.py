@@ -49,7 +49,7 @@ def split_rows(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Entry):
-    """A text file of numbers, one row per line, the target in the last column.
+    """A text file of numbers, one row per line.
 
     Parameters
     ----------
@@ -57,17 +57,20 @@ class Table(Entry):
         The text.
     y_label, y_unit : str
         What the target is called and its unit, empty where it has none.
+    target : int, default -1
+        The target's column; the features are those before it.
     """
 
     file: DataFile
     splits: int = 20
     y_label: str
     y_unit: str
+    target: int = -1
 
     def load(self, split: int) -> DataSet:
         """Read one split, downloading the file if needed."""
         table = np.loadtxt(fetch(self.file))
-        x, y = table[:, :-1], table[:, -1]
+        x, y = table[:, : self.target], table[:, self.target]
         train, test = split_rows(len(table), split)
         return DataSet(
             name=self.name,
@@ -132,5 +135,37 @@ SETS = (
         y_label="heating load Y1",
         y_unit="kWh/m2",
         file=_file("energy", "energy", "7f8bf024cea437267d56be99b7af7bb3faebec8a7bccfbb20d06d52d9372a950"),
+    ),
+    Table(
+        name="naval",
+        title="Naval propulsion",
+        doc="Decay of a frigate's gas turbine compressor in 11934 simulated states from 16 features, two of them"
+        " constant; the file's second target, the decay of the turbine, is left out.",
+        inputs=16,
+        rows=11934,
+        y_label="compressor decay state coefficient",
+        y_unit="",
+        target=16,
+        file=_file(
+            "naval-propulsion",
+            "naval-propulsion-plant",
+            "de0ea69da1efaab8b9655ffed828547d10dd68c1fb8c6e0163e6a988def393a6",
+        ),
+    ),
+    Table(
+        name="protein",
+        title="Protein structure",
+        doc="Distance of 45730 predicted protein structures from the true ones (RMSD) from 9 physicochemical"
+        " features. 1711 rows are exact duplicates, so that test rows may occur among the training rows.",
+        inputs=9,
+        rows=45730,
+        splits=5,
+        y_label="RMSD",
+        y_unit="angstrom",
+        file=_file(
+            "protein",
+            "protein-tertiary-structure",
+            "d35f332707e8a73f21e021039250a1e7b26e14f7dd826a0337ffa8e8e48b9727",
+        ),
     ),
 )
