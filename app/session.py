@@ -91,6 +91,7 @@ class Session:
         self._wake = asyncio.Event()
         self._in_order = asyncio.Lock()
         self._commands = 0  # on their way: what a frame says of playing may be older than they are
+        self._latest: dict[str, dict[str, Any]] = {}  # commands on their way whose newest arguments count
         self._tasks: set[asyncio.Task] = set()
         self._closed = False
 
@@ -112,6 +113,15 @@ class Session:
         """Change settings of the sampler while it runs."""
         self.spec = self.spec.replace(settings={**self.spec.settings, **settings})
         self._send("change", settings=settings)
+
+    def draw(self, points: list[list[float]]) -> None:
+        """Put other data points in the place of the present ones while the run goes on."""
+        self.spec = self.spec.replace(target_settings={**self.spec.target_settings, "points": points})
+        self._send_latest("change", settings={"target.points": points})
+
+    def pick(self, choice: dict[str, Any] | None) -> None:
+        """Pick draws or an event, or nothing."""
+        self._send_latest("select", choice=choice)
 
     def play(self) -> None:
         """Play or pause."""
@@ -228,6 +238,8 @@ class Session:
             self._spawn(self._stop(handle))
             return
         self._handle, self._every_view = handle, True
+        # What was changed while it was being prepared it does not know.
+        self._starting = self._starting or self.spec is not spec
         await self._show(self._screen.show_scene, scene)
         await self._tell("")
         if self.speed is not None:
@@ -255,6 +267,21 @@ class Session:
         if self._handle is not None and not self._starting:
             self._commands += 1
             self._spawn(self._command(self._handle, name, args))
+
+    def _send_latest(self, name: str, **args: Any) -> None:
+        """Send a command that overtakes its own kind: a pointer moves faster than a worker answers."""
+        if self._handle is None or self._starting:
+            return
+        waiting = name in self._latest
+        self._latest[name] = args
+        if not waiting:
+            self._commands += 1
+            self._spawn(self._command_latest(self._handle, name))
+
+    async def _command_latest(self, handle: Any, name: str) -> None:
+        async with self._in_order:
+            args = self._latest.pop(name)
+        await self._command(handle, name, args)
 
     async def _command(self, handle: Any, name: str, args: dict[str, Any]) -> None:
         async with self._in_order:

@@ -64,6 +64,11 @@ class Part:
         """The picked entry's name."""
         return self._select.value
 
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """What the picked entry's settings are, from the catalogue."""
+        return self._items[self.name]["settings"]
+
     def show(self, name: str, settings: dict[str, Any]) -> None:
         """Show an entry and its settings without reporting them."""
         if name != self.name:
@@ -166,6 +171,12 @@ class Sidebar:
         self._sampler.show(spec.sampler, spec.settings)
         self._run.set({name: getattr(spec, name) for name in RUN})
 
+    def hold(self, points: list[list[float]] | None) -> None:
+        """Keep these points for the next spec; None goes back to the data's own with a new run."""
+        self._spec = self._spec.replace(target_settings={**self._spec.target_settings, **self._point_settings(points)})
+        if points is None:
+            self._renew()
+
     def apply(self, settings: dict[str, Any]) -> None:
         """Take over settings of the sampler, as a remedy offers them."""
         self._sampler.controls.set(settings)
@@ -184,7 +195,13 @@ class Sidebar:
         return False
 
     def _target_changed(self, changed: dict[str, Any]) -> None:
+        if "data" in changed:
+            self._spec = self._spec.replace(target_settings={})
         self._renew()
+
+    def _point_settings(self, points: list[list[float]] | None) -> dict[str, Any]:
+        """Return the points under the name that the target has for them; they have no control."""
+        return {s["name"]: points for s in self._target.settings if s["type"] == "points"}
 
     def _sampler_changed(self, changed: dict[str, Any]) -> None:
         if self._sampler.controls.live(set(changed)):
@@ -194,12 +211,19 @@ class Sidebar:
         else:
             self._renew()
 
+    def _target_settings(self) -> dict[str, Any]:
+        """Return the controls' values, and the points as long as the data are the same."""
+        settings = self._target.controls.values()
+        same = self._target.name == self._spec.target
+        points = self._spec.target_settings.get("points") if same else None
+        return settings | self._point_settings(points)
+
     def _renew(self) -> None:
         for controls in (self._sampler.controls, self._target.controls, self._run):
             controls.clear()
         spec = self._spec.replace(
             target=self._target.name,
-            target_settings=self._target.controls.values(),
+            target_settings=self._target_settings(),
             sampler=self._sampler.name,
             settings=self._sampler.controls.values(),
             **self._run.values(),

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 PROBE, REJECTED, BOUNCE, REFRESH, HORIZON, VIOLATION = range(6)
-KINDS = ("banana", "network1d", "network_many")
+KINDS = ("banana", "network1d", "network_many", "network2d", "network_classes")
 STEPS = 6000
 FIRST_STEP, STEPS_A_FRAME = 60, 7
 REFRESH_RATE, LONGEST, ALPHA, PROBE_TIME = 0.35, 0.45, 1.25, 0.08
@@ -52,7 +52,7 @@ def example_scene(kind: str = "banana") -> dict:
 
     Parameters
     ----------
-    kind : {"banana", "network1d", "network_many"}
+    kind : {"banana", "network1d", "network_many", "network2d", "network_classes"}
         A 2-D density with contours; a network with one input; a network with many.
 
     Returns
@@ -100,6 +100,8 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
     }
     if world.scene["data"] is not None:
         parts["prediction"] = _prediction(world, step)
+    if "spread" in world.scene["emits"]:
+        parts["spread"] = {"sd": world.function(world.draws[: _draws(world, step)]).std(axis=0)}
     return {"seq": seq, **parts}
 
 
@@ -110,7 +112,14 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
 def _world(kind: str) -> World:
     if kind not in KINDS:
         raise ValueError(f"no example named {kind!r}; there are {', '.join(KINDS)}")
-    return {"banana": _banana, "network1d": _network_1d, "network_many": _network_many}[kind]()
+    worlds = {
+        "banana": _banana,
+        "network1d": _network_1d,
+        "network_many": _network_many,
+        "network2d": _network_2d,
+        "network_classes": _network_classes,
+    }
+    return worlds[kind]()
 
 
 def _banana() -> World:
@@ -161,6 +170,7 @@ def _network_1d() -> World:
         "y_label": "y (as given)",
         "x_range": (-1.6, 1.6),
         "y_range": (-2.0, 2.0),
+        "editable": True,
     }
     return _run(
         "network1d",
@@ -199,6 +209,56 @@ def _network_many() -> World:
         rng,
         lambda z: z[..., :2] * (2.4, 1.3),
         lambda z: centre + z @ spread,
+    )
+
+
+def _network_2d() -> World:
+    rng = np.random.default_rng(4)
+    across, side = 24, np.linspace(-2.0, 2.0, 24)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    knots, slopes = rng.normal(0, 1.2, 20), rng.normal(0, 1.4, (2, 20))
+    features = np.tanh(grid @ slopes - knots)
+    weight = rng.normal(size=20)
+    x = rng.uniform(-1.5, 1.5, (40, 2))
+    scene = _scene("network2d", "Network on moons, 2-20-1 tanh", [f"w{i}" for i in range(1, 82)], _pca_plane(), None)
+    scene["emits"].append("spread")
+    scene["data"] = {
+        "kind": "map",
+        "x": x[:, 0],
+        "y": x[:, 1],
+        "class": (np.tanh(x @ slopes - knots) @ weight > 0).astype(float),
+        "editable": True,
+        "x_label": "x1",
+        "y_label": "x2",
+        "x_range": (-2.0, 2.0),
+        "y_range": (-2.0, 2.0),
+        "columns": across,
+    }
+    return _run(
+        "network2d",
+        scene,
+        _wavy,
+        rng.normal(size=20),
+        rng,
+        lambda z: z[..., :2] * (1.6, 1.1),
+        lambda z: 1 / (1 + np.exp(-3 * (weight + 0.4 * z) @ features.T)),
+    )
+
+
+def _network_classes() -> World:
+    rng = np.random.default_rng(6)
+    observed = rng.integers(0, 3, 36)
+    sure = rng.normal(1.5, 1.6, 36)
+    scene = _scene("network_classes", "Network on wine, 13-20-3 tanh", ["w1", "w2", "w3"], _pca_plane(), None)
+    scene["data"] = {"kind": "classes", "observed": observed}
+    return _run(
+        "network_classes",
+        scene,
+        _wavy,
+        rng.normal(size=36),
+        rng,
+        lambda z: z[..., :2] * (2.4, 1.3),
+        lambda z: 1 / (1 + np.exp(-sure - 0.5 * z)),
     )
 
 
@@ -448,7 +508,16 @@ def _prediction(world: World, step: int) -> dict:
             "functions": values[:: max(1, len(values) // 20)][:20],
             "current": current,
             "draws": len(draws),
+            "settling": len(draws) < 24,
         }
+    settling = {"settling": len(draws) < 24, "draws": len(draws), "current": current, "kind": data["kind"]}
+    if data["kind"] == "map":
+        return settling | {"mean": values.mean(axis=0)}
+    if data["kind"] == "classes":
+        mean = values.mean(axis=0)
+        lo, hi = np.percentile(values, [2.5, 97.5], axis=0)
+        figures = {"accuracy": float((mean > 0.5).mean()), "nll": float(-np.log(mean).mean())}
+        return settling | {"mean": mean, "lo": lo, "hi": hi, "right": mean > 0.5, **figures}
     mean, noise, observed = values.mean(axis=0), 2.8, data["observed"]
     sd = np.sqrt(values.var(axis=0) + noise**2)
     lo, hi = mean - 1.96 * sd, mean + 1.96 * sd

@@ -15,7 +15,7 @@ from bnnviz import samplers, targets
 from bnnviz.engine.run import Run
 from bnnviz.spec import Spec
 
-PARTS = ["status", "caption", "events", "envelope", "path", "prediction", "trace", "acf", "table"]
+PARTS = ["status", "caption", "events", "envelope", "path", "prediction", "trace", "acf", "table", "selection"]
 
 
 def spec(**changes) -> Spec:
@@ -380,3 +380,159 @@ def test_a_function_of_the_wrong_shape_is_told():
 def test_a_missing_device_is_told():
     with pytest.raises(bnnviz.BnnvizError, match="no device 'cuda:99'"):
         bnnviz.sample("gaussian", device="cuda:99")
+
+
+# ---- data that change while a run goes on -----------------------------------------------------------------
+
+
+def drawing(sampler: str = "boomerang", **changes) -> Spec:
+    settings = {"data": "toy_c", "hidden": "8", "points": [[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]}
+    return spec(target="network", target_settings=settings, sampler=sampler, draws=None, warmup=5, **changes)
+
+
+MOVED = [[-0.3, 0.4], [0.0, 0.1], [0.3, 0.2]]
+
+
+def walked(run: Run, steps: int) -> Run:
+    while run.steps < steps:
+        run.step_proposal()
+    return run
+
+
+@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
+    run = walked(prepared(drawing(sampler)), 400)
+    x, _ = run.sampler.flow(run.state.x, run.state.v, run.state.s)
+    before = run.target.potential(x)
+    run.change({"target.points": MOVED})
+    assert torch.allclose(run.state.x, x, atol=1e-6) and run.steps == 400
+    assert not torch.allclose(run.target.potential(x), before)
+    assert run.spec.target_settings["points"] == MOVED and run.era == 1
+    assert run.changes == [(400, {"target.points": MOVED})]
+
+
+@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
+    def changed() -> Run:
+        run = walked(prepared(drawing(sampler)), 300)
+        run.change({"target.points": MOVED})
+        return walked(run, 500)
+
+    one, other = changed(), changed()
+    restored = Run.restore(one.checkpoint())
+    assert restored.spec.target_settings["points"] == MOVED
+    for run in (one, other, restored):
+        run.change({"target.points": MOVED[:2]})
+        walked(run, 900)
+    assert len(one.draws[0]) > 3
+    assert np.array_equal(one.draws, other.draws) and np.array_equal(one.draws, restored.draws)
+
+
+def test_data_that_change_before_the_first_step_are_the_data_of_the_start():
+    early = Run(drawing())
+    early.advance(0.001)
+    assert early.phase == "start"
+    early.change({"target.points": MOVED})
+    fresh = Run(drawing().replace(target_settings={**drawing().target_settings, "points": MOVED}).checked())
+    assert np.array_equal(walked(early, 600).draws, walked(fresh, 600).draws)
+
+
+def test_changed_data_that_do_not_fit_are_refused_and_harm_nothing():
+    run = walked(prepared(drawing()), 50)
+    before = run.target.potential(run.state.x)
+    for bad in ([[0.0, 1.0, 1.0]], [[0.0]], "here", [[0.0, math.nan]]):
+        with pytest.raises(bnnviz.BnnvizError):
+            run.change({"target.points": bad})
+    with pytest.raises(bnnviz.BnnvizError, match="cannot change while a run goes on"):
+        run.change({"target.hidden": "3"})
+    assert torch.equal(run.target.potential(run.state.x), before) and run.changes == []
+
+
+def test_while_there_are_no_draws_the_band_is_made_of_the_warm_up():
+    run = prepared(drawing())
+    while not run.store.made.any():
+        run.step_proposal()
+    part = run.frame(["prediction"])["prediction"]
+    assert part["settling"] and part["draws"] == 0
+    while run.phase != "sampling" or run.store.common(run.alive) < 30:
+        run.advance(0.05)
+    run._frames._due.clear()
+    part = run.frame(["prediction"])["prediction"]
+    assert not part["settling"] and part["draws"] == 3 * run.store.common(run.alive)
+
+
+# ---- what is picked ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def watched() -> Run:
+    run = prepared(drawing())
+    while run.store.common(run.alive) < 60:
+        run.advance(0.1)
+    run.frame(["trace", "prediction", "path"])
+    return run
+
+
+def picked(run: Run, choice: dict | None) -> dict:
+    run.select(choice)
+    run._frames._due.clear()
+    return run.frame(["selection"])["selection"]
+
+
+def test_a_box_in_the_prediction_picks_the_functions_that_pass_through_it(watched):
+    predictor = watched._frames.predictor
+    functions = np.array(list(predictor.known.values()))
+    column = 40
+    x, middle = predictor.raw[column, 0], float(np.median(functions[:, column]))
+    found = picked(watched, {"view": "prediction", "box": [x, x, middle, 1e9]})
+    assert found["count"] == (functions[:, column] >= middle).sum()
+    assert (found["functions"][:, column] >= middle - 1e-6).all()
+    assert found["path_x"].size == found["trace_index"].size == found["count"]
+    # A steep function crosses a thin box between two points of the grid.
+    assert picked(watched, {"view": "prediction", "box": [-9, 9, middle, middle + 1e-9]})["count"] > 0
+
+
+def test_a_box_in_the_path_or_the_trace_picks_the_draws_that_lie_in_it(watched):
+    plane, component = watched._frames.plane(), watched._frames._first_component()[1]
+    rows = watched.draws.reshape(-1, watched.target.dim).astype(float)
+    places = (rows - plane.centre) @ plane.axes
+    middle = float(np.median(places[:, 0]))
+    found = picked(watched, {"view": "path", "box": [middle, 1e9, -1e9, 1e9]})
+    assert found["count"] == (places[:, 0] >= middle).sum() and (found["path_x"] >= middle - 1e-4).all()
+    found = picked(watched, {"view": "trace", "box": [0, 9, -1e9, 1e9]})
+    assert found["count"] == 30 and found["trace_index"].max() == 9
+    assert np.isin(found["trace_value"], component[:, :10]).all()
+    assert found["text"] == f"30 of {rows.shape[0]} draws picked"
+
+
+def test_an_event_shows_the_function_of_its_weights(watched):
+    step = int(watched.frame(["path"])["path"]["event_step"][-2])
+    found = picked(watched, {"event": step})
+    segment = next(s for s in watched.tracer.past if s.step == step)
+    end = watched.sampler.flow(segment.x[None], segment.v[None], torch.tensor([segment.duration]))[0]
+    assert np.allclose(found["functions"], watched._frames.predictor.functions(end), atol=1e-5)
+    assert found["kind"] == "event" and str(step) in found["text"].replace(",", "")
+
+
+def test_a_box_in_a_plane_that_has_gone_keeps_its_draws(watched):
+    found = picked(watched, {"view": "path", "box": [-1e9, 0.0, -1e9, 1e9]})
+    watched.watch(plane={"kind": "coordinates", "i": 3, "j": 5})
+    after = watched.frame(["selection"])["selection"]
+    assert after["count"] == found["count"] and not np.allclose(after["path_x"], found["path_x"])
+    watched.watch(plane={"kind": "pca"})
+
+
+def test_nothing_is_picked_where_nothing_was_and_what_cannot_be_picked_is_refused(watched):
+    assert picked(watched, None) == {"kind": "none"}
+    for bad in ({"view": "acf", "box": [0, 1, 0, 1]}, {"view": "path", "box": [0, 1]}, {"event": -1}):
+        with pytest.raises(bnnviz.BnnvizError):
+            watched.select(bad)
+
+
+def test_picking_touches_no_draw():
+    runs = [prepared(drawing()) for _ in range(2)]
+    for step in range(50, 601, 50):
+        for run in runs:
+            walked(run, step)
+        picked(runs[0], {"view": "prediction", "box": [-1, 1, -1, 1]})
+    assert np.array_equal(runs[0].draws, runs[1].draws)

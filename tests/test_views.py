@@ -25,6 +25,7 @@ from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
 from bnnviz.views.base import Window, columns, separated
 from bnnviz.views.ink import Sheet
 from bnnviz.views.prediction import PredictionView
+from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
 from bnnviz.views.trace import TraceView
@@ -35,6 +36,7 @@ SIZES = {
     "trajectory": (490, 400),
     "thinning": (560, 190),
     "prediction": (560, 170),
+    "spread": (280, 170),
     "trace": (320, 150),
     "acf": (190, 150),
     "timeline": (480, 36),
@@ -99,7 +101,8 @@ def test_names_are_unique_and_a_scene_without_data_has_no_prediction() -> None:
     names = [view.name for view in views()]
     assert len(set(names)) == len(names)
     assert PredictionView not in views_for(example_scene("banana"))
-    assert set(views_for(example_scene("network1d"))) == set(views())
+    assert set(views_for(example_scene("network1d"))) == set(views()) - {SpreadView}
+    assert set(views_for(example_scene("network2d"))) == set(views())
 
 
 @pytest.mark.parametrize(("kind", "view"), PAIRS)
@@ -370,6 +373,76 @@ def test_intervals_that_miss_are_marked_and_the_rmse_stands_in_the_note() -> Non
     assert view.title == "Predicted against observed"
     view.reset(example_scene("network1d"))
     assert view.title == "Prediction"
+
+
+def test_a_map_has_its_boundary_where_the_chance_is_one_half() -> None:
+    scene = example_scene("network2d")
+    view, frame = PredictionView(scene), example_frame(scene, 30)
+    view.update(frame)
+    side = np.linspace(*scene["data"]["x_range"], scene["data"]["columns"])
+    x, y = np.meshgrid(side, side)
+    frame["prediction"]["mean"] = 1 / (1 + np.exp(-3 * (x - 0.3)).ravel())
+    assert view.update(frame)
+    edge = view.edges.data["x"]
+    assert np.allclose(edge[np.isfinite(edge)], 0.3, atol=0.01)
+    assert np.isfinite(view.edges.data["y"]).sum() > 20
+    assert view._map_stroke.box == [-2.0, 2.0, -2.0, 2.0]
+    spread = SpreadView(scene)
+    assert spread.update(frame) and spread.source.data["sd"].size == side.size**2
+
+
+def test_points_are_shown_with_their_classes_and_can_be_edited_where_the_run_says_so() -> None:
+    view = PredictionView(example_scene("network2d"))
+    assert view.pointer.editable
+    view.show_points([[0.0, 1.0, 1], [0.5, -1.0, 0]])
+    assert view.data.data["class"].tolist() == [1, 0] and view.data.data["y"].tolist() == [1, -1]
+    view.show_points([])
+    assert view.data.data["x"].size == 0
+    view.reset(example_scene("network_many"))
+    assert not view.pointer.editable
+
+
+def test_rows_of_classes_are_ordered_and_the_wrong_ones_marked() -> None:
+    scene = example_scene("network_classes")
+    view, frame = PredictionView(scene), example_frame(scene, 30)
+    view.update(frame)
+    part, data = frame["prediction"], view.chances.data
+    assert np.isfinite(data["wrong"]).sum() == (~part["right"]).sum()
+    assert (np.diff(np.sort(part["mean"])[::-1]) <= 0).all() and np.nanmax(data["right"]) == data["right"][0]
+    assert view.note == f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"
+
+
+def test_what_is_picked_is_marked_in_every_view_and_taken_back() -> None:
+    scene = example_scene("network1d")
+    frame, shown = example_frame(scene, 30), {view.name: view(scene) for view in views_for(scene)}
+    for view in shown.values():
+        view.update(frame)
+    picked = {
+        "kind": "draws",
+        "text": "2 of 9 draws picked",
+        "path_x": np.array([1.0, 2.0]),
+        "path_y": np.array([0.0, 1.0]),
+        "trace_index": np.array([3.0, 4.0]),
+        "trace_value": np.array([0.5, 0.6]),
+        "functions": np.ones((2, len(frame["prediction"]["x"]))),
+    }
+    changed = {name for name, view in shown.items() if view.mark(picked)}
+    assert changed == {"trajectory", "trace", "prediction"}
+    assert shown["trajectory"].note == picked["text"]
+    lines = shown["prediction"].picked.data["y"]
+    assert np.isnan(lines).sum() == 2 and lines.size == picked["functions"].size + 2
+    assert {name for name, view in shown.items() if view.mark({"kind": "none"})} == changed
+    assert shown["trace"].picked.data["x"].size == 0
+
+
+def test_the_step_of_an_event_reaches_the_browser_whole() -> None:
+    scene = example_scene("banana")
+    view, frame = TrajectoryView(scene), example_frame(scene, 30)
+    steps = frame["path"]["event_step"] = frame["path"]["event_step"] + 3_000_000_001
+    view.update(frame)
+    data = view.marks.data
+    sent = 4096 * data["step_high"].astype(np.int64)[:-1] + data["step_low"].astype(np.int64)[:-1]
+    assert np.array_equal(sent, steps)
 
 
 def test_the_trace_takes_eight_chains_and_another_basis() -> None:

@@ -16,12 +16,16 @@ from caption import Caption
 from cards import Card, Table
 from guide import Guide
 from heartbeat import Heartbeat
+from picks import PART, Picks
 from plane import PlanePicker
+from points import Points
 from session import SLOW_EVERY, Session
 from sidebar import Sidebar
 from transport import Transport
 
 OPENING = Path(__file__).parent.parent / "opening.json"
+OF_DRAWS = ("trace", "acf")
+DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar
 ALWAYS = ("status", "caption", "trace", "acf", "table")
 # Where each part's card stands. Without a prediction the trajectory has its room.
@@ -36,6 +40,13 @@ _ALONE = """
 "path envelope envelope" minmax(0, 1.2fr)
 "path trace trace" minmax(0, 1fr)
 "path acf table" minmax(0, 1fr) / minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)
+"""
+# A map and its spread lie beside each other.
+_MAPS = """
+"caption caption caption" auto
+"path envelope envelope" minmax(0, 0.85fr)
+"path prediction spread" minmax(0, 1.45fr)
+"trace acf table" minmax(0, 0.9fr) / minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)
 """
 _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
@@ -58,6 +69,8 @@ class Lab:
 
     def __init__(self, dark: bool) -> None:
         listing, first = catalogue.load(), opening()
+        self._scene: dict[str, Any] = {}
+        self._era = 0
         self.heartbeat = Heartbeat(self._key)
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Sidebar(listing, self.session.begin, self.session.change, first)
@@ -68,7 +81,11 @@ class Lab:
         classes = {view.needs[0]: view for view in views.views()}
         timeline = classes.pop(TIMELINE)(dark=dark)
         self.transport = Transport(self.session, timeline)
-        self.cards = {part: Card(view(dark=dark), **self._tools(part)) for part, view in classes.items()}
+        built = {part: view(dark=dark) for part, view in classes.items()}
+        self.picks = Picks(built, self.session.pick)
+        self.points = Points(built[DRAWN], self._draw, lambda: self.controls.hold(None), self.caption.notice)
+        built[DRAWN].pointer.listen(self.points.hear)
+        self.cards = {part: Card(view, **self._tools(part)) for part, view in built.items()}
         self.cards["table"] = Table()
         self._link_follow(self.cards["path"].view)
         self._shown = [self.caption, self.transport, *self.cards.values(), Strip(timeline)]
@@ -111,14 +128,22 @@ class Lab:
         """Begin a new run: every view forgets the last one."""
         self._arrange(set(scene["emits"]))
         self.plane.show(scene)
+        self._scene, self._era = scene, 0
+        self.picks.reset()
+        self.points.reset(scene)
         for shown in self._fed():
             shown.reset(scene)
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts that have come."""
+        era = frame.get("status", {}).get("era", self._era)
+        if era != self._era:
+            self._begin_era(era)
         for shown in self._fed():
             if shown.needs <= frame.keys():
                 shown.update(frame)
+        if PART in frame:
+            self.picks.mark(frame[PART])
 
     def show_devices(self, names: list[str]) -> None:
         """Offer the devices of the workers."""
@@ -138,22 +163,38 @@ class Lab:
         fed = self._fed()
         slow = [shown for shown in fed if not shown.hot]
         due = slow if turn is None else slow[turn::SLOW_EVERY]
-        return {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
+        wanted = {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
+        return wanted | {PART} if self.picks.active and (turn is None or not turn) else wanted
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
     def _fed(self) -> list[Any]:
         return [shown for shown in self._shown if shown.needs <= self._emits]
 
+    def _begin_era(self, era: int) -> None:
+        """Empty the views of draws, which have begun anew, and those of what was picked among them."""
+        self._era = era
+        self.picks.forget()
+        for part in OF_DRAWS:
+            self.cards[part].reset(self._scene)
+
     def _arrange(self, emits: set[str]) -> None:
         """Show the cards that a run feeds, and share the stage among them."""
         self._emits = frozenset(emits)
         for card in self.cards.values():
             card.root.visible = card.needs <= self._emits
-        self.stage.styles = {"grid-template": _BOTH if "prediction" in emits else _ALONE}
+        both = _MAPS if "spread" in emits else _BOTH
+        self.stage.styles = {"grid-template": both if "prediction" in emits else _ALONE}
 
     def _tools(self, part: str) -> dict[str, list[Any]]:
+        if part == DRAWN:
+            return {"tools": self.points.tools}
         return {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates]} if part == "path" else {}
+
+    def _draw(self, rows: list[list[float]]) -> None:
+        """Let the run go on with other data points."""
+        self.controls.hold(rows)
+        self.session.draw(rows)
 
     def _link_follow(self, view: Any) -> None:
         """Let the switch and the view's ranges, which a user may also drag, agree."""

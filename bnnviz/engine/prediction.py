@@ -52,7 +52,8 @@ class Predictor:
             self.range = reach or _widened(x[:, 0], 0.3)
             raw = np.linspace(*self.range, _GRID)[:, None]
         elif self.kind == "map":
-            self.box = (*_widened(x[:, 0], 0.25), *_widened(x[:, 1], 0.25))
+            sides = (_widened(x[:, 0], 0.25), _widened(x[:, 1], 0.25))
+            self.box = sum(data.test_box if data is not None and data.test_box else sides, ())
             sides = np.linspace(*self.box[:2], _MAP), np.linspace(*self.box[2:], _MAP)
             raw = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         else:
@@ -100,7 +101,10 @@ class Predictor:
         """Return the training rows where they can be drawn, and whether they may be edited."""
         if self.kind not in ("band", "map"):
             return {}
-        (x, y), editable = training_rows(self.target), "points" in self.target.param and self.target.param["points"].live
+        (x, y), editable = (
+            training_rows(self.target),
+            "points" in self.target.param and self.target.param["points"].live,
+        )
         rows = {"x": x[:, 0], "y": y} if self.kind == "band" else {"x": x[:, 0], "y": x[:, 1], "class": y}
         return rows | {"editable": editable}
 
@@ -115,10 +119,10 @@ class Predictor:
 
     def _map_scene(self) -> dict[str, Any]:
         data = self.target.data_set
-        labels = ("x1", "x2") if data is None else data.x_label.split(", ")
+        x_label, y_label = ("x1", "x2") if data is None else data.x_names
         return {
-            "x_label": labels[0],
-            "y_label": labels[-1],
+            "x_label": x_label,
+            "y_label": y_label,
             "x_range": self.box[:2],
             "y_range": self.box[2:],
             "columns": _MAP,

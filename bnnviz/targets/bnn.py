@@ -337,6 +337,10 @@ class Network(BNN):
         super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise)
         self.param.update(**chosen)
 
+    def change(self, settings: dict[str, Any]) -> None:
+        """Become the posterior given other points (the one setting that may change while a run goes on)."""
+        self.with_points(settings["points"])
+
     def with_points(self, points: list[list[float]] | None) -> None:
         """Put points in the place of the training rows, between two steps; a live run calls this on an edit.
 

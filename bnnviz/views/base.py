@@ -13,8 +13,8 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 
 from bnnviz.views.ink import Ink, Sheet, Stroke
-from bnnviz.views.pointer import Pointer
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
+from bnnviz.views.pointer import Pointer
 
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = "13px", "12px"

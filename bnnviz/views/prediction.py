@@ -22,7 +22,7 @@ NOW = Kind("now", "dash", "orange", False)
 WIDE, NARROW = 0.2, 0.28
 BAND, MAP, AGAINST, CHANCES = "band", "map", "intervals", "classes"
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
-TITLES = {BAND: "Prediction", MAP: "Chance of class 1", AGAINST: "Predicted against observed", CHANCES: "Test rows"}
+TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", CHANCES: "Test rows"}
 
 
 class PredictionView(View):
@@ -149,10 +149,9 @@ class PredictionView(View):
 
     def show_points(self, rows: Any) -> None:
         """Show these points: rows of x and y, for a map with their class."""
-        rows = np.asarray(rows, dtype=float).reshape(len(rows), -1)
-        x, y = (rows[:, 0], rows[:, 1]) if len(rows) else ([], [])
-        kinds = rows[:, 2] if len(rows) and rows.shape[1] > 2 else np.zeros(len(rows))
-        self._push(self.data, columns(x=x, y=y, **{"class": kinds}))
+        table = np.asarray(rows, dtype=float) if len(rows) else np.empty((0, 2))
+        kinds = table[:, 2] if table.shape[1] > 2 else np.zeros(len(table))
+        self._push(self.data, columns(x=table[:, 0], y=table[:, 1], **{"class": kinds}))
 
     def mark(self, selection: dict) -> bool:
         """Draw the functions of what has been picked; on a map, where they change from class to class."""

@@ -14,7 +14,7 @@ class SpreadView(View):
     """The standard deviation of the chance of class 1 over the draws."""
 
     name = "spread"
-    title = "Spread of that chance (sd)"
+    title = "Its sd over the draws"
     needs = ("spread",)
 
     def _build(self) -> None:

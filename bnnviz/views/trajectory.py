@@ -75,6 +75,7 @@ class TrajectoryView(View):
     def mark(self, selection: dict) -> bool:
         """Mark where the picked draws or event lie."""
         nothing = selection["kind"] == "none"
+        self.note = selection.get("text", "")
         x, y = ([], []) if nothing else (selection["path_x"], selection["path_y"])
         return self._push(self.picked, columns(x=x, y=y))
 

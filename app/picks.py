@@ -1,0 +1,60 @@
+"""What is picked in one view is marked in all: an event under the pointer, or the draws in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from bnnviz.views import View
+
+PART = "selection"
+_NOTHING = {"kind": "none"}
+
+
+class Picks:
+    """The link between the views.
+
+    Parameters
+    ----------
+    views : dict of str to View
+        By the part of a frame that they show.
+    on_pick : callable
+        Called with a choice, as `Run.select` takes it.
+    """
+
+    def __init__(self, views: dict[str, View], on_pick: Callable[[dict[str, Any] | None], None]) -> None:
+        self._views, self._on_pick = views, on_pick
+        self._box: dict[str, Any] | None = None
+        self.active = False
+        for part, view in views.items():
+            if view.pointer is not None:
+                view.pointer.listen(partial(self._hear, part))
+
+    def reset(self) -> None:
+        """Begin a new run, in which nothing is picked."""
+        self._box, self.active = None, False
+
+    def forget(self) -> None:
+        """Take the marks away: the draws that they were of have gone."""
+        self.reset()
+        self.mark(_NOTHING)
+
+    def mark(self, selection: dict[str, Any]) -> None:
+        """Mark what a frame says is picked."""
+        for view in self._views.values():
+            view.mark(selection if self.active else _NOTHING)
+
+    def _hear(self, part: str, message: dict[str, Any]) -> None:
+        if message["do"] == "box":
+            self._box = None if message["box"] is None else {"view": part, "box": message["box"]}
+            self._choose(self._box)
+        elif message["do"] == "pick":
+            # What leaves the event goes back to the box that was drawn before.
+            self._choose(self._box if message["event"] is None else {"event": message["event"]})
+
+    def _choose(self, choice: dict[str, Any] | None) -> None:
+        self.active = choice is not None
+        self._on_pick(choice)
+        if not self.active:
+            self.mark(_NOTHING)

@@ -1,0 +1,169 @@
+"""Drawing data: the points of the page, what is done to them, and how to take it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import panel_material_ui as pmui
+
+from bnnviz.settings import MOST_POINTS
+from bnnviz.views import View
+from theme import FLAT
+
+Rows = list[list[float]]
+
+_OWN, _ASK = "the data's own", "presets"
+_HISTORY = 100
+_DIGITS = 4  # what a link keeps
+_PRESETS = json.loads(Path(__file__).with_name("points.json").read_text(encoding="utf-8"))
+_ICON = {"size": "small", "margin": (1, 0), "width": 30, "height": 28}
+
+
+class Points:
+    """The points that a person draws in a view.
+
+    Parameters
+    ----------
+    view : View
+        Where they are drawn; it has `show_points` and a pointer.
+    on_points : callable
+        Called with the rows after each change.
+    on_own : callable
+        Called without arguments when the data's own points are wanted back.
+    on_notice : callable
+        Called with a sentence on what cannot be done.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        on_points: Callable[[Rows], None],
+        on_own: Callable[[], None],
+        on_notice: Callable[[str], None],
+    ) -> None:
+        self._view, self._on_points, self._on_own, self._on_notice = view, on_points, on_own, on_notice
+        self.rows: Rows = []
+        self._past: list[Rows] = []
+        self._moving = False
+        self._classes = False
+        self._class = 0
+        self._ranges = ((-1.0, 1.0), (-1.0, 1.0))
+        self._class_button = pmui.Button(
+            label="class 0", size="small", variant="outlined", margin=(1, 2), width=62, height=26
+        )
+        self._class_button.on_click(lambda event: self._turn_class())
+        undo = pmui.IconButton(icon="undo", description="Undo (Ctrl Z in the figure)", **_ICON)
+        undo.on_click(lambda event: self.undo())
+        clear = pmui.IconButton(icon="delete_outline", description="Clear: no points, the prior alone", **_ICON)
+        clear.on_click(lambda event: self._become([]))
+        self._presets = pmui.Select(
+            options=[_ASK], value=_ASK, width=104, size="small", margin=(2, 0), height=30, sx=FLAT, label=""
+        )
+        self._presets.param.watch(self._picked, "value")
+        self.tools = [self._class_button, undo, clear, self._presets]
+        self._show_tools(False)
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Take the points of a new run."""
+        data = scene["data"] or {}
+        editable = bool(data.get("editable"))
+        self._show_tools(editable)
+        self._past, self._moving = [], False
+        self._classes = "class" in data
+        if not editable:
+            self.rows = []
+            return
+        names = ("x", "y", "class") if self._classes else ("x", "y")
+        self.rows = np.column_stack([data[name] for name in names]).round(12).tolist()
+        self._ranges = (data["x_range"], data["y_range"])
+        self._class_button.visible = self._classes
+        presets = _PRESETS["classes" if self._classes else "curve"]
+        self._presets.options = [_ASK, _OWN, *presets]
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """Do what was done in the figure."""
+        deeds = {"add": self._add, "move": self._move, "delete": self._delete}
+        if message["do"] in deeds:
+            deeds[message["do"]](message)
+        elif message["do"] == "undo":
+            self.undo()
+        elif message["do"] == "class":
+            self._turn_class()
+
+    def undo(self) -> None:
+        """Take back the last change."""
+        if self._past:
+            self.rows = self._past.pop()
+            self._tell()
+
+    def _add(self, message: dict[str, Any]) -> None:
+        if len(self.rows) >= MOST_POINTS:
+            self._on_notice(f"There are {len(self.rows)} points; more than {MOST_POINTS} cannot be drawn. Delete some.")
+            return
+        extra = [self._class] if self._classes else []
+        self._become([*self.rows, [*self._place(message), *extra]])
+
+    def _move(self, message: dict[str, Any]) -> None:
+        i = int(message["i"])
+        if not 0 <= i < len(self.rows):
+            return
+        if not self._moving:
+            self._remember()
+        self._moving = not message["done"]
+        moved = [*self._place(message), *self.rows[i][2:]]
+        self.rows = [*self.rows[:i], moved, *self.rows[i + 1 :]]
+        self._tell()
+
+    def _delete(self, message: dict[str, Any]) -> None:
+        i = int(message["i"])
+        if 0 <= i < len(self.rows):
+            self._become([*self.rows[:i], *self.rows[i + 1 :]])
+
+    def _place(self, message: dict[str, Any]) -> list[float]:
+        return [float(f"{float(message[axis]):.{_DIGITS}g}") for axis in ("x", "y")]
+
+    def _become(self, rows: Rows) -> None:
+        self._remember()
+        self.rows = rows
+        self._tell()
+
+    def _remember(self) -> None:
+        self._past = [*self._past[1 - _HISTORY :], self.rows]
+
+    def _tell(self) -> None:
+        if len(self.rows) > MOST_POINTS:
+            stride = -(-len(self.rows) // MOST_POINTS)
+            self._on_notice(
+                f"Of these {len(self.rows)} points every {stride}th was kept: no more than {MOST_POINTS} can be drawn."
+            )
+            self.rows = self.rows[::stride]
+        self._view.show_points(self.rows)
+        self._on_points(self.rows)
+
+    def _turn_class(self) -> None:
+        if self._classes:
+            self._class = 1 - self._class
+            self._class_button.label = f"class {self._class}"
+
+    def _picked(self, event: Any) -> None:
+        if event.new == _ASK:
+            return
+        self._presets.value = _ASK
+        if event.new == _OWN:
+            self._on_own()
+        else:
+            preset = _PRESETS["classes" if self._classes else "curve"][event.new]
+            self._become([self._spread(point) for point in preset])
+
+    def _spread(self, point: list[float]) -> list[float]:
+        """Put a preset's point, which lies within -1 and 1, into the middle of the figure."""
+        at = [sum(r) / 2 + share * 0.3 * (r[1] - r[0]) for r, share in zip(self._ranges, point[:2], strict=True)]
+        return [*(float(f"{value:.{_DIGITS}g}") for value in at), *point[2:]]
+
+    def _show_tools(self, shown: bool) -> None:
+        for tool in self.tools:
+            tool.visible = shown
