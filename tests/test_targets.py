@@ -18,6 +18,10 @@ DENSITIES = [
     targets.Banana(bend=1.3, width=0.4),
     targets.DoubleWell(reading="text"),
     targets.DoubleWell(reading="figure"),
+    targets.GaussianMixture(),
+    targets.GaussianMixture(components=2, radius=1.2, width=0.7),
+    targets.GaussianMixture(components=1),
+    targets.Funnel(size=4, spread=0.8),
     targets.LogisticRegression(),
 ]
 
@@ -75,6 +79,29 @@ def test_moments_agree_with_exact_draws(target):
     squares = (draws - target.mean()) ** 2
     error = squares.std(0) / np.sqrt(len(draws))
     assert (np.abs(squares.mean(0) - np.diag(target.cov())) < 5 * error).all()
+
+
+def test_default_funnel_is_neals():
+    target = targets.Funnel()
+    assert np.allclose(target.cov(), np.diag([9.0, np.exp(4.5)]))
+    draws = target.exact_draws(400_000, seed=1)
+    assert draws[:, 0].std() == pytest.approx(3, rel=0.01)
+    below = draws[:, 0] < -3
+    # Given v, the other coordinate has the variance e^v.
+    assert (draws[below, 1] * np.exp(-draws[below, 0] / 2)).std() == pytest.approx(1, rel=0.02)
+    for side, column in zip(target.window(), draws.T, strict=True):
+        assert ((column >= side[0]) & (column <= side[1])).mean() == pytest.approx(0.9965, abs=0.003)
+    starts = target.initial(100_000, torch.Generator().manual_seed(0)).double().numpy()
+    assert np.quantile(np.abs(starts[:, 1]), 0.9) == pytest.approx(np.quantile(np.abs(draws[:, 1]), 0.9), rel=0.05)
+
+
+def test_two_components_are_two_wells():
+    target = targets.GaussianMixture(components=2, radius=4.0, width=0.5).to("cpu", torch.float64)
+    at = torch.tensor([[4.0, 0.0], [-4.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
+    potential = target.potential(at)
+    assert torch.allclose(potential[:2], torch.zeros(2, dtype=torch.float64), atol=1e-9)
+    assert float(potential[2]) == pytest.approx(32 - np.log(2))
+    assert np.allclose(target.cov(), np.diag([16.25, 0.25]))
 
 
 def test_logistic_moments_agree_with_importance_sampling():

@@ -2,7 +2,7 @@
 
 from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, Network
-from bnnviz.targets.densities import Banana, DoubleWell, Gaussian, LogisticRegression
+from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression
 
 __all__ = [
     "BNN",
@@ -10,7 +10,9 @@ __all__ = [
     "Banana",
     "Callable",
     "DoubleWell",
+    "Funnel",
     "Gaussian",
+    "GaussianMixture",
     "LogisticRegression",
     "Network",
     "Target",

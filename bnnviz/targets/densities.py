@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import integrate
+from scipy import integrate, optimize, special
 from torch import Tensor
 from torch.nn import functional
 
@@ -221,6 +221,141 @@ def _well_variance(quartic: float) -> float:
 
     mass = integrate.quad(weight, -12, 12, points=[-1, 0, 1], limit=400)[0]
     return integrate.quad(lambda t: t * t * weight(t), -12, 12, points=[-1, 0, 1], limit=400)[0] / mass
+
+
+@REGISTRY.add
+class GaussianMixture(Target):
+    """Equal round Gaussians evenly spaced on a circle: two of them are two wells in the plane."""
+
+    registered = "gaussian_mixture"
+    title = "Gaussian mixture"
+    fixed_dim = 2
+    dim = 2
+
+    components = settings.Integer(3, bounds=(1, 12), doc="Number of Gaussians.")
+    radius = settings.Number(
+        3.0, bounds=(0.0, 20.0), step=0.1, doc="Distance of each Gaussian's centre from the origin."
+    )
+    width = settings.Number(1.0, bounds=(0.1, 5.0), scale="log", doc="Standard deviation of each Gaussian.")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        angle = 2 * np.pi * np.arange(self.components) / self.components
+        self._centres = self.radius * np.column_stack([np.cos(angle), np.sin(angle)])
+        self.centres = torch.as_tensor(self._centres)
+
+    def _closeness(self, x: Tensor) -> Tensor:
+        return -0.5 / self.width**2 * (x[:, None] - self.centres).square().sum(-1)
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return minus the log of the sum of the components' densities."""
+        return -torch.logsumexp(self._closeness(x), dim=1)
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and (x - mean of the centres by their share in x) / width^2."""
+        closeness = self._closeness(x)
+        share = torch.softmax(closeness, dim=1)
+        return -torch.logsumexp(closeness, dim=1), (x - share @ self.centres) / self.width**2
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and |v|^2 / width^2 less the spread of the centres along v, over width^4."""
+        share, along = torch.softmax(self._closeness(x), dim=1), v @ self.centres.T
+        spread = (share * (along - (share * along).sum(1, keepdim=True)).square()).sum(1)
+        return *self.gradient(x), v.square().sum(1) / self.width**2 - spread / self.width**4
+
+    def mean(self) -> np.ndarray:
+        """Return the mean of the centres."""
+        return self._centres.mean(axis=0)
+
+    def cov(self) -> np.ndarray:
+        """Return width^2 on the diagonal plus the centres' covariance."""
+        return self.width**2 * np.eye(2) + np.cov(self._centres.T, bias=True)
+
+    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
+        """Return independent draws (count, 2)."""
+        rng = np.random.default_rng(seed)
+        chosen = self._centres[rng.integers(self.components, size=count)]
+        return chosen + self.width * rng.standard_normal((count, 2))
+
+    def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return a window that holds four standard deviations around each centre."""
+        low, high = self._centres.min(axis=0) - 4 * self.width, self._centres.max(axis=0) + 4 * self.width
+        return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
+
+
+@REGISTRY.add
+class Funnel(Target):
+    """Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v): narrow where v is small."""
+
+    registered = "funnel"
+    title = "Funnel"
+
+    size = settings.Integer(2, bounds=(2, 100), label="Dimension", doc="Number of coordinates, v among them.")
+    spread = settings.Number(
+        3.0, bounds=(0.1, 5.0), step=0.1, doc="Standard deviation of v; 3 is Neal's, 1 is much easier."
+    )
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.dim = self.size
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return v^2 / (2 spread^2) + e^-v |x|^2 / 2 + (dim - 1) v / 2."""
+        v, rest = x[:, 0], x[:, 1:]
+        return 0.5 * ((v / self.spread).square() + torch.exp(-v) * rest.square().sum(1) + (self.dim - 1) * v)
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient in closed form."""
+        v, rest = x[:, :1], x[:, 1:]
+        pull = torch.exp(-v) * rest
+        first = v / self.spread**2 + 0.5 * (self.dim - 1 - (pull * rest).sum(1, keepdim=True))
+        return self.potential(x), torch.cat([first, pull], dim=1)
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and v' H v in closed form."""
+        rest, first, others = x[:, 1:], v[:, :1], v[:, 1:]
+        # A square but for half of what the first coordinate adds to it.
+        turn = (others - first * rest).square() - 0.5 * (first * rest).square()
+        curvature = (first[:, 0] / self.spread).square() + torch.exp(-x[:, 0]) * turn.sum(1)
+        return *self.gradient(x), curvature
+
+    def initial(self, chains: int, rng: torch.Generator) -> Tensor:
+        """Return independent draws (chains, dim): a start wider than the neck would be far outside of it."""
+        noise = torch.randn(chains, self.dim, generator=rng, device=rng.device, dtype=self.dtype)
+        v = self.spread * noise[:, :1]
+        return torch.cat([v, torch.exp(0.5 * v) * noise[:, 1:]], dim=1)
+
+    def mean(self) -> np.ndarray:
+        """Return the mean, zero."""
+        return np.zeros(self.dim)
+
+    def cov(self) -> np.ndarray:
+        """Return the covariance: spread^2, and E e^v = e^(spread^2 / 2) for the others."""
+        return np.diag([self.spread**2] + (self.dim - 1) * [math.exp(0.5 * self.spread**2)])
+
+    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
+        """Return independent draws (count, dim)."""
+        noise = np.random.default_rng(seed).standard_normal((count, self.dim))
+        v = self.spread * noise[:, :1]
+        return np.hstack([v, np.exp(0.5 * v) * noise[:, 1:]])
+
+    def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return a window that holds 99.5 % of each coordinate."""
+        side = _funnel_quantile(self.spread, 0.995)
+        return (-3.2 * self.spread, 3.2 * self.spread), (-side, side)
+
+    def names(self) -> list[str]:
+        """Return v and x1, x2, ..."""
+        return ["v", *(f"x{i}" for i in range(1, self.dim))]
+
+
+@functools.cache
+def _funnel_quantile(spread: float, level: float) -> float:
+    """Return what the size of a coordinate other than v exceeds with chance 1 - level."""
+    z = np.linspace(-8.0, 8.0, 2001)
+    weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    sd = np.exp(0.5 * spread * z)
+    return optimize.brentq(lambda side: weight @ special.erf(side / (sd * math.sqrt(2))) - level, 1e-9, 1e9)
 
 
 @REGISTRY.add

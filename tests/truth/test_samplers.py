@@ -31,6 +31,9 @@ TARGETS = [
     # A Boomerang meets rates of thousands in the tails of a strongly bent one.
     ("banana", {"bend": 0.5}),
     ("double_well", {"reading": "figure"}),
+    ("gaussian_mixture", {"components": 2, "radius": 1.5}),
+    ("gaussian_mixture", {"components": 5}),
+    ("funnel", {"size": 3, "spread": 1.0}),
 ]
 MODES = {"banana": np.array([0.0, -0.5]), "double_well": np.array([1.0])}
 
