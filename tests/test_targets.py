@@ -37,6 +37,10 @@ def networks() -> list[targets.BNN]:
     wide = nn.Sequential(nn.Linear(3, 5, bias=False), nn.Tanh(), nn.Linear(5, 4))
     built.append(bnnviz.BNN(wide, (x, rng.integers(0, 4, 30)), "categorical"))
     built.append(bnnviz.BNN(nn.Sequential(nn.Linear(3, 1)), (x, (y > 0).astype(int)), "bernoulli"))
+    for activation in (nn.Tanh, nn.ReLU, nn.Softplus):
+        module = nn.Sequential(nn.Linear(3, 5), activation(), nn.Linear(5, 1))
+        built.append(bnnviz.BNN(module, (x, y), prior_sd=0.8, noise_sd=0.3, noise="learnt"))
+    built.append(bnnviz.BNN(nn.Linear(3, 1), (x, y), prior_sd=2.0, noise="learnt"))
     return built
 
 
@@ -148,6 +152,11 @@ def test_gauss_newton_diagonal_is_that_of_a_linear_model():
 @pytest.mark.parametrize(
     ("build", "words"),
     [
+        (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), noise="unknown"), "fixed, learnt"),
+        (
+            lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), "bernoulli", noise="learnt"),
+            "no noise to learn",
+        ),
         (lambda: bnnviz.BNN(nn.Linear(2, 1), (np.ones((5, 3)), np.ones(5))), "cannot read inputs"),
         (lambda: bnnviz.BNN(nn.Linear(3, 2), (np.ones((5, 3)), np.ones(5))), "one output"),
         (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(4))), "5 inputs"),
@@ -310,3 +319,73 @@ def test_replaced_rows_are_standardised_like_the_data_set():
     before = target.x[3], target.y[3]
     target.replace_rows(x[3:4], mine.y_train[3:4])
     assert torch.allclose(target.x[0], before[0]) and torch.allclose(target.y[0], before[1])
+
+
+# --- learnt observation noise ---
+
+
+def test_learnt_noise_is_one_more_coordinate():
+    fixed, learnt = (targets.Network(hidden="3", prior_sd=2.0, noise_sd=0.3, noise=noise) for noise in targets.NOISES)
+    assert (learnt.dim, learnt.names()[-1], len(learnt.names())) == (fixed.dim + 1, "log noise", learnt.dim)
+    assert learnt.describe_value().endswith("10 weights and the noise")
+    for target in (fixed, learnt):
+        target.to("cpu", torch.float64)
+    theta = torch.randn(4, learnt.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    theta[:2, -1] = torch.tensor([0.0, 2.0])
+    assert torch.equal(learnt.outputs(theta, learnt.x), fixed.outputs(theta[:, :-1].contiguous(), learnt.x))
+    assert torch.allclose(learnt.noise_sd_of(theta)[:2], torch.tensor([0.3, 0.3 * np.e], dtype=torch.float64))
+    assert torch.equal(fixed.noise_sd_of(theta), torch.full((4,), 0.3, dtype=torch.float64))
+    rows = learnt.initial(1000, torch.Generator().manual_seed(0))
+    assert rows.shape == (1000, learnt.dim)
+
+
+def test_learnt_noise_has_the_exact_posterior_density():
+    """Differences of U are those of scipy's log densities, the prior of the noise included."""
+    from scipy import stats
+
+    target = targets.Network(hidden="2", prior_sd=0.5, noise_sd=0.3, noise="learnt").to("cpu", torch.float64)
+    theta = 0.5 * torch.randn(6, target.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    sd = target.noise_sd_of(theta).numpy()
+    f = target.outputs(theta, target.x)[..., 0].numpy()
+    log_density = stats.norm(f, sd[:, None]).logpdf(target.y.numpy()).sum(1) + stats.norm(0, 0.5).logpdf(theta).sum(1)
+    found = target.potential(theta).numpy()
+    assert np.allclose(found - found[0], log_density[0] - log_density)
+    each = target.likelihood_at(theta).log_density(torch.as_tensor(f)[..., None], target.y)
+    assert np.allclose(each, stats.norm(f, sd[:, None]).logpdf(target.y.numpy()))
+    prior = stats.norm(0, 0.5).logpdf(theta[:, -1]) - np.log(2.0)
+    assert np.allclose(stats.norm(np.log(0.3), 1.0).logpdf(np.log(sd)), prior)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "softplus"])
+def test_gauss_newton_of_learnt_noise_is_the_expected_curvature(activation):
+    """The average Hessian over many data sets that the network itself has made."""
+    target = targets.Network(hidden="2", activation=activation, prior_sd=0.5, noise_sd=0.3, noise="learnt")
+    target.to("cpu", torch.float64)
+    rng = torch.Generator().manual_seed(0)
+    theta = 0.5 * torch.randn(1, target.dim, dtype=torch.float64, generator=rng)
+    f, sd = target.outputs(theta, target.x)[0, :, 0], target.noise_sd_of(theta)
+    total, basis = 0.0, torch.eye(target.dim, dtype=torch.float64)
+    count = 3000
+    for _ in range(count):
+        target.y = f + sd * torch.randn(f.shape, dtype=torch.float64, generator=rng)
+        total = total + target.gradient_and_curvature(theta.expand(target.dim, -1), basis)[2]
+    found = target.curvature_diagonal(theta[0])
+    assert torch.allclose(found, total / count - target.prior_precision, rtol=0.05, atol=0.05)
+    assert float(found[-1]) == 2 * 28 * 4
+
+
+def test_scores_use_each_draws_own_noise():
+    x = np.arange(20.0)[:, None]
+    rows = {"x_train": x, "y_train": x[:, 0], "x_test": x[:2], "y_test": [0.0, 1.0]}
+    mine = data.DataSet(name="m", title="M", doc="", task="regression", standardise=False, **rows)
+    target = bnnviz.BNN(nn.Linear(1, 1), mine, prior_sd=2.0, noise="learnt").to("cpu", torch.float64)
+    draws = torch.tensor([[[1.0, 0.0, 0.0], [1.0, 0.0, 4.0]]], dtype=torch.float64)
+    density = (1 + np.exp(-2)) / 2 / np.sqrt(2 * np.pi)
+    assert scores(target, draws) == pytest.approx({"rmse": 0.0, "nll": -np.log(density)})
+
+
+def test_classes_have_no_observation_noise():
+    target = targets.Network(data="moons", hidden="2", noise="learnt")
+    assert not target.noise_is_learnt
+    with pytest.raises(bnnviz.BnnvizError, match="no observation noise"):
+        target.noise_sd_of(torch.zeros(1, target.dim))

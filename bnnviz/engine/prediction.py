@@ -284,7 +284,7 @@ def scores(target: BNN, draws: Tensor) -> dict[str, float]:
     for part in torch.split(flat, _CHUNK):
         f = target.outputs(part, x)
         total = total + target.likelihood.mean(f).double().sum(0).cpu()
-        log_sum.append(torch.logsumexp(target.likelihood.log_density(f, y).double(), 0).cpu())
+        log_sum.append(torch.logsumexp(target.likelihood_at(part).log_density(f, y).double(), 0).cpu())
     mean, y = total / len(flat), y.cpu()
     log_mean = torch.logsumexp(torch.stack(log_sum), 0) - np.log(len(flat))
     nll = {"nll": float(-log_mean.mean())}

@@ -1,11 +1,12 @@
 """Targets: densities with known answers, and posteriors of networks."""
 
 from bnnviz.targets.base import REGISTRY, Callable, Target
-from bnnviz.targets.bnn import BNN, Network
+from bnnviz.targets.bnn import BNN, NOISES, Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression
 
 __all__ = [
     "BNN",
+    "NOISES",
     "REGISTRY",
     "Banana",
     "Callable",

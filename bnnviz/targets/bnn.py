@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from bnnviz.targets import likelihoods, mlp_kernel
 from bnnviz.targets.base import REGISTRY, Target
 
 _JACOBIAN_ROWS = 256
+NOISES = ("fixed", "learnt")
 # The toys' own noise (sd 0.015 on the input and the target) makes a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
 
@@ -39,6 +41,9 @@ class BNN(Target):
         Standard deviation of the normal prior of every weight.
     noise_sd : float
         Standard deviation of the observation noise (``gaussian`` only).
+    noise : {"fixed", "learnt"}
+        With ``learnt`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
+        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1).
 
     Raises
     ------
@@ -58,17 +63,19 @@ class BNN(Target):
         likelihood: str = "gaussian",
         prior_sd: float = 1.0,
         noise_sd: float = 1.0,
+        noise: str = "fixed",
     ) -> None:
         super().__init__()
         self.module = copy.deepcopy(module).eval()
         self._refuse_batch_norm()
         self.layers = mlp_kernel.read_layers(self.module)
         self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
-        self.dim = sum(shape.numel() for shape in self.shapes.values())
         if not prior_sd > 0:
             raise BnnvizError(f"prior_sd = {prior_sd:g} must be above 0.", "prior_sd")
         self.prior_precision = prior_sd**-2
         self.likelihood = likelihoods.make(likelihood, noise_sd)
+        self.noise_is_learnt = self._learns_noise(noise)
+        self.dim = sum(shape.numel() for shape in self.shapes.values()) + self.noise_is_learnt
         data = datasets.load(data) if isinstance(data, str) else data
         self.data_set = data if isinstance(data, datasets.DataSet) else None
         self.x, self.y = self._check_rows(*self._read(data))
@@ -113,6 +120,36 @@ class BNN(Target):
                     " is no likelihood of a row; use layer or group normalisation.",
                     "module",
                 )
+
+    def _learns_noise(self, noise: str) -> bool:
+        if noise not in NOISES:
+            raise BnnvizError(f"noise cannot be {noise!r}; choose one of {', '.join(NOISES)}.", "noise")
+        if noise == "learnt" and self.likelihood.name != "gaussian":
+            raise BnnvizError(
+                f"A {self.likelihood.name} likelihood has no noise to learn; leave out noise='learnt'.", "noise"
+            )
+        return noise == "learnt"
+
+    def _log_noise(self, theta: Tensor) -> Tensor:
+        return math.log(self.likelihood.sd) + self.prior_precision**0.5 * theta[:, -1]
+
+    def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
+        """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learnt."""
+        return likelihoods.NormalOfEach(self._log_noise(theta)) if self.noise_is_learnt else self.likelihood
+
+    def noise_sd_of(self, theta: Tensor) -> Tensor:
+        """Return the sd of the observation noise (draws,) of states (draws, dim), on the scale the network sees.
+
+        Raises
+        ------
+        BnnvizError
+            If the likelihood is not gaussian.
+        """
+        if self.likelihood.name != "gaussian":
+            raise BnnvizError(f"A {self.likelihood.name} likelihood has no observation noise.", "likelihood")
+        if self.noise_is_learnt:
+            return torch.exp(self._log_noise(theta))
+        return torch.full(theta.shape[:1], self.likelihood.sd, dtype=theta.dtype, device=theta.device)
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
@@ -170,8 +207,9 @@ class BNN(Target):
         return self
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
-        """Return the parameters by name as views of a flat vector (..., dim)."""
-        parts = torch.split(theta, [shape.numel() for shape in self.shapes.values()], dim=-1)
+        """Return the module's parameters by name as views of a flat vector (..., dim)."""
+        sizes = [shape.numel() for shape in self.shapes.values()]
+        parts = torch.split(theta[..., : sum(sizes)], sizes, dim=-1)
         return {
             name: part.view(*theta.shape[:-1], *shape)
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
@@ -189,7 +227,7 @@ class BNN(Target):
 
     def potential(self, x: Tensor) -> Tensor:
         """Return negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
-        return self.likelihood.loss(self.outputs(x, self.x), self.y) + self._penalty(x)
+        return self.likelihood_at(x).loss(self.outputs(x, self.x), self.y) + self._penalty(x)
 
     def _penalty(self, theta: Tensor) -> Tensor:
         return 0.5 * self.prior_precision * theta.square().sum(-1)
@@ -202,10 +240,13 @@ class BNN(Target):
         return self._value_and_gradient(x, run)
 
     def _value_and_gradient(self, theta: Tensor, run: mlp_kernel.Pass) -> tuple[Tensor, Tensor]:
-        residual = self.likelihood.residual(run.outputs, self.y)
+        likelihood = self.likelihood_at(theta)
+        residual = likelihood.residual(run.outputs, self.y)
         gradient = mlp_kernel.backward(self.layers, theta, run, residual)
+        if self.noise_is_learnt:
+            gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, self.y)
         gradient.add_(theta, alpha=self.prior_precision)
-        return self.likelihood.loss(run.outputs, self.y) + self._penalty(theta), gradient
+        return likelihood.loss(run.outputs, self.y) + self._penalty(theta), gradient
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons."""
@@ -213,19 +254,28 @@ class BNN(Target):
             return super().gradient_and_curvature(x, v)
         run = mlp_kernel.forward(self.layers, x, self.x)
         first, second = mlp_kernel.directional(self.layers, x, v, run)
-        residual = self.likelihood.residual(run.outputs, self.y)
-        fit = (residual * second).sum((1, 2)) + self.likelihood.curvature(run.outputs, first)
+        likelihood = self.likelihood_at(x)
+        residual = likelihood.residual(run.outputs, self.y)
+        fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
+        if self.noise_is_learnt:
+            fit = fit + likelihood.bend(run.outputs, self.y, first, self.prior_precision**0.5 * v[:, -1])
         return *self._value_and_gradient(x, run), fit + self.prior_precision * v.square().sum(-1)
 
     def curvature_diagonal(self, x: Tensor) -> Tensor:
-        """Return the Gauss-Newton diagonal (dim,) of the negative log likelihood at one point (dim,)."""
+        """Return the Gauss-Newton diagonal (dim,) of the negative log likelihood at one point (dim,).
+
+        For the noise it is the expected curvature, 2 for each row and unit of log sd.
+        """
         total = torch.zeros_like(x)
         if len(self.x) == 0:
             return total
         for rows in torch.split(self.x, _JACOBIAN_ROWS):
             jacobian = self._jacobian(x, rows)
             f = self.outputs(x[None], rows)[0]
-            total += self._gauss_newton(f, jacobian)
+            # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
+            total += self.likelihood_at(x[None]).curvature(f[None], jacobian.permute(2, 0, 1))
+        if self.noise_is_learnt:
+            total[-1] = 2 * len(self.x) * self.prior_precision
         return total
 
     def _jacobian(self, theta: Tensor, rows: Tensor) -> Tensor:
@@ -236,15 +286,11 @@ class BNN(Target):
 
         return torch.func.vmap(torch.func.jacrev(one), in_dims=(None, 0))(theta, rows)
 
-    def _gauss_newton(self, f: Tensor, jacobian: Tensor) -> Tensor:
-        # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
-        directions = jacobian.permute(2, 0, 1)
-        return self.likelihood.curvature(f[None], directions)
-
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
         """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""
         parts = []
-        for shape in self.shapes.values():
+        shapes = [*self.shapes.values(), *([torch.Size([1])] if self.noise_is_learnt else [])]
+        for shape in shapes:
             fan = shape[1:].numel() if len(shape) > 1 else 1
             sd = min(self.prior_precision**-0.5, fan**-0.5)
             noise = torch.randn(chains, shape.numel(), generator=rng, device=rng.device, dtype=self.dtype)
@@ -260,7 +306,7 @@ class BNN(Target):
         labels = []
         for name, shape in self.shapes.items():
             labels += [f"{name}{list(index)}" for index in np.ndindex(*shape)]
-        return labels
+        return [*labels, "log noise"] if self.noise_is_learnt else labels
 
 
 def _scaled(data: datasets.DataSet) -> tuple[np.ndarray, np.ndarray]:
@@ -317,6 +363,14 @@ class Network(BNN):
         " empty: the data set's own (1 on the UCI sets, as in the papers; 0.05 on the toys, ours)."
         " Classes have no such noise.",
     )
+    noise = settings.Choice(
+        "fixed",
+        objects=list(NOISES),
+        when={"data": _REGRESSIONS},
+        label="Observation noise",
+        doc="fixed: its sd is noise_sd; learnt: its sd is one more unknown, whose logarithm is normal around that of"
+        " noise_sd with sd 1.",
+    )
     points = settings.Points(
         None,
         live=True,
@@ -334,7 +388,8 @@ class Network(BNN):
         outputs = data_set.classes if data_set.classes > 2 else 1
         module = mlp(data_set.inputs, parse_hidden(chosen["hidden"]), outputs, chosen["activation"])
         noise = (1.0 if data_set.standardise else _TOY_NOISE_SD) if chosen["noise_sd"] is None else chosen["noise_sd"]
-        super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise)
+        learns = chosen["noise"] if data_set.task == "regression" else "fixed"
+        super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise, learns)
         self.param.update(**chosen)
 
     def change(self, settings: dict[str, Any]) -> None:
@@ -364,7 +419,9 @@ class Network(BNN):
         """Return the data and the network in one line."""
         drawn = "" if self.points is None else f" with {len(self.points)} drawn points"
         sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}"
-        return f"{self.data}{drawn}, {sizes} {self.activation}, {self.dim} weights"
+        noise = " and the noise" if self.noise_is_learnt else ""
+        weights = self.dim - self.noise_is_learnt
+        return f"{self.data}{drawn}, {sizes} {self.activation}, {weights} weights{noise}"
 
 
 def _likelihood(data: datasets.DataSet) -> str:

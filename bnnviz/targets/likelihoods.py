@@ -70,6 +70,54 @@ class Normal(Likelihood):
         return f[..., 0]
 
 
+class NormalOfEach(Likelihood):
+    """y ~ N(f, sd^2) with an sd of each chain's own.
+
+    Parameters
+    ----------
+    log_sd : Tensor, shape (chains,)
+    """
+
+    name = "gaussian"
+    task = "regression"
+
+    def __init__(self, log_sd: Tensor) -> None:
+        self.log_sd, self.precision = log_sd, torch.exp(-2 * log_sd)
+
+    def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the negative log likelihood, up to a constant that depends on the rows alone."""
+        return 0.5 * self._squares(f, y) + len(y) * self.log_sd
+
+    def _squares(self, f: Tensor, y: Tensor) -> Tensor:
+        return (f[..., 0] - y).square().sum(-1) * self.precision
+
+    def residual(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the derivative of the loss by the outputs."""
+        return (f - y[:, None]) * self.precision[:, None, None]
+
+    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
+        """Return the second derivative of the loss along ``first``, at a fixed sd."""
+        return first.square().sum((1, 2)) * self.precision
+
+    def slope(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the derivative of the loss by log sd, (chains,)."""
+        return len(y) - self._squares(f, y)
+
+    def bend(self, f: Tensor, y: Tensor, first: Tensor, rate: Tensor) -> Tensor:
+        """Return what log sd, moving at ``rate`` (chains,), adds to the second derivative along ``first``."""
+        cross = (self.residual(f, y) * first).sum((1, 2))
+        return 2 * rate * (rate * self._squares(f, y) - 2 * cross)
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
+        squares = (f[..., 0] - y).square() * self.precision[:, None]
+        return -0.5 * squares - self.log_sd[:, None] - math.log(math.sqrt(2 * math.pi))
+
+    def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation."""
+        return f[..., 0]
+
+
 class Bernoulli(Likelihood):
     """y in {0, 1} with logit f."""
 
