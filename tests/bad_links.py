@@ -1,0 +1,69 @@
+"""Links that ask for what cannot be, and the sentence that each gets: read by the tests and printed by them.
+
+Each row: what stands after the question mark, and the beginning of the first sentence.
+"""
+
+from __future__ import annotations
+
+BAD_LINKS: list[tuple[str, str]] = [
+    # names
+    ("target=moon", "The link names a target 'moon', which is not one of"),
+    ("target=", "The link names a target '', which is not one of"),
+    ("target=../../etc/passwd", "The link names a target '../../etc/passwd', which is not one of"),
+    ("target=banana&sampler=magic", "The link names a sampler 'magic', which is not one of"),
+    ("target=<script>alert(1)</script>", "The link names a target '<script>alert(1)</script>', which is not one of"),
+    ("target=" + "x" * 100, "The link names a target 'xxxxxxxx"),
+    ("target=banana&colour=red", "A link has no parameter 'colour'; it was left out."),
+    ("target=banana&refresh_rate=2", "A link has no parameter 'refresh_rate'; it was left out."),
+    ("target=banana&t.size=3", "Banana has no setting 'size'; it was left out."),
+    ("target=banana&sampler=bps&s.gamma=3", "Bouncy Particle has no setting 'gamma'; it was left out."),
+    ("target=banana&sampler=boomerang&s.=3", "Boomerang has no setting ''; it was left out."),
+    ("target=banana&attachment=gASVBQ", "A link has no parameter 'attachment'; it was left out."),
+    ("target=banana&%ff%fe=1", "A link has no parameter '\ufffd\ufffd'; it was left out."),
+    ("target=banana&=1", "A link has no parameter ''; it was left out."),
+    # numbers out of range
+    ("target=banana&s.refresh_rate=50", "refresh_rate = 50 is out of range; 20 was taken."),
+    ("target=banana&s.refresh_rate=-1", "refresh_rate = -1 is out of range; 0 was taken."),
+    ("target=banana&s.refresh_rate=inf", "refresh_rate = inf is out of range; 20 was taken."),
+    ("target=banana&s.refresh_rate=1e999", "refresh_rate = inf is out of range; 20 was taken."),
+    ("target=banana&s.horizon=0", "horizon = 0 is out of range; 0.0001 was taken."),
+    ("target=gaussian&t.size=0", "size = 0 is out of range; 1 was taken."),
+    ("target=gaussian&t.correlation=1", "correlation = 1 is out of range; 0.99 was taken."),
+    ("target=banana&seed=-3", "seed = -3 is out of range; 0 was taken."),
+    ("target=banana&seed=99999999999", "seed = 99999999999 is out of range; 2147483647 was taken."),
+    ("target=banana&chains=0", "chains = 0 is out of range; 1 was taken."),
+    ("target=banana&warmup=-1", "warmup = -1 is out of range; 0 was taken."),
+    # what cannot be read
+    ("target=banana&s.refresh_rate=fast", "refresh_rate = 'fast' is no finite number; 1 was taken."),
+    ("target=banana&s.refresh_rate=", "refresh_rate = '' is no finite number; 1 was taken."),
+    ("target=banana&s.refresh_rate=nan", "refresh_rate = 'nan' is no finite number; 1 was taken."),
+    ("target=banana&s.refresh_rate=none", "refresh_rate = 'none' is no finite number; 1 was taken."),
+    ("target=banana&s.horizon=soon", "horizon = 'soon' is no finite number; the automatic value was taken."),
+    ("target=gaussian&t.size=2.5", "size = '2.5' is no whole number; 2 was taken."),
+    ("target=banana&chains=four", "chains = 'four' is no whole number; 4 was taken."),
+    ("target=banana&seed=%00", "seed = ' ' is no whole number; 0 was taken."),
+    ("target=banana&s.bound=loose", "bound = 'loose' is not one of grid, interpolated; grid was taken."),
+    ("target=banana&s.clip_points=maybe", "clip_points = 'maybe' is neither true nor false; false was taken."),
+    ("target=banana&dtype=float16", "dtype = 'float16' is not one of float32, float64; float32 was taken."),
+    ("target=banana&device=gpu", "device = 'gpu' is not auto, cpu or cuda:N; auto was taken."),
+    ("target=banana&device=cuda:0;rm%20-rf", "device = 'cuda:0;rm -rf' is not auto, cpu or cuda:N; auto was taken."),
+    ("target=network&t.data=mnist8", "data = 'mnist8' is not one of"),
+    ("target=network&t.hidden=" + "9-" * 150, "hidden = '9-9-9-9-9-9-9-9-9-9-9-9-9-9-9-9-9-9-9...' is too long"),
+    ("target=gaussian&t.mean_list=" + "1," * 150, "mean_list = '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1...' is too long"),
+    # more than a page can hold
+    ("target=banana&chains=4096", "chains = 4096 is more than a link may ask for (64); 64 was taken."),
+    ("target=banana&draws=1000000", "draws = 1000000 is more than a link may ask for (100000); 100000 was taken."),
+    (
+        "target=gaussian&t.size=2000&chains=64",
+        "chains = 64 in 2,000 dimensions is more than a link may ask for; 50 was taken.",
+    ),
+    (
+        "target=gaussian&t.size=100&chains=10&draws=100000",
+        "draws = 100000 of 10 chains in 100 dimensions is more than a link may ask for; 50000 was taken.",
+    ),
+    ("target=network&t.hidden=5000-5000", "The link asks for 25,020,001 dimensions, more than the 100,000"),
+    ("target=banana&seed=" + "1" * 9000, "The link is longer than 8 kB and was not read"),
+    # said twice
+    ("target=banana&seed=1&seed=2", "The link gives 'seed' 2 times; the first was taken."),
+    ("target=banana&target=gaussian", "The link gives 'target' 2 times; the first was taken."),
+]
