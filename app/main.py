@@ -56,7 +56,7 @@ def _open() -> None:
         title="bnnviz",
         meta_name="bnnviz",
         meta_title=f"bnnviz: {PAGES[name].title}",
-        header=[_links(name), question],
+        header=[_links(name), *page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,
         sidebar_variant="persistent",
@@ -69,10 +69,9 @@ def _open() -> None:
         # Bound to every callback, this would send two patches for each acknowledged frame.
         frame.busy = False
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
-    # The browser's own address comes first: only once it is known can a page be added to it.
-    pn.state.onload(lambda: pn.state.location.update_query(page=name))
     pn.state.on_session_destroyed(lambda context: page.close())
-    frame.servable()
+    # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
+    frame.servable(location=False)
 
 
 _open()

@@ -73,7 +73,9 @@ class Session:
     """
 
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
-        self.spec = spec
+        self._spec = spec
+        self.on_spec: Callable[[Spec], None] = lambda spec: None  # told of every other spec
+        self.first: tuple[str, ...] = ("event",)  # what a run that waits for play does, to have something to show
         self.playing = False
         self.speed: float | None = None
         self.heartbeat = heartbeat
@@ -83,6 +85,7 @@ class Session:
         self._every_view = True
         self._notice = ("", False)  # what the page says at present, and whether it is about a failure
         self._lingers = 0.0
+        self._greeting: list[str] = []  # said once the first run is there
         self._asked_devices = False
         self._turn = 0
         self._idle = False  # nothing is new
@@ -102,6 +105,20 @@ class Session:
         self._spawn(self._live())
 
     # ---- what the page asks for ---------------------------------------------------------------------------
+
+    @property
+    def spec(self) -> Spec:
+        """What runs, or is about to."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: Spec) -> None:
+        self._spec = spec
+        self.on_spec(spec)
+
+    def greet(self, sentences: list[str]) -> None:
+        """Say these as soon as the run is there: what is said before that, its beginning takes back."""
+        self._greeting = sentences
 
     def begin(self, spec: Spec) -> None:
         """Run another spec instead, playing if this one plays."""
@@ -242,13 +259,15 @@ class Session:
         self._starting = self._starting or self.spec is not spec
         await self._show(self._screen.show_scene, scene)
         await self._tell("")
+        await self._greet()
         if self.speed is not None:
             self._send("speed", value=self.speed)
         if self.playing != playing:
             self._send("play" if self.playing else "pause")
         elif not playing:
             # A run that waits for play shows its first segment, not empty axes.
-            self._send("event")
+            for kind in self.first:
+                self._send(kind)
 
     async def _scene(self, handle: Any) -> dict[str, Any] | None:
         """Wait for the scene of a run that is being prepared; None when another spec came meanwhile."""
@@ -323,6 +342,12 @@ class Session:
     async def _complain(self, error: BnnvizError) -> None:
         self._notice, self._lingers = (error.sentence, True), time.monotonic() + LINGER
         await self._show(self._screen.show_error, error)
+
+    async def _greet(self) -> None:
+        sentences, self._greeting = self._greeting, []
+        if sentences:
+            await self._tell(" ".join(sentences), failed=True)
+            self._lingers = time.monotonic() + LINGER * (1 + len(sentences)) / 2
 
     async def _show(self, function: Callable[..., None], *args: Any) -> None:
         def apply(doc: Document) -> None:

@@ -150,7 +150,8 @@ class Sidebar:
         self._sampler = Part(catalogue["samplers"], "Sampler", titles, self._renew, self._sampler_changed, spec.sampler)
         run = {setting["name"]: setting for setting in catalogue["run"]}
         # Which devices there are only the backend knows; until then there is the default.
-        run["device"] = {**run["device"], "type": "choice", "choices": [run["device"]["default"]]}
+        devices = list(dict.fromkeys([run["device"]["default"], spec.device]))
+        run["device"] = {**run["device"], "type": "choice", "choices": devices}
         self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
         self.root = pn.Column(
             _section("TARGET"),

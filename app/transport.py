@@ -94,6 +94,11 @@ class Transport:
         self._session.begin(self._session.spec)
         self.show_playing()
 
+    def show_speed(self, text: str) -> None:
+        """Take the speed of a link, in steps a second, if it is one that is offered."""
+        if text.isdecimal() and float(text) in SPEEDS.values():
+            self._speed.value = float(text)
+
     def show_playing(self) -> None:
         """Make the play button say what it would do."""
         playing = self._session.playing

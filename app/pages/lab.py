@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import catalogue, views
+import address
+from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from caption import Caption
@@ -20,6 +22,7 @@ from picks import PART, Picks
 from plane import PlanePicker
 from points import Points
 from session import SLOW_EVERY, Session
+from share import Share
 from sidebar import Sidebar
 from transport import Transport
 
@@ -55,6 +58,7 @@ _STAGE = """
 /* Panel's hidden button would take a row of the grid for itself. */
 .scroll-button {display: none !important}
 """
+_TOOL = {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
 _PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
 
 
@@ -65,10 +69,14 @@ class Lab:
     ----------
     dark : bool
         Whether it begins dark.
+    visit : address.Visit
+        What the address asks for.
     """
 
-    def __init__(self, dark: bool) -> None:
-        listing, first = catalogue.load(), opening()
+    def __init__(self, dark: bool, visit: address.Visit) -> None:
+        listing, first = catalogue.load(), visit.spec
+        self._flags = {name: text for name, text in visit.flags.items() if name in address.KEPT}
+        self._flags |= {"theme": "dark"} if dark else {}
         self._scene: dict[str, Any] = {}
         self._era = 0
         self.heartbeat = Heartbeat(self._key)
@@ -76,6 +84,10 @@ class Lab:
         self.controls = Sidebar(listing, self.session.begin, self.session.change, first)
         self.caption = Caption(self.controls.apply)
         self.guide = Guide()
+        self.share = Share()
+        self.address = address.Address(query=self._query(first))
+        self.session.on_spec = lambda spec: self.address.param.update(query=self._query(spec))
+        self.session.greet(visit.sentences)
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
         classes = {view.needs[0]: view for view in views.views()}
@@ -104,19 +116,25 @@ class Lab:
                 self.transport.root,
                 self.heartbeat.root,
                 self.guide.root,
+                self.share.root,
+                self.address,
                 sizing_mode="stretch_both",
                 margin=0,
                 stylesheets=[_PAGE],
             )
         ]
+        self.tools = [_tool("Share", lambda event: self.share.show(self.session.spec, self.address.query))]
         if dark:
             self.theme(dark)
+        self._obey(visit)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         for shown in self._shown:
             shown.theme(dark)
         self.guide.theme(dark)
+        self._flags |= {"theme": "dark" if dark else "default"}
+        self.address.query = self._query(self.session.spec)
 
     def close(self) -> None:
         """End what the page runs."""
@@ -167,6 +185,17 @@ class Lab:
         return wanted | {PART} if self.picks.active and (turn is None or not turn) else wanted
 
     # ---- helpers ------------------------------------------------------------------------------------------
+
+    def _query(self, spec: Spec) -> str:
+        """Return what the address says while this spec runs."""
+        said = {} if link.shareable(spec) else link.to_query(spec)
+        return link.query_text({"page": "lab", **said, **self._flags})
+
+    def _obey(self, visit: address.Visit) -> None:
+        """Do what the address asks for besides the spec."""
+        self.session.playing = visit.on("play")
+        self.transport.show_playing()
+        self.transport.show_speed(visit.flags.get("speed", ""))
 
     def _fed(self) -> list[Any]:
         return [shown for shown in self._shown if shown.needs <= self._emits]
@@ -220,6 +249,13 @@ class Strip:
         self.reset, self.update, self.theme = view.reset, view.update, view.theme
 
 
+def _tool(label: str, on_click: Callable[[Any], None]) -> pmui.Button:
+    """Return a button for the header."""
+    button = pmui.Button(label=label, variant="text", size="small", margin=(0, 2), sx=_TOOL)
+    button.on_click(on_click)
+    return button
+
+
 def opening() -> Spec:
     """Return the spec that the page opens on."""
     return Spec.from_json(json.loads(OPENING.read_text(encoding="utf-8")))
@@ -227,7 +263,7 @@ def opening() -> Spec:
 
 def build(dark: bool) -> Lab:
     """Build the page for the current session and begin its loop."""
-    lab = Lab(dark)
+    lab = Lab(dark, address.read(pn.state.session_args, opening()))
     lab.session.open()
     return lab
 

@@ -1,0 +1,60 @@
+"""The browser's address: what it asked for, and what it says of the page at every moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import param
+from panel.custom import JSComponent
+
+from bnnviz import link
+from bnnviz.spec import Spec
+
+KEPT = ("projector", "hide")  # flags that stay in the address as long as the page is as they say
+
+
+class Address(JSComponent):
+    """An element without a face that writes the address, without adding to the browser's history."""
+
+    query = param.String(doc="What stands after the question mark.")
+
+    _esm = "address.js"
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**{"width": 0, "height": 0, "margin": 0, "sizing_mode": "fixed", **params})
+
+
+@dataclass
+class Visit:
+    """What an address asks for.
+
+    Parameters
+    ----------
+    spec : Spec
+        What to run.
+    sentences : list of str
+        What of the address did not fit.
+    names : bool
+        Whether the address names a spec at all, or leaves it to the page.
+    flags : dict of str
+        Parameters of the page's own, such as ``play`` and ``projector``.
+    """
+
+    spec: Spec
+    sentences: list[str] = field(default_factory=list)
+    names: bool = False
+    flags: dict[str, str] = field(default_factory=dict)
+
+    def on(self, flag: str) -> bool:
+        """Tell whether a flag is given and not 0."""
+        return self.flags.get(flag, "0") not in ("0", "", "no", "false")
+
+
+def read(arguments: Mapping[str, Sequence[bytes]], opening: Spec) -> Visit:
+    """Read the address's arguments, as the server has them; whatever they are, there is a spec to run."""
+    flags = {name: arguments[name][0].decode(errors="replace") for name in link.PAGE if arguments.get(name)}
+    spec, sentences = link.from_query(arguments, opening)
+    names = any(name not in link.PAGE and not name.startswith("bokeh-") for name in arguments)
+    return Visit(spec, sentences, names, flags)

@@ -1,0 +1,69 @@
+"""The dialog behind Share: the run as a link, as Python and as a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
+
+from bnnviz import link
+from bnnviz.spec import Spec
+
+_STYLE = """
+:host {font-size: 14px; color: var(--mui-palette-text-primary)}
+h3 {font-size: 14px; margin: 14px 0 4px; display: flex; align-items: center; gap: 12px}
+p {margin: 0 0 8px}
+textarea {display: block; box-sizing: border-box; width: 100%; resize: none; padding: 8px 10px; border-radius: 6px;
+  font: 12.5px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; color: inherit; border: 1px solid
+  var(--mui-palette-divider); background: var(--mui-palette-background-default)}
+button {font: 600 13px sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer; color:
+  var(--mui-palette-primary-main); background: none; border: 1px solid currentColor}
+button:focus-visible, textarea:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}
+.done {font-weight: 400; font-size: 13px}
+"""
+
+
+class Codes(JSComponent):
+    """Texts to copy, each with its button."""
+
+    query = param.String(doc="The link's parameters.")
+    python = param.String()
+    command = param.String()
+    refusal = param.String(doc="Why there is nothing to copy; empty if there is.")
+
+    _esm = "share.js"
+
+
+class Share:
+    """The dialog and its texts."""
+
+    def __init__(self) -> None:
+        self._codes = Codes(sizing_mode="stretch_width", stylesheets=[_STYLE])
+        self.root = pmui.Dialog(
+            title="Share this run",
+            show_close_button=True,
+            close_on_click=True,
+            width_option="md",
+            sizing_mode="stretch_width",
+        )
+
+    def show(self, spec: Spec, query: str) -> None:
+        """Open, with what repeats this spec.
+
+        Parameters
+        ----------
+        spec : Spec
+            What runs.
+        query : str
+            What the address says of the page, spec included.
+        """
+        refusal = link.shareable(spec)
+        texts: dict[str, Any] = {"query": "", "python": "", "command": "", "refusal": refusal}
+        if not refusal:
+            texts |= {"query": query, "python": link.as_python(spec), "command": link.as_command(spec)}
+        self._codes.param.update(**texts)
+        if not list(self.root):
+            self.root.append(self._codes)
+        self.root.open = True

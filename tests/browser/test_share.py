@@ -1,0 +1,134 @@
+"""Sharing in a real browser: the address holds the run, opening it starts the same one, copying works."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from bad_links import BAD_LINKS
+from test_lab import Lab, until
+
+from bnnviz import link
+
+BANANA = "?target=banana&sampler=bps&t.bend=2&s.refresh_rate=0.4&s.bound=interpolated&s.alpha=2&chains=3&seed=11"
+WORST = [
+    *(query for query, _ in BAD_LINKS if "script" in query or "4096" in query or "1111" in query),
+    # Panel's own reading of an address would fail on these, before anything is shown.
+    "target=banana&a=b?c",
+    "target=banana&seed=\u00b2",
+]
+
+
+def address(lab: Lab) -> dict[str, str]:
+    """Return the parameters of the address bar."""
+    query = urlsplit(lab.page.evaluate("location.href")).query
+    return dict(part.split("=") for part in query.split("&"))
+
+
+def opened(open_page: Callable[..., Any], dashboard: Any, query: str, **options: Any) -> Lab:
+    return Lab(open_page(dashboard.url + query, **options)).ready()
+
+
+def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, "")
+    said = address(lab)
+    assert said["page"] == "lab"
+    assert (said["target"], said["t.hidden"], said["warmup"]) == ("network", "25-10", "20")
+
+
+def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:
+    first = opened(open_page, dashboard, BANANA)
+    assert first.select("Target").inner_text() == "Banana"
+    assert first.field("Seed").input_value() == "11"
+    assert first.select("Bound").inner_text() == "interpolated"
+    second = opened(open_page, dashboard, "?" + urlsplit(first.page.url).query)
+    assert address(second) == address(first)
+    first.page.wait_for_timeout(1500)
+    # The same seed, the same first event: what is drawn is the same.
+    assert first.said() == second.said()
+    assert first.figures()["trajectory"] == pytest.approx(second.figures()["trajectory"])
+
+
+def test_a_changed_setting_changes_the_address_and_a_reload_restores_it(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    lab = opened(open_page, dashboard, BANANA)
+    entries = lab.page.evaluate("history.length")
+    lab.field("Refresh rate").focus()
+    lab.page.keyboard.press("End")
+    until(lambda: address(lab).get("s.refresh_rate") == "20", 5, f"a live setting: {lab.page.url}")
+    lab.field("Seed").fill("12")
+    lab.page.keyboard.press("Enter")
+    until(lambda: address(lab).get("seed") == "12", 5, f"a setting of the run: {lab.page.url}")
+    lab.pick("Sampler", "Boomerang")
+    until(lambda: address(lab).get("sampler") == "boomerang", 5, f"another sampler: {lab.page.url}")
+    assert lab.page.evaluate("history.length") == entries
+    before = address(lab)
+    lab.page.reload()
+    lab.ready()
+    assert address(lab) == before
+    assert lab.field("Seed").input_value() == "12"
+
+
+def test_play_and_speed_in_the_link(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, BANANA + "&play=1&speed=10")
+    assert lab.button("Pause").is_visible()
+    assert lab.page.locator("[role=combobox]:has-text('10 steps/s')").is_visible()
+    step = lab.number("step")
+    until(lambda: lab.number("step") > step, 10, "it did not play")
+    assert "play" not in address(lab)
+
+
+@pytest.mark.parametrize("query", WORST, ids=lambda query: query[:40])
+def test_a_bad_link_gets_a_sentence_and_a_page_that_works(
+    open_page: Callable[..., Any], dashboard: Any, query: str, screenshot: Callable[..., Path]
+) -> None:
+    sentence = link.from_address(query)[1][0]
+    lab = opened(open_page, dashboard, "?" + query)
+    until(lambda: sentence[:60] in lab.said(), 15, f"not said: {lab.said()}")
+    screenshot(lab.page, "link-refused")
+    lab.press("Play")
+    until(lambda: lab.number("step") > 20, 20, "the page does not play")
+    assert "Traceback" not in lab.page.content()
+
+
+def test_a_device_that_is_not_there_is_said(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(dashboard.url + BANANA + "&device=cuda:77")
+    alert = page.locator(".error[role=alert]:visible")
+    until(lambda: "cuda:77" in " ".join(alert.all_inner_texts()), 30, "nothing was said")
+
+
+def test_link_script_and_command_are_copied(
+    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], tmp_path: Path
+) -> None:
+    lab = opened(open_page, dashboard, BANANA, permissions=["clipboard-read", "clipboard-write"])
+    lab.press("Share")
+    lab.button("Copy link").wait_for()
+    lab.page.wait_for_timeout(400)
+    screenshot(lab.page, "share")
+    texts = {}
+    for label, name in (("Copy link", "link"), ("Copy as Python", "python"), ("Copy as command", "command")):
+        lab.press(label)
+        texts[name] = until(lambda: lab.page.evaluate("navigator.clipboard.readText()"), 5, "nothing was copied")
+        assert lab.page.locator(f"textarea.{name}").input_value() == texts[name]
+    assert texts["link"] == lab.page.evaluate("location.href")
+    assert texts["command"].startswith("bnnviz sample --target banana")
+    spec = link.from_address(urlsplit(texts["link"]).query)[0]
+    assert texts["command"] == link.as_command(spec)
+    (tmp_path / "again.py").write_text(re.sub(r"draws=\d+", "draws=20", texts["python"]))
+    done = subprocess.run([sys.executable, tmp_path / "again.py"], capture_output=True, text=True, timeout=100)
+    assert "3x20x2" in done.stdout, done.stderr
+
+
+def test_without_a_clipboard_the_old_way_copies(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, BANANA)
+    lab.page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))")
+    lab.press("Share")
+    lab.press("Copy as command")
+    until(lambda: lab.page.get_by_text("Copied.", exact=True).is_visible(), 5, "it was not copied")
