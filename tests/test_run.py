@@ -461,6 +461,17 @@ def test_while_there_are_no_draws_the_band_is_made_of_the_warm_up():
     assert not part["settling"] and part["draws"] == 3 * run.store.common(run.alive)
 
 
+def test_the_learnt_noise_of_each_draw_is_its_own():
+    learnt = drawing().replace(target_settings={**drawing().target_settings, "noise": "learnt"}).checked()
+    run = prepared(learnt)
+    while run.store.common(run.alive) < 20:
+        run.advance(0.1)
+    part = run.frame(["prediction"])["prediction"]
+    theta = torch.as_tensor(run.draws.reshape(-1, run.target.dim))
+    assert part["noise"] == pytest.approx(float(run.target.noise_sd_of(theta).mean()), rel=1e-4)
+    assert run.target.names()[-1] == "log noise" and len(part["current"]) == len(part["x"])
+
+
 # ---- what is picked ---------------------------------------------------------------------------------------
 
 
@@ -481,7 +492,7 @@ def picked(run: Run, choice: dict | None) -> dict:
 
 def test_a_box_in_the_prediction_picks_the_functions_that_pass_through_it(watched):
     predictor = watched._frames.predictor
-    functions = np.array(list(predictor.known.values()))
+    functions = np.array(list(predictor.known.values()))[:, :-1]
     column = 40
     x, middle = predictor.raw[column, 0], float(np.median(functions[:, column]))
     found = picked(watched, {"view": "prediction", "box": [x, x, middle, 1e9]})

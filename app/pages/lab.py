@@ -28,6 +28,7 @@ from transport import Transport
 
 OPENING = Path(__file__).parent.parent / "opening.json"
 OF_DRAWS = ("trace", "acf")
+RARE = ("spread",)  # the page is painted sooner without these views, which few runs feed
 DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar
 ALWAYS = ("status", "caption", "trace", "acf", "table")
@@ -78,7 +79,7 @@ class Lab:
         self._flags = {name: text for name, text in visit.flags.items() if name in address.KEPT}
         self._flags |= {"theme": "dark"} if dark else {}
         self._scene: dict[str, Any] = {}
-        self._era = 0
+        self._era, self._dark = 0, dark
         self.heartbeat = Heartbeat(self._key)
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Sidebar(listing, self.session.begin, self.session.change, first)
@@ -92,6 +93,7 @@ class Lab:
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
         classes = {view.needs[0]: view for view in views.views()}
         timeline = classes.pop(TIMELINE)(dark=dark)
+        self._rare = {part: classes.pop(part) for part in RARE}
         self.transport = Transport(self.session, timeline)
         built = {part: view(dark=dark) for part, view in classes.items()}
         self.picks = Picks(built, self.session.pick)
@@ -130,6 +132,7 @@ class Lab:
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
+        self._dark = dark
         for shown in self._shown:
             shown.theme(dark)
         self.guide.theme(dark)
@@ -210,10 +213,17 @@ class Lab:
     def _arrange(self, emits: set[str]) -> None:
         """Show the cards that a run feeds, and share the stage among them."""
         self._emits = frozenset(emits)
+        for part in self._emits & self._rare.keys():
+            self._add_card(part, self._rare.pop(part))
         for card in self.cards.values():
             card.root.visible = card.needs <= self._emits
         both = _MAPS if "spread" in emits else _BOTH
         self.stage.styles = {"grid-template": both if "prediction" in emits else _ALONE}
+
+    def _add_card(self, part: str, view: type[views.View]) -> None:
+        card = self.cards[part] = Card(view(dark=self._dark))
+        self._shown.append(card)
+        self.stage.append(card.root)
 
     def _tools(self, part: str) -> dict[str, list[Any]]:
         if part == DRAWN:

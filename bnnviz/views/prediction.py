@@ -260,7 +260,8 @@ def _ramp(palette: Palette) -> list[str]:
 
 
 def _drawn(part: dict) -> str:
-    return "warm-up" if part["settling"] else f"{part['draws']:,} draws"
+    noise = "" if part.get("noise") is None else f"noise sd {part['noise']:.3g} · "
+    return noise + ("warm-up" if part["settling"] else f"{part['draws']:,} draws")
 
 
 def _band_columns(part: dict | None) -> Columns:
