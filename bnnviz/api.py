@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,21 @@ _SLICE_S = 0.1
 _WATCHED_SLICE_S = 0.02
 _WATCHED_FOR_S = 1.0  # after a frame
 _CALLBACK_S = 0.1
+_LEAVE_S = 2.0
+
+_RUNNING: weakref.WeakSet[Run] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """End what still runs: a thread inside torch while Python goes down would abort the process."""
+    runs = list(_RUNNING)
+    for run in runs:
+        run._stop.set()
+        run._wake.set()
+    end = time.monotonic() + _LEAVE_S
+    for run in runs:
+        run._thread.join(max(end - time.monotonic(), 0.0))
 
 
 class _Turns:
@@ -415,6 +432,7 @@ def start(
         spec, own = _spec(target, sampler, dim, settings, target_settings, draws, warmup, chains, seed, device, dtype)
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     run = Run(engine.Run(spec, target=own, sampler=instance), callback, paused=paused)
+    _RUNNING.add(run)
     run._thread.start()
     return run
 

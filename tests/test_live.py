@@ -1,0 +1,391 @@
+"""Runs that are paused, stepped and watched from Python, and the widget that shows them in a notebook."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from nbclient import NotebookClient
+
+import bnnviz
+from bnnviz.api import _Turns
+from bnnviz.live import MOST_SIGHTS, Live
+from bnnviz.views import View
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+MOST_SECONDS = 60  # for a notebook on two cores
+
+
+@pytest.fixture
+def run():
+    """Give a run without an end that waits for its first step."""
+    run = bnnviz.start("banana", "bps", draws=None, seed=1, paused=True)
+    until(lambda: run.phase != "start", "the run found no start")
+    yield run
+    run.stop()
+
+
+def until(condition, otherwise: str, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{otherwise} within {seconds:g} s"
+        time.sleep(0.01)
+
+
+class Page:
+    """What a browser does with a widget: asks, and keeps the answers."""
+
+    def __init__(self, live: Live, name: str = "page", dark: bool = False) -> None:
+        self.live, self.name = live, name
+        self.messages: list[tuple[dict[str, Any], list[bytes]]] = []
+        live.send = lambda content, buffers=None: self.messages.append((content, buffers or []))
+        self.tell(do="open", dark=dark)
+
+    def tell(self, **content: Any) -> None:
+        self.live._handle_custom_msg({"sight": self.name, **content}, [])
+
+    def ask(self) -> dict[str, Any] | None:
+        """Ask for a frame; return it if it came at once."""
+        before = len(self.messages)
+        self.tell(do="frame")
+        return self.messages[-1][0] if len(self.messages) > before else None
+
+    def last(self) -> dict[str, Any]:
+        return self.messages[-1][0]
+
+    def settle(self) -> None:
+        """Ask until there is nothing new."""
+        until(lambda: self.ask() is None, "there was always something new")
+
+
+def steps(run: bnnviz.Run) -> int:
+    return run.stats["steps"]
+
+
+# The run.
+
+
+def test_draws_are_the_same_however_the_run_is_driven_and_watched():
+    options = {"draws": 40, "warmup": 10, "chains": 3, "seed": 3}
+    plain = bnnviz.sample("banana", "bps", **options)
+    run = bnnviz.start("banana", "bps", paused=True, **options)
+    page = Page(run.live())
+    for _ in range(3):
+        run.step()
+        page.ask()
+    run.step_event()
+    run.speed = 300
+    run.play()
+    for _ in range(10):
+        page.ask()
+        time.sleep(0.02)
+    run.pause()
+    page.settle()
+    run.speed = None
+    run.play()
+    while run.running:
+        page.ask()
+        time.sleep(0.005)
+    assert np.array_equal(run.wait().draws, plain.draws)
+
+
+def test_a_run_that_starts_paused_finds_its_start_and_waits(run):
+    assert steps(run) == 0
+    assert not run.playing
+    assert run.running
+
+
+def test_a_step_is_one_step_and_a_pause_lasts(run):
+    run.play()
+    until(lambda: steps(run) > 0, "it did not play")
+    run.pause()
+    before = steps(run)
+    time.sleep(0.2)
+    assert steps(run) == before
+    assert steps(run.step()) == before + 1
+    assert run.stats["steps"] < steps(run.step_event())
+    run.play().step()
+    assert not run.playing
+
+
+def test_speed_is_steps_a_second(run):
+    run.speed = 20
+    run.play()
+    time.sleep(1.0)
+    run.pause()
+    # Late is possible on a busy machine, early is not.
+    assert 1 <= steps(run) <= 22
+
+
+def test_settings_change_on_the_way(run):
+    run.step()
+    run.change(refresh_rate=3.0)
+    assert run.spec.settings["refresh_rate"] == 3.0
+    with pytest.raises(bnnviz.BnnvizError, match="refresh_rate"):
+        run.change(refresh_rate=-1)
+
+
+def test_waiting_for_a_paused_run_is_refused(run):
+    with pytest.raises(bnnviz.BnnvizError, match="paused"):
+        run.wait()
+    assert run.wait(0.01) is run
+    with pytest.raises(bnnviz.BnnvizError, match="paused"):
+        bnnviz.sample("banana", "bps", draws=5, paused=True)
+
+
+def test_a_run_that_has_ended_takes_no_orders():
+    run = bnnviz.sample("gaussian", "bps", draws=5, warmup=0)
+    for order in (run.play, run.step, run.step_event, lambda: run.change(refresh_rate=2.0)):
+        with pytest.raises(bnnviz.BnnvizError, match="has ended"):
+            order()
+    assert run.wait() is run
+
+
+def test_the_last_step_ends_the_run():
+    run = bnnviz.start("gaussian", "bps", draws=1, warmup=0, chains=1, paused=True)
+    while run.phase != "done":
+        run.step()
+    run.wait(20)
+    assert not run.running
+
+
+def test_python_ends_in_peace_while_a_run_plays():
+    code = "import bnnviz, time; run = bnnviz.start('gaussian', 'bps', draws=None); time.sleep(0.3); print('left')"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "left\n", "")
+
+
+@pytest.mark.parametrize("speed", [0, -1, "fast", float("inf"), float("nan")])
+def test_a_bad_speed_is_told(run, speed):
+    with pytest.raises(bnnviz.BnnvizError, match="speed = "):
+        run.speed = speed
+
+
+def test_who_waits_gets_the_next_turn():
+    turns, done, slices = _Turns(), threading.Event(), []
+
+    def work() -> None:
+        while not done.is_set():
+            with turns:
+                time.sleep(0.005)
+                slices.append(1)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        until(lambda: slices, "no work was done")
+        before = len(slices)
+        for _ in range(30):
+            with turns:
+                pass
+        # The slice under way and at most the one before whose door it is.
+        assert len(slices) - before <= 60
+    finally:
+        done.set()
+        worker.join()
+
+
+# The widget.
+
+
+def test_the_page_gets_figures_that_move(run):
+    page = Page(run.live())
+    opened = page.last()
+    names = ["trajectory", "thinning", "trace", "acf"]
+    assert opened["names"] == names
+    figures = [root["attributes"]["name"] for root in json.loads(opened["doc"])["roots"]]
+    assert figures == names
+    assert set(opened["heads"]) == set(names)
+    run.step_event()
+    frame = page.ask()
+    assert json.loads(frame["patch"])["events"]
+    assert len(frame["ids"]) == len(page.messages[-1][1]) > 0
+    assert [f"{steps(run):,}", "steps"] in frame["status"]
+    assert not frame["playing"]
+
+
+def test_an_ask_that_finds_nothing_new_is_answered_by_the_next_step(run):
+    page = Page(run.live())
+    page.settle()
+    count = len(page.messages)
+    time.sleep(0.1)
+    assert len(page.messages) == count
+    run.step()
+    assert len(page.messages) == count + 1
+    assert ["1", "steps"] in page.last()["status"]
+    # Only asks are answered.
+    run.step()
+    assert len(page.messages) == count + 1
+
+
+def test_a_playing_run_answers_by_itself(run):
+    page = Page(run.live())
+    page.settle()
+    count = len(page.messages)
+    run.play()
+    until(lambda: len(page.messages) > count, "no frame came")
+    for _ in range(5):
+        count = len(page.messages)
+        page.tell(do="frame")
+        until(lambda: len(page.messages) > count, "no frame came")  # noqa: B023
+
+
+def test_the_buttons_do_what_the_run_does(run):
+    page = Page(run.live())
+    page.tell(do="step")
+    assert steps(run) == 1
+    page.tell(do="speed", value=10.0)
+    assert run.speed == 10.0
+    page.tell(do="speed", value=0.0)
+    assert run.speed is None
+    page.tell(do="play")
+    assert run.playing
+    page.tell(do="pause")
+    assert not run.playing
+    before = steps(run)
+    page.tell(do="step_event")
+    assert steps(run) > before
+    run.stop()
+    page.tell(do="play")
+    assert page.last()["said"] == "This run has ended; start a new one."
+
+
+def test_the_end_is_shown():
+    run = bnnviz.start("gaussian", "bps", draws=5, warmup=0, paused=True)
+    page = Page(run.live())
+    page.settle()
+    run.play().wait()
+    page.settle()
+    last = [content for content, _ in page.messages if "frame" in content][-1]
+    assert last["ended"]
+    assert not last["playing"]
+    assert ["done", ""] in last["status"]
+
+
+def test_a_failure_is_shown():
+    def fails(x):
+        raise RuntimeError("out of luck")
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        bnnviz.start(fails, "bps", dim=2).live()
+    calls = []
+
+    def fails_later(x):
+        calls.append(1)
+        if len(calls) > 200:
+            raise RuntimeError("out of luck")
+        return 0.5 * (x**2).sum(-1)
+
+    run = bnnviz.start(fails_later, "bps", dim=1, draws=None, paused=True)
+    page = Page(run.live())
+    run.play()
+    until(lambda: not run.running, "it did not fail")
+    page.settle()
+    assert [content for content, _ in page.messages if "frame" in content][-1]["said"] == "out of luck"
+
+
+def test_colours_follow_the_page(run):
+    page = Page(run.live())
+    page.settle()
+    light = page.messages[0][0]["heads"]["trajectory"]
+    page.tell(do="theme", dark=True)
+    frame = page.last()
+    assert frame["heads"]["trajectory"] != light
+    assert "#a9b7c5" in frame["patch"]
+
+
+def test_who_zooms_keeps_the_ranges(run):
+    page = Page(run.live(views=["trace"]))
+    (view,) = page.live._sights["page"].views
+    page.tell(do="follow", name="trace", follow=False)
+    assert not view.follow
+    page.tell(do="follow", name="trace", follow=True)
+    assert view.follow
+
+
+def test_pages_do_not_pile_up(run):
+    live = run.live()
+    for number in range(MOST_SIGHTS + 3):
+        Page(live, f"page-{number}")
+    assert len(live._sights) == MOST_SIGHTS
+    live._handle_custom_msg({"sight": f"page-{number}", "do": "close"}, [])
+    assert len(live._sights) == MOST_SIGHTS - 1
+
+
+def test_a_figure_that_fails_does_not_end_the_run(run, monkeypatch, caplog):
+    page = Page(run.live())
+    page.settle()
+
+    def fails(self, frame):
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr(View, "update", fails)
+    with caplog.at_level(logging.CRITICAL):
+        run.play()
+        until(lambda: "no ink" in page.last().get("said", ""), "it was not told")
+    before = steps(run)
+    until(lambda: steps(run) > before, "the run has ended")
+
+
+def test_the_page_can_have_bokeh_from_the_kernel(run):
+    page = Page(run.live())
+    page.tell(do="bokeh")
+    content, (code,) = page.messages[-1]
+    assert content["bokeh"].encode() in code
+    assert len(code) > 500_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"views": ["nothing"]}, "no view 'nothing'; choose among trajectory"),
+        ({"views": ["prediction"]}, "nothing to show in the view 'prediction'"),
+        ({"height": 10}, "height = 10"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(run, arguments, words):
+    with pytest.raises(bnnviz.BnnvizError, match=words):
+        run.live(**arguments)
+
+
+def test_a_missing_library_is_named():
+    code = (
+        "import sys; sys.modules['anywidget'] = None\n"
+        "import bnnviz\n"
+        "try:\n    bnnviz.start('gaussian', 'bps', draws=5).live()\n"
+        "except bnnviz.BnnvizError as error:\n    print(error)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "Live figures need anywidget; install it with: pip install 'bnnviz[notebook]'."
+
+
+# The notebooks.
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_kept_without_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in code)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run_without_a_screen(path, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    begun = time.monotonic()
+    NotebookClient(notebook, timeout=MOST_SECONDS, resources={"metadata": {"path": tmp_path}}).execute()
+    assert time.monotonic() - begun < MOST_SECONDS
+    widget = "application/vnd.jupyter.widget-view+json"
+    shown = [cell for cell in notebook.cells if any(widget in out.get("data", {}) for out in cell.get("outputs", []))]
+    assert [cell.id for cell in shown] == ["banana", "fit"]
+    output = {cell.id: cell.outputs[0].data["text/plain"] for cell in notebook.cells if cell.id in ("pause", "step")}
+    assert int(output["step"]) == int(output["pause"]) + 1
