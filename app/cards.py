@@ -15,6 +15,7 @@ from bnnviz.views.base import View
 NOTE_S = 0.3  # between two changes of the figures in a heading
 _HEAD = """
 :host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary)}
+h2 {font: inherit; margin: 0}
 """
 _NOTE = """
 :host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
@@ -73,7 +74,7 @@ class Card:
 
     def head(self) -> None:
         """Write the heading anew: the view's title, legend or colours have changed."""
-        self._title.object = f"<b>{html.escape(self.view.title)}</b>"
+        self._title.object = self._heading()
         self._legend.object = self.view.legend_html()
         self._legend.visible = bool(self._legend.object)
 
@@ -81,9 +82,12 @@ class Card:
         """Show a frame."""
         self.view.update(frame)
         self._write_note()
-        title = f"<b>{html.escape(self.view.title)}</b>"
+        title = self._heading()
         if title != self._title.object:
             self._title.object = title
+
+    def _heading(self) -> str:
+        return f"<h2><b>{html.escape(self.view.title)}</b></h2>"
 
     def _write_note(self) -> None:
         """Show the view's figures, at a pace at which they can be read: words cost the browser a layout."""
@@ -104,7 +108,7 @@ class Table:
 
     def __init__(self) -> None:
         self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE])
-        title = pn.pane.HTML("<b>So far</b>", margin=(7, 14, 5, 14), height=20, stylesheets=[_HEAD])
+        title = pn.pane.HTML("<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[_HEAD])
         self.root = surface(title, self._rows, area="table")
 
     def reset(self, scene: dict[str, Any]) -> None:

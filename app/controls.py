@@ -241,7 +241,11 @@ def _folded(rest: list[pn.Column]) -> pmui.Accordion:
     """Fold away the settings that begin a new run, where there are others to play with first."""
     inside = pn.Column(sizing_mode="stretch_width", margin=0)
     fold = pmui.Accordion(
-        ("More settings, each begins a new run", inside), sizing_mode="stretch_width", margin=(4, 6), sx=_FOLD
+        ("More settings, each begins a new run", inside),
+        sizing_mode="stretch_width",
+        margin=(4, 6),
+        sx=_FOLD,
+        title_variant="subtitle1",
     )
 
     # What is folded away is sent when it is first unfolded: most pages are painted without it.

@@ -13,6 +13,7 @@ KEYS = {
     "→": "one proposal for every chain, then pause",
     "shift → or e": "go on to the watched chain's next event, then pause",
     "r": "reset: the same run from its beginning",
+    "tab": "to the next control; there space presses and opens, arrows choose and slide, escape closes",
     "?": "open and close this page",
 }
 MEANINGS = {

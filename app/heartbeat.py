@@ -29,7 +29,7 @@ requestAnimationFrame(() => {
 
 
 class Keys(JSComponent):
-    """An element without a face that reports keys and whether the page is seen."""
+    """An element without a face that reports keys, whether the page is seen, and whether it is to keep still."""
 
     _esm = "keys.js"
 
@@ -45,6 +45,7 @@ class Heartbeat:
 
     def __init__(self, on_key: Callable[[str], None]) -> None:
         self.hidden = False
+        self.still = False  # reduced motion is asked for
         self._on_key = on_key
         self._sent = ColumnDataSource({"number": [0], "at": [0.0]})
         self._painted = ColumnDataSource({"number": [0]})
@@ -105,5 +106,7 @@ class Heartbeat:
         if "hidden" in event.data:
             self.hidden = bool(event.data["hidden"])
             self._under_way.clear()
+        if "still" in event.data:
+            self.still = bool(event.data["still"])
         if "key" in event.data:
             self._on_key(str(event.data["key"]))

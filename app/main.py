@@ -60,6 +60,7 @@ def _open() -> None:
         sidebar=page.sidebar,
         sidebar_width=280,
         sidebar_variant="persistent",
+        sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
         theme_config=MATERIAL,
         busy_indicator=None,

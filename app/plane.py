@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from theme import FLAT
+from theme import FLAT, UNLABELLED
 
 PCA, COORDINATES = "PC 1, PC 2", "coordinates"
 _SMALL = {"size": "small", "margin": (2, 3), "height": 30}
@@ -28,7 +28,15 @@ class PlanePicker:
         self._on_plane = on_plane
         self._silent = False
         self._names: list[str] = []
-        self.kind = pmui.Select(options=[PCA, COORDINATES], width=136, visible=False, sx=FLAT, **_SMALL)
+        self.kind = pmui.Select(
+            label="Plane",
+            options=[PCA, COORDINATES],
+            width=136,
+            visible=False,
+            sx=FLAT,
+            stylesheets=[UNLABELLED],
+            **_SMALL,
+        )
         self._x = pmui.AutocompleteInput(label="across", restrict=True, min_characters=0, **_WIDE)
         self._y = pmui.AutocompleteInput(label="up", restrict=True, min_characters=0, **_WIDE)
         self.coordinates = pn.Row(self._x, self._y, sizing_mode="stretch_width", margin=(4, 10), visible=False)

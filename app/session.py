@@ -26,6 +26,7 @@ PERIOD = 0.062  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
 SLOW_SPEED = 5.0  # steps a second up to which every view follows every step
 IDLE_PERIOD = 0.2  # seconds between two looks at a run that waits; whatever is asked of it comes at once
+STILL_PERIOD = 0.5  # seconds between two ticks where reduced motion is asked for
 HIDDEN_PERIOD = 1.0  # seconds between two signs of life of a page that nobody sees
 LINGER = 8.0  # seconds that a refusal stays on the page
 GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as closed
@@ -189,6 +190,8 @@ class Session:
     def _period(self) -> float:
         if self.heartbeat.hidden:
             return HIDDEN_PERIOD
+        if self.heartbeat.still:
+            return STILL_PERIOD
         return IDLE_PERIOD if self._idle and not self.playing else PERIOD
 
     async def _turn_once(self) -> None:
@@ -207,7 +210,7 @@ class Session:
             await self._tick(handle)
 
     async def _tick(self, handle: Any) -> None:
-        complete = self._every_view or not self.playing or (self.speed or SLOW_SPEED + 1) <= SLOW_SPEED
+        complete = self._every_view or not self.playing or self.heartbeat.still or (self.speed or 1e9) <= SLOW_SPEED
         self._every_view = False
         want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
         self._turn += 1

@@ -16,6 +16,7 @@ RUN = ("chains", "seed", "device")
 _CUSTOM = "as set below"
 _SECTION = """
 :host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
+h2 {font: inherit; margin: 0}
 """
 _SELECT = {"sizing_mode": "stretch_width", "margin": (8, 14, 3, 14), "size": "small"}
 
@@ -238,4 +239,4 @@ class Sidebar:
 
 
 def _section(title: str) -> pn.pane.HTML:
-    return pn.pane.HTML(title, margin=(10, 14, 0, 14), stylesheets=[_SECTION])
+    return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_SECTION])

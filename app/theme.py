@@ -11,7 +11,18 @@ HEADER = {False: "#24435d", True: "#0f1c28"}
 
 #: For a select that stands in a line with other things.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
+#: For the style sheets of a select whose place says what it is for: only its label's words are heard.
+UNLABELLED = """
+.MuiInputLabel-root {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+.MuiOutlinedInput-notchedOutline {top: 0}
+.MuiOutlinedInput-notchedOutline legend {display: none}
+"""
 _COMPONENTS = {
+    # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
+    "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
+    # In the dark, paper that lies higher would be lighter than the surface that the views are drawn for.
+    "MuiPaper": {"styleOverrides": {"root": {"backgroundImage": "none"}}},
+    "MuiLinearProgress": {"styleOverrides": {"root": {"display": "none"}}},
     "MuiToolbar": {"defaultProps": {"variant": "dense"}},
     "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},
     "MuiButton": {"styleOverrides": {"root": {"borderRadius": 18, "lineHeight": 1.3}}},

@@ -11,7 +11,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views import View
 from session import Session
-from theme import FLAT
+from theme import FLAT, UNLABELLED
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"size": "small", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
@@ -54,7 +54,17 @@ class Transport:
             width=104,
             **{**_BUTTON, "margin": (0, 4, 0, 0)},
         )
-        self._speed = pmui.Select(options=SPEEDS, value=0.0, size="small", width=126, margin=(2, 4), height=34, sx=FLAT)
+        self._speed = pmui.Select(
+            label="Speed",
+            options=SPEEDS,
+            value=0.0,
+            size="small",
+            width=126,
+            margin=(2, 4),
+            height=34,
+            sx=FLAT,
+            stylesheets=[UNLABELLED],
+        )
         self._status = pn.pane.HTML("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS])
         self._play.on_click(lambda event: self.play())
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")

@@ -11,6 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 import address
+from access import Narrator
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
@@ -89,6 +90,7 @@ class Lab:
         self.address = address.Address(query=self._query(first))
         self.session.on_spec = lambda spec: self.address.param.update(query=self._query(spec))
         self.session.greet(visit.sentences)
+        self.narrator = Narrator()
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
         classes = {view.needs[0]: view for view in views.views()}
@@ -102,7 +104,7 @@ class Lab:
         self.cards = {part: Card(view, **self._tools(part)) for part, view in built.items()}
         self.cards["table"] = Table()
         self._link_follow(self.cards["path"].view)
-        self._shown = [self.caption, self.transport, *self.cards.values(), Strip(timeline)]
+        self._shown = [self.caption, self.narrator, self.transport, *self.cards.values(), Strip(timeline)]
         self.stage = pn.Column(
             self.caption.root,
             *(card.root for card in self.cards.values()),
@@ -120,6 +122,7 @@ class Lab:
                 self.guide.root,
                 self.share.root,
                 self.address,
+                self.narrator.root,
                 sizing_mode="stretch_both",
                 margin=0,
                 stylesheets=[_PAGE],
@@ -173,9 +176,11 @@ class Lab:
     def show_notice(self, sentence: str, failed: bool) -> None:
         """Say what the run waits for or what has befallen it."""
         self.caption.notice(sentence, failed=failed)
+        self.narrator.say(sentence)
 
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to if there is one."""
+        self.narrator.say(error.sentence)
         if not self.controls.error(error):
             self.caption.notice(error.sentence, failed=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from bnnviz.views.ink import Ink, Sheet, Stroke
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 from bnnviz.views.pointer import Pointer
 
+DESCRIBE_S = 0.6  # between two descriptions of a figure in words
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = "13px", "12px"
 
@@ -175,6 +177,7 @@ class View:
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
         self.note = ""
+        self._described = -DESCRIBE_S
         self.palette: Palette = DARK if dark else LIGHT
         self._paints: list[tuple[Any, dict[str, str]]] = []
         self._windows: list[Window] = []
@@ -205,7 +208,18 @@ class View:
             Whether anything changed on the screen.
         """
         part = frame.get(self.needs[0])
-        return False if part is None else self._show(part)
+        if part is None:
+            return False
+        changed = self._show(part)
+        self._describe()
+        return changed
+
+    @property
+    def description(self) -> str:
+        """What the figure shows now, in words, for those who cannot see it."""
+        x, y = self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label
+        axes = f", {y} against {x}" if x and y else ""
+        return f"{self.title}{axes}: {self._words() or 'nothing yet'}"
 
     def mark(self, selection: dict) -> bool:
         """Mark what has been picked in this or another view.
@@ -266,6 +280,16 @@ class View:
         # A reset sends both events, itself last.
         self.root.on_event(RangesUpdate, lambda _: tell(False))
         self.root.on_event(Reset, lambda _: tell(True))
+
+    def _describe(self) -> None:
+        """Give the figure its description, now and then."""
+        now = time.monotonic()
+        if now - self._described < DESCRIBE_S:
+            return
+        self._described = now
+        words = {**self.root.html_attributes, "aria-label": self.description}
+        if words != self.root.html_attributes:
+            self.root.html_attributes = words
 
     # ---- for subclasses -----------------------------------------------------------------------------------
 
@@ -348,6 +372,10 @@ class View:
         """Give a stroke its colour: a role of the palette, or that of the kind of event that it marks."""
         filled = {"fill": kind.role} if kind is not None and kind.filled else {}
         return self._paint(stroke, colour=role or kind.role, **filled)
+
+    def _words(self) -> str:
+        """Say what the figure shows now; the figures of its heading, unless it has others."""
+        return self.note
 
     @staticmethod
     def _push(sheet: Sheet, data: Columns) -> bool:

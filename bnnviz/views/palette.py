@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Palette:
     """Colours by role. Text keeps 4.5:1 and marks 3:1 against `surface`, the card that a view lies on.
 
-    Blue is what the target says (rate, prediction), orange is now, red is what was seen; blue, orange, purple
-    and green stay apart for readers who do not tell red from green.
+    Blue is what the target says (rate, prediction), orange is now, red is what was seen. Colours that mean
+    different things in one figure stay apart for readers who do not see red, green or blue: a test holds how far.
     """
 
     surface: str
@@ -43,11 +43,11 @@ LIGHT = Palette(
     red="#c0282d",
     purple="#7a3db8",
     magenta="#d3155f",
-    green="#2a7f3b",
+    green="#1d7427",
     grey="#6a7581",
     contour=("#f2f6fa", "#e3edf5", "#d0e0ee", "#b9d0e5"),
     contour_line="#a3bdd8",
-    chains=("#2b6cb0", "#d97400", "#0f8a6b", "#8a46b8", "#c2337f", "#7a5c2e", "#3b94c4", "#59636e"),
+    chains=("#2b6cb0", "#d97400", "#219f7a", "#4d3660", "#c2337f", "#7a5c2e", "#6e8cdb", "#4a4b4c"),
 )
 DARK = Palette(
     surface="#1b2530",
@@ -58,14 +58,14 @@ DARK = Palette(
     blue="#66aaf0",
     pale="#5b8fc6",
     orange="#f5a43a",
-    red="#ff7f74",
+    red="#f66f67",
     purple="#c59bf5",
     magenta="#ff6ba6",
     green="#62c474",
-    grey="#98a5b2",
+    grey="#a1aebc",
     contour=("#1f2d3b", "#243749", "#2a4359", "#32526d"),
     contour_line="#46688a",
-    chains=("#66aaf0", "#f5a43a", "#45c8a2", "#c59bf5", "#ff86b8", "#cdb07a", "#8fd6f4", "#b3bdc7"),
+    chains=("#66aaf0", "#f5a43a", "#62f9bf", "#eed7ff", "#ff5c91", "#cdb07a", "#00a28b", "#a6aec9"),
 )
 
 

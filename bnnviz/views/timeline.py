@@ -35,7 +35,7 @@ class TimelineView(View):
             min_border_left=0,
         )
         fig.axis.visible, fig.grid.visible = False, False
-        self._span = SPANS[0]
+        self._span, self._kinds = SPANS[0], np.empty(0)
         self.source = Sheet(_columns(None))
         ink = self.ink
         self._inked(ink.line(self.source, "head_x", "head", width=3), role="ink")
@@ -55,9 +55,13 @@ class TimelineView(View):
         return legend(*(mark_html(KINDS[code], self.palette) for code in EVENTS))
 
     def _show(self, part: dict) -> bool:
-        step = np.asarray(part["step"])
+        step, self._kinds = np.asarray(part["step"]), np.asarray(part["kind"])
         self._choose_span(float(np.ptp(step[-SHOWN:])) if step.size else 0.0)
         return self._push(self.source, _columns(part, self._span))
+
+    def _words(self) -> str:
+        counts = {KINDS[code].label: int(np.sum(self._kinds == code)) for code in EVENTS}
+        return f"the last {self._kinds.size} steps, " + ", ".join(f"{kind} {count}" for kind, count in counts.items())
 
     def _choose_span(self, needed: float) -> None:
         """Change the strip's length rarely: it is read by how far ticks lie apart."""

@@ -23,6 +23,7 @@ class TraceView(View):
         fig = self._figure("draw", "PC 1", (0.0, 100.0), (-3.0, 3.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._shown: tuple | None = None
+        self._draws: tuple[float, float] | None = None
         self.source = Sheet(_columns(None))
         self._lines = [
             self.ink.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
@@ -33,6 +34,7 @@ class TraceView(View):
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's chains."""
+        self._draws = None
         self._shown, self.title = None, "Trace"
         self._x.start_at(0.0, 100.0)
         self._y.restart()
@@ -56,9 +58,13 @@ class TraceView(View):
         shown = (part["label"], part["basis"], len(values))
         if shown != self._shown:
             self._begin(shown)
-        self._follow_draws(extent(part["index"]))
+        self._draws = extent(part["index"])
+        self._follow_draws(self._draws)
         self._y.cover(extent(values))
         return self._push(self.source, _columns(part))
+
+    def _words(self) -> str:
+        return "" if self._draws is None else "draws {:,.0f} to {:,.0f}".format(*self._draws)
 
     def _begin(self, shown: tuple) -> None:
         """Name what is shown; another basis has another scale."""

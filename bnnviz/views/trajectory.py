@@ -42,6 +42,7 @@ class TrajectoryView(View):
         self._plane: tuple | None = None
         self._scene_plane: dict | None = None
         self._bands: tuple = ()
+        self._events = 0
         self._contour: dict | None = None
         self._fill = ColumnDataSource({"xs": [], "ys": [], "colour": []})
         self._edge = ColumnDataSource({"xs": [], "ys": []})
@@ -90,12 +91,16 @@ class TrajectoryView(View):
 
     def _show(self, part: dict) -> bool:
         self._enter_plane(part)
+        self._events = len(part["event_kind"])
         for window, axis in ((self._x, "x"), (self._y, "y")):
             need = self._needed(part, axis)
             window.remember(need)
             window.cover(need)
         moved = self._push(self.source, _path_columns(part))
         return self._push(self.marks, _mark_columns(part)) or moved
+
+    def _words(self) -> str:
+        return f"the path of one chain with its last {self._events} events"
 
     def _needed(self, part: dict, axis: str) -> tuple[float, float] | None:
         """Give what the axis must show: the path with a margin, and all of a known density."""

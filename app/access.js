@@ -1,0 +1,131 @@
+// What the widgets leave out, for people who use the keyboard, a screen reader or reduced motion: says the latest event
+// aloud, shows where the focus is, opens selects and explanations by key, and keeps still where stillness is asked for.
+
+const STYLE = `
+.mui-light:has(> .MuiAppBar-root) {--focus: #0b4f94}
+.mui-dark:has(> .MuiAppBar-root) {--focus: #9ad0ff}
+.MuiAppBar-root {--focus: #ffffff}
+:focus-visible, .MuiSlider-thumb.Mui-focusVisible, .MuiSwitch-switchBase.Mui-focusVisible {
+  outline: 2px solid var(--focus, currentColor) !important; outline-offset: 2px}
+/* Their frames show it. */
+.MuiInputBase-input:focus-visible, .MuiDialog-container:focus-visible, .MuiDialog-root :focus-visible:has(.MuiDialog-paper) {
+  outline: none !important}
+.bk-events:focus-visible, .MuiMenuItem-root:focus-visible, .MuiAccordionSummary-root:focus-visible {outline-offset: -2px}
+@media (prefers-reduced-motion: reduce) {
+  *, *::before, *::after {animation: none !important; transition: none !important; scroll-behavior: auto !important}}
+`
+const CONTROLS = "input, [role=combobox]"
+const ICON = ".MuiFormLabel-root svg, .MuiFormControlLabel-label svg" // beside a label: there is an explanation
+const STOPS = "a[href], button:enabled, input:enabled, textarea:enabled, select:enabled, [tabindex='0']"
+const OPENS = [" ", "Enter", "ArrowDown", "ArrowUp"]
+
+export function render({model}) {
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(STYLE)
+  const roots = new Set()
+  let opener = null // the select that had the focus last
+  const watcher = new MutationObserver((changes) => {
+    for (const {target, addedNodes} of changes) {
+      addedNodes.forEach(enter)
+      if (target instanceof Element) { explain(target) }
+    }
+  })
+
+  const focused = (event) => {
+    const [at] = event.composedPath()
+    show(at, true)
+    if (at.matches?.("[role=combobox]")) { opener = at }
+  }
+  const left = (event) => show(event.composedPath()[0], false)
+
+  // Every tree of the page, those in the shadow of an element included.
+  function enter(node) {
+    if (node.shadowRoot) { tend(node.shadowRoot) }
+    if (node instanceof Element) { explain(node) }
+    if (node.matches?.("[role=listbox]")) { list(node, opener) }
+    for (const child of node.children ?? []) { enter(child) }
+  }
+  function tend(root) {
+    if (roots.has(root)) { return }
+    for (const old of roots) { if (old.host && !old.host.isConnected) { roots.delete(old) } }
+    roots.add(root)
+    root.adoptedStyleSheets.push(sheet)
+    // Where the focus moves within one shadow, the document does not hear of it.
+    root.addEventListener("focusin", focused)
+    root.addEventListener("focusout", left)
+    watcher.observe(root, {childList: true, subtree: true, attributeFilter: ["aria-label"]})
+    enter(root)
+  }
+  const pressed = (event) => {
+    const [at] = event.composedPath()
+    if (event.key === "Escape") { show(at, false) }
+    if (event.key === "Tab") { stay(event) }
+    // The select opens on a click only.
+    if (at.matches?.("[role=combobox].MuiSelect-select") && OPENS.includes(event.key)) {
+      event.preventDefault()
+      at.click()
+    }
+  }
+  tend(document)
+  document.addEventListener("keydown", pressed)
+
+  const speaker = document.createElement("div")
+  Object.assign(speaker, {className: "narration"})
+  speaker.setAttribute("role", "status")
+  speaker.setAttribute("aria-live", "polite")
+  speaker.style.cssText = "position: fixed; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)"
+  model.on("said", () => { speaker.textContent = model.said })
+
+  model.on("remove", () => {
+    watcher.disconnect()
+    for (const root of roots) {
+      root.removeEventListener("focusin", focused)
+      root.removeEventListener("focusout", left)
+    }
+    document.removeEventListener("keydown", pressed)
+  })
+  return speaker
+}
+
+// A widget's explanation is the name of an empty element, which no element without a role may have, and appears only
+// under the pointer: it becomes the description of the widget itself.
+function explain(element) {
+  const text = element.getAttribute("aria-label")
+  if (!text || element.matches("[role]") || element.childElementCount || !element.previousElementSibling?.matches(ICON)) { return }
+  element.removeAttribute("aria-label")
+  control_of(element)?.setAttribute("aria-description", text)
+}
+
+// A select calls its choices items of a menu, within a list box, and says of none that it is chosen.
+function list(box, opener) {
+  for (const item of box.querySelectorAll("[role=menuitem]")) {
+    item.setAttribute("role", "option")
+    item.setAttribute("aria-selected", item.textContent === opener?.textContent)
+  }
+}
+
+function control_of(element) {
+  return element.closest(".MuiFormControl-root, .MuiFormControlLabel-root")?.querySelector(CONTROLS)
+}
+
+// Keeps the focus within an open dialog: the widgets' own trap does not see into shadows.
+function stay(event) {
+  const dialog = event.composedPath().find((el) => el.matches?.(".MuiDialog-root"))
+  if (!dialog) { return }
+  const stops = stops_in(dialog.querySelector("[role=dialog]"))
+  const at = stops.findIndex((el) => event.composedPath().includes(el))
+  const next = event.shiftKey ? (at < 1 ? stops.length : at) - 1 : (at + 1) % stops.length
+  event.preventDefault()
+  stops[next]?.focus()
+}
+function stops_in(tree) {
+  const inside = [...tree.shadowRoot?.children ?? [], ...tree.children].filter((el) => el.checkVisibility())
+  return inside.flatMap((el) => [...el.matches(STOPS) ? [el] : [], ...stops_in(el)])
+}
+
+// Shows or hides the explanation of a control that the keyboard has come to.
+function show(control, open) {
+  if (!control.matches?.(CONTROLS) || (open && !control.matches(":focus-visible"))) { return }
+  const icon = control.closest(".MuiFormControl-root, .MuiFormControlLabel-root")?.querySelector(ICON)
+  icon?.dispatchEvent(new MouseEvent(open ? "mouseover" : "mouseout", {bubbles: true, relatedTarget: document.body}))
+}
