@@ -192,7 +192,8 @@ class Controls:
         self._controls = {s["name"]: Control(s, self._changed, titles) for s in settings if s["type"] != "points"}
         live = [control.root for control in self._controls.values() if control.setting["live"]]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
-        shown = [*live, _folded(rest)] if live and rest else live + rest
+        self._fold = _folded(rest) if live and rest else None
+        shown = live + rest if self._fold is None else [*live, self._fold]
         self.root = pn.Column(*shown, sizing_mode="stretch_width", margin=0)
         self._hide()
 
@@ -219,8 +220,10 @@ class Controls:
         self._controls[name].offer(choices)
 
     def error(self, name: str, sentence: str) -> None:
-        """Say beside a control what is wrong with it."""
+        """Say beside a control what is wrong with it; a folded one is unfolded, or nobody would see it."""
         self._controls[name].error(sentence)
+        if sentence and self._fold is not None and not self._controls[name].setting["live"]:
+            self._fold.active = [0]
 
     def clear(self) -> None:
         """Take back everything said to be wrong."""

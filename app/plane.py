@@ -44,22 +44,30 @@ class PlanePicker:
             widget.param.watch(self._chosen, "value")
 
     def show(self, scene: dict[str, Any]) -> None:
-        """Offer the coordinates of a new run; with two or fewer there is nothing to choose."""
+        """Offer the coordinates of a new run; with two or fewer there is nothing to choose.
+
+        Where the coordinates are those of the run before, the new run is asked for the plane that was chosen.
+        """
         names = list(scene["names"])
-        self._silent = True
         if names != self._names:
+            self._silent = True
             self._names = names
             self._x.param.update(options=names, value=names[0])
             self._y.param.update(options=names, value=names[min(1, len(names) - 1)])
-        self.kind.value = PCA
-        self._silent = False
+            self.kind.value = PCA
+            self._silent = False
         self.kind.visible = len(names) > 2
         self._reveal()
+        if self.kind.value == COORDINATES:
+            self._ask()
 
     def _chosen(self, event: Any) -> None:
         self._reveal()
-        if self._silent:
-            return
+        if not self._silent:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask for the chosen plane."""
         if self.kind.value == PCA:
             self._on_plane({"kind": "pca"})
         elif self._x.value in self._names and self._y.value in self._names:

@@ -24,12 +24,19 @@ _STATUS = """
   white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
 .line span {flex: none; text-align: left}
 .line b {color: var(--mui-palette-text-primary); font-weight: 600}
-.line .keys {margin-left: auto}
-@media (max-width: 1390px) {.line .keys {display: none}}
+.line .keys, .line .shared {margin-left: auto}
+@media (max-width: 1390px) {.line .keys, .crowded .gradients {display: none}}
 """
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
-_PREPARING = {"device": "–", "phase": "preparing", "playing": True, "chains": "–", **dict.fromkeys(_COUNTS, math.nan)}
+_PREPARING = {
+    "device": "–",
+    "phase": "preparing",
+    "playing": True,
+    "shared": 1,
+    "chains": "–",
+    **dict.fromkeys(_COUNTS, math.nan),
+}
 
 
 class Transport:
@@ -151,6 +158,10 @@ class Transport:
             f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
             for width, name, value, unit in cells
         )
+        others = status["shared"] - bool(status["playing"])
+        if others > 0:
+            told = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
+            return f"<div class='line crowded'>{line}{told}</div>"
         return f"<div class='line'>{line}<span class='keys'>space plays, ? for keys</span></div>"
 
 
