@@ -22,9 +22,25 @@ MEANINGS = {
     3: "the refresh clock rang: the velocity is drawn anew",
     5: "the rate was above the envelope, which therefore was no bound: a bias",
 }
+HANDS = {
+    "click, tap": "add a data point, in a prediction that can be drawn in; pick an event in the trajectory",
+    "drag a point": "move it",
+    "right click, alt click, long press": "delete a point",
+    "drag elsewhere": "pick the draws in a box: all views mark them; a click takes the box away",
+    "shift drag, wheel": "move and zoom the trajectory",
+}
+FIGURE_KEYS = {
+    "arrows": "in a figure that has the focus, move the cursor (with alt in small steps)",
+    "enter": "add a point, pick one up and put it down, or pick the nearest event",
+    "delete": "delete the nearest point",
+    "shift arrows, enter": "pick the draws in a box",
+    "ctrl z, c, escape": "undo; the other class; pick nothing",
+}
 _STYLE = """
-table {border-collapse: collapse; font-size: 14px; margin-bottom: 12px}
-td {padding: 4px 16px 4px 0; vertical-align: top}
+h3 {font-size: 14px; margin: 8px 0 2px}
+table {border-collapse: collapse; font-size: 13.5px; margin-bottom: 4px}
+td {padding: 2px 14px 2px 0; vertical-align: top; line-height: 1.4}
+td:first-child {white-space: nowrap}
 kbd {border: 1px solid var(--mui-palette-divider); border-radius: 4px; padding: 1px 7px; font: inherit}
 """
 
@@ -34,14 +50,15 @@ class Guide:
 
     def __init__(self) -> None:
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
-        keys = "".join(f"<tr><td><kbd>{key}</kbd></td><td>{meaning}</td></tr>" for key, meaning in KEYS.items())
+        tables = {"Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
+        text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
         self.root = pmui.Dialog(
-            pn.pane.HTML(f"<table>{keys}</table>", stylesheets=[_STYLE], sizing_mode="stretch_width"),
+            pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"),
             self._marks,
             title="Keys and marks",
             show_close_button=True,
             close_on_click=True,
-            width_option="sm",
+            width_option="md",
             sizing_mode="stretch_width",
         )
         self.theme(False)
@@ -57,4 +74,9 @@ class Guide:
             f"<tr><td>{mark_html(KINDS[code], palette)}</td><td>{meaning}</td></tr>"
             for code, meaning in MEANINGS.items()
         )
-        self._marks.object = f"<table>{rows}</table>"
+        self._marks.object = f"<h3>Marks</h3><table>{rows}</table>"
+
+
+def _table(meanings: dict[str, str]) -> str:
+    rows = "".join(f"<tr><td><kbd>{key}</kbd></td><td>{meaning}</td></tr>" for key, meaning in meanings.items())
+    return f"<table>{rows}</table>"

@@ -165,7 +165,7 @@ def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
 
     def choose(name: str) -> None:
         lab.page.get_by_text("presets", exact=True).click()
-        lab.page.get_by_role("menuitem", name=name, exact=True).click()
+        lab.page.get_by_role("option", name=name, exact=True).click()
 
     choose("sine")
     until(lambda: len(lab.points()) == 21, 5, "the preset did not come")
