@@ -144,7 +144,9 @@ class Control:
         return self._number(common)
 
     def _choices(self) -> dict[str, Any]:
-        return {self._titles.get(choice, str(choice)): choice for choice in self.setting["choices"]}
+        hidden = self.setting.get("hidden") or ()
+        shown = [choice for choice in self.setting["choices"] if choice not in hidden]
+        return {self._titles.get(choice, str(choice)): choice for choice in shown}
 
     def _number(self, common: dict[str, Any]) -> Any:
         whole = self.setting["type"] == "integer"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from bnnviz.data import OwnTable
     from bnnviz.engine.run import Run
 
 KINDS = ("targets", "samplers", "data", "papers")
@@ -204,6 +205,7 @@ def reproduce(
     epilog=_examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
+        "bnnviz sample --data houses.csv --target-column price --set noise=learnt",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
     )
 )
@@ -213,7 +215,15 @@ def sample(
     ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")] = None,
     data: Annotated[
-        str | None, typer.Option(help="A data set of `bnnviz list data`: the target is a network on it.")
+        str | None,
+        typer.Option(help="A data set of `bnnviz list data`, or a CSV file: the target is a network on it."),
+    ] = None,
+    target_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of the CSV file that is predicted.")
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="TASK", help="What that column is: regression or classification; default: told apart."),
     ] = None,
     sampler: Annotated[str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")] = None,
     settings: Annotated[
@@ -237,6 +247,10 @@ def sample(
     Ctrl-C stops early and keeps the draws made so far.
     """
     request = _read(spec) if spec is not None else {}
+    table = _open_table(data, target_column, task)
+    if table is not None:
+        data = next(item["name"] for item in catalogue.load()["data"] if item["attached"])
+        request.pop("file", None)
     _name_target(request, target, data)
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
@@ -244,10 +258,13 @@ def sample(
     options = {"draws": draws, "chains": chains, "seed": seed, "device": device}
     request.update({key: value for key, value in options.items() if value is not None})
     _apply(request, settings or [])
-    checked = Spec.from_json(request)
+    checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
         raise BnnvizError("This spec describes a live run without an end; say how many --draws to make.", "draws")
-    raise typer.Exit(_sample(checked, _check_out(out), as_json))
+    out = _check_out(out)
+    for note in table.notes if table is not None else ():
+        print(f"bnnviz: {note}", file=sys.stderr)
+    raise typer.Exit(_sample(checked, out, as_json))
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -263,6 +280,24 @@ def _read(path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
     return value
+
+
+def _open_table(data: str | None, target_column: str | None, task: str | None) -> OwnTable | None:
+    """Read the CSV file of the options; None where they name a data set or nothing."""
+    given = {"target-column": target_column, "task": task}
+    option = next((name for name, value in given.items() if value is not None), None)
+    names = [item["name"] for item in catalogue.load()["data"]]
+    if data is None or (data in names and not Path(data).is_file()):
+        if option is not None:
+            raise BnnvizError(f"--{option} is for a CSV file; give one with --data FILE.csv, or leave it out.", "data")
+        return None
+    if data in names and option is None:
+        return None
+    if option is None and not Path(data).exists() and not Path(data).suffix:
+        raise BnnvizError(f"There is no data set and no file {data!r}; choose one of {', '.join(names)}.", "data")
+    from bnnviz.data import read_table
+
+    return read_table(data, target_column, task)
 
 
 def _name_target(request: dict[str, Any], target: str | None, data: str | None) -> None:

@@ -14,7 +14,7 @@ import param
 
 from bnnviz.errors import BnnvizError
 
-_EXTRAS = ("unit", "scale", "when", "live")
+_EXTRAS = ("unit", "scale", "when", "live", "hidden")
 MOST_POINTS = 200  # what a link can carry
 _POINT_LIMIT = 1e6
 _POINT_FORM = "[x, y] or [x1, x2, class]"
@@ -33,10 +33,11 @@ class _Extras:
         scale: str = "linear",
         when: dict[str, list] | None = None,
         live: bool = False,
+        hidden: list | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(default=default, **kwargs)
-        self.unit, self.scale, self.when, self.live = unit, scale, when, live
+        self.unit, self.scale, self.when, self.live, self.hidden = unit, scale, when, live, hidden
 
 
 class Number(_Extras, param.Number):
@@ -58,7 +59,7 @@ class Boolean(_Extras, param.Boolean):
 
 
 class Choice(_Extras, param.Selector):
-    """One of a few named options (``objects``)."""
+    """One of a few named options (``objects``); a menu does not offer the ``hidden`` ones by itself."""
 
     __slots__ = _EXTRAS
 
@@ -112,6 +113,7 @@ def _describe(name: str, parameter: param.Parameter) -> dict[str, Any]:
         "optional": bool(parameter.allow_None) and kind in ("number", "integer"),
         "when": parameter.when,
         "live": parameter.live,
+        "hidden": parameter.hidden,
     }
 
 

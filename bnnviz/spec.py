@@ -34,9 +34,12 @@ class Spec:
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
+    file : dict or None
+        What the JSON says of a file of the user's: name, sha256, rows, inputs, target and task.
+        `checked` fills it in from the attachment.
     attachment : bytes or None
-        A pickled callable or module that the target needs; not part of the JSON, and a spec that
-        has one cannot be shared as a link.
+        The rows of that file, a packed `bnnviz.data.OwnTable`; not part of the JSON, so that the
+        file has to be opened again where the JSON comes from a link.
     """
 
     target: str = "gaussian"
@@ -49,6 +52,7 @@ class Spec:
     seed: int = 0
     device: str = "auto"
     dtype: str = "float32"
+    file: dict[str, Any] | None = None
     attachment: bytes | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -57,8 +61,14 @@ class Spec:
         return {"version": VERSION, **json.loads(json.dumps(fields))}
 
     @classmethod
-    def from_json(cls, value: dict[str, Any] | str) -> Spec:
+    def from_json(cls, value: dict[str, Any] | str, attachment: bytes | None = None) -> Spec:
         """Make a spec from a JSON object or text, checked, with every default filled in.
+
+        Parameters
+        ----------
+        value : dict or str
+        attachment : bytes or None, default None
+            What the JSON cannot hold: the rows of the user's own file.
 
         Raises
         ------
@@ -80,7 +90,7 @@ class Spec:
         for name in given:
             if name not in names:
                 raise BnnvizError(f"A spec has no key {name!r}; its keys are {', '.join(names)}.", name)
-        return cls(**given).checked()
+        return cls(**given, attachment=attachment).checked()
 
     def checked(self, own_target: bool = False) -> Spec:
         """Return the same spec with its names and values checked and every default filled in.
@@ -99,15 +109,51 @@ class Spec:
         target_settings = self.target_settings
         if not own_target:
             target_settings = _filled("targets", self.target, target_settings)
-        return self.replace(
+        checked = self.replace(
             target_settings=target_settings,
             settings=_filled("samplers", self.sampler, self.settings),
             **run,
         )
+        return checked.replace(file=None if own_target else checked._file_facts())
+
+    @property
+    def target_attachment(self) -> bytes | None:
+        """The attachment, if the chosen data set is the one that needs it."""
+        return self.attachment if self._needs_attachment else None
+
+    @property
+    def _needs_attachment(self) -> bool:
+        chosen = self.target_settings.get("data")
+        return any(item["attached"] for item in catalogue.load()["data"] if item["name"] == chosen)
+
+    def _file_facts(self) -> dict[str, Any] | None:
+        """Return what the JSON says of the user's file, once the attachment is known to be that file."""
+        if not self._needs_attachment:
+            return None
+        if self.attachment is None:
+            raise BnnvizError(_missing_file(self.file), "data")
+        from bnnviz.data import OwnTable  # brings NumPy, which a spec without a file can do without
+
+        facts = OwnTable.unpack(self.attachment).facts()
+        if self.file is not None and self.file != facts:
+            raise BnnvizError(
+                f"The file {facts['name']} is not the one that this spec was made with: open that one.", "data"
+            )
+        return facts
 
     def replace(self, **changes: Any) -> Spec:
         """Return a spec with some fields changed (not checked)."""
         return dataclasses.replace(self, **changes)
+
+
+def _missing_file(file: Any) -> str:
+    if not isinstance(file, dict):
+        return (
+            "This spec's data is a file of yours, and none is open: open one on the page, or give --data FILE.csv"
+            " --target-column NAME on the command line."
+        )
+    name = str(file.get("name", "without a name"))[:100]
+    return f"This spec's data came from a file ({name}) that a link cannot carry; open the file again."
 
 
 def _filled(kind: str, name: Any, given: Any) -> dict[str, Any]:

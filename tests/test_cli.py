@@ -78,6 +78,7 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let the command line check its input, in a folder with a spec, and do nothing more."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.json").write_text('{"target": "gaussian"}')
+    (tmp_path / "houses.csv").write_text("area,price\n" + "".join(f"{i},{i}.5\n" for i in range(20)))
     monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: 0)
     monkeypatch.setattr("bnnviz.serve.serve", lambda **options: None)
 

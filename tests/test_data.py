@@ -21,7 +21,8 @@ from bnnviz import data
 from bnnviz.data import files, registry
 from bnnviz.data.files import DataFile
 from bnnviz.data.sets import toys
-from bnnviz.data.sets.uci import Table, split_rows
+from bnnviz.data.sets.uci import Table
+from bnnviz.data.splits import split_rows
 from bnnviz.errors import BnnvizError
 
 REAL = os.environ.get(files.VARIABLE)
@@ -50,20 +51,22 @@ CLASSES = {  # rows, inputs, class counts of the UCI documentation
 
 
 def test_names():
-    assert data.names() == [*TOYS, *SHAPES, *UCI, *CLASSES]
+    assert data.names() == [*TOYS, *SHAPES, *UCI, *CLASSES, "own"]
 
 
 @pytest.mark.parametrize("name", data.names())
 def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
     facts = data.describe(name)
-    assert list(facts) == ["name", "title", "doc", "task", "classes", "inputs", "rows", "splits"]
+    assert list(facts) == ["name", "title", "doc", "task", "classes", "inputs", "rows", "splits", "attached"]
+    assert facts["attached"] == (name == "own")
     assert facts["name"] == name
     assert (facts["task"] == "classification") == (facts["classes"] >= 2)
-    assert (facts["task"] == "regression") == (facts["classes"] == 0)
+    assert facts["task"] in ("regression", "classification", None)
+    assert (facts["task"] is None) == facts["attached"]
     assert facts["title"]
     assert facts["doc"].endswith(".")
-    assert facts["splits"] == (5 if name == "protein" else 20 if name in {**UCI, **CLASSES} else 1)
+    assert facts["splits"] == (5 if name == "protein" else 20 if name in {**UCI, **CLASSES, "own": 0} else 1)
 
 
 def test_boston_says_what_its_column_b_is():

@@ -207,7 +207,7 @@ def test_networks_on_two_classes_have_one_logit():
 
 
 def test_networks_on_three_classes_have_three_logits(monkeypatch):
-    monkeypatch.setattr(data, "load", lambda name, split: data.DataSet(**CLASSES))
+    monkeypatch.setattr(data, "load", lambda *_: data.DataSet(**CLASSES))
     target = targets.Network(hidden="5")
     assert (target.likelihood.name, target.dim) == ("categorical", 28)
     assert "1-5-3" in target.describe_value()

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from bnnviz.data.csv_file import read_csv, read_table
 from bnnviz.data.dataset import DataSet, Standardiser
 from bnnviz.data.registry import describe, fetch, load, names, path, register
+from bnnviz.data.table import OwnTable
 
-__all__ = ["DataSet", "Standardiser", "describe", "fetch", "load", "names", "path", "register"]
+__all__ = [
+    "DataSet",
+    "OwnTable",
+    "Standardiser",
+    "describe",
+    "fetch",
+    "load",
+    "names",
+    "path",
+    "read_csv",
+    "read_table",
+    "register",
+]

@@ -24,14 +24,16 @@ class Entry(ABC):
         Number of input columns.
     rows : int
         Number of rows: of the whole file, or of the training part of a generated set.
-    task : {"regression", "classification"}, default "regression"
-        What the target is.
+    task : {"regression", "classification"} or None, default "regression"
+        What the target is; None where only the attached table says so.
     classes : int, default 0
         Number of classes; 0 for regression.
     splits : int, default 1
         How many divisions into training and test rows there are.
     file : DataFile or None, default None
         The file it is read from; None for a generated set.
+    attached : bool, default False
+        Whether its rows are a table of the user's that travels with the spec.
     """
 
     name: str
@@ -39,10 +41,11 @@ class Entry(ABC):
     doc: str
     inputs: int
     rows: int
-    task: Task = "regression"
+    task: Task | None = "regression"
     classes: int = 0
     splits: int = 1
     file: DataFile | None = None
+    attached: bool = False
 
     @abstractmethod
     def load(self, split: int) -> DataSet:
@@ -59,4 +62,5 @@ class Entry(ABC):
             "inputs": self.inputs,
             "rows": self.rows,
             "splits": self.splits,
+            "attached": self.attached,
         }

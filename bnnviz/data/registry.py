@@ -10,6 +10,7 @@ from typing import Any
 from bnnviz.data import files, sets
 from bnnviz.data.dataset import DataSet
 from bnnviz.data.entry import Entry
+from bnnviz.data.table import OwnTable
 from bnnviz.errors import BnnvizError
 
 _entries: dict[str, Entry] = {}
@@ -49,12 +50,12 @@ def describe(name: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        name, title, doc, task, classes, inputs, rows and splits, as plain JSON values.
+        name, title, doc, task, classes, inputs, rows, splits and attached, as plain JSON values.
     """
     return _entry(name).describe()
 
 
-def load(name: str, split: int = 0) -> DataSet:
+def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet:
     """Give one split of a data set; the first use of a downloaded one needs the network.
 
     Parameters
@@ -63,6 +64,8 @@ def load(name: str, split: int = 0) -> DataSet:
         A registered name.
     split : int, default 0
         Which division into training and test rows.
+    attachment : bytes or None, default None
+        A packed `OwnTable`, for the data set that stands for a file of the user's.
 
     Returns
     -------
@@ -78,7 +81,11 @@ def load(name: str, split: int = 0) -> DataSet:
     if isinstance(split, bool) or not isinstance(split, int) or not 0 <= split < entry.splits:
         allowed = f"an integer from 0 to {entry.splits - 1}" if entry.splits > 1 else "0, its only one"
         raise BnnvizError(f"The data set {name} has no split {split!r}: give {allowed}.", field="split")
-    return entry.load(split)
+    if attachment is None:
+        return entry.load(split)
+    if not entry.attached:
+        raise BnnvizError(f"The data set {name} has its own rows: leave out the attachment.", field="data")
+    return OwnTable.unpack(attachment).load(split)
 
 
 def fetch(name: str) -> Path:

@@ -81,7 +81,7 @@ class Run:
         self.spec = spec = spec.checked(self._own_target)
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
-        self.target = target or targets.REGISTRY.get(spec.target)(**self.spec.target_settings)
+        self.target = target or _make_target(spec)
         self.target.to(self.device, self.dtype)
         self.sampler = sampler or samplers.REGISTRY.get(spec.sampler)(**self.spec.settings)
         self.rng = torch.Generator(self.device).manual_seed(spec.seed)
@@ -380,6 +380,7 @@ class Run:
         saved = {
             "version": _CHECKPOINT_VERSION,
             "spec": self.spec.to_json(),
+            "attachment": self.spec.target_attachment,
             "phase": self.phase,
             "steps": self.steps,
             "gradients": self.gradients,
@@ -416,7 +417,7 @@ class Run:
             raise BnnvizError(f"The checkpoint cannot be read ({first}); start the run anew.") from error
         if saved.get("version") != _CHECKPOINT_VERSION:
             raise BnnvizError("The checkpoint was written by another version of bnnviz; start the run anew.")
-        run = cls(Spec.from_json(saved["spec"]))
+        run = cls(Spec.from_json(saved["spec"], saved.get("attachment")))
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
             run._load(saved)
@@ -442,6 +443,12 @@ def _refuse_fixed(owner: samplers.Sampler | targets.Target, names: Iterable[str]
     for name in names:
         if not owner.param[name].live:
             raise BnnvizError(f"{name} cannot change while a run goes on; start a new run with it.", name)
+
+
+def _make_target(spec: Spec) -> targets.Target:
+    attachment = spec.target_attachment
+    extra = {} if attachment is None else {"attachment": attachment}
+    return targets.REGISTRY.get(spec.target)(**spec.target_settings, **extra)
 
 
 class _Clock:

@@ -335,19 +335,33 @@ def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.n
     return table[:, :-1], table[:, -1]
 
 
-_REGRESSIONS = [name for name in datasets.names() if datasets.describe(name)["task"] == "regression"]
+_ATTACHED = [name for name in datasets.names() if datasets.describe(name)["attached"]]
+# Whatever may be a regression: of a table of the user's own only the table says.
+_REGRESSIONS = [name for name in datasets.names() if datasets.describe(name)["task"] != "classification"]
 
 
 @REGISTRY.add
 class Network(BNN):
-    """Posterior of a multilayer perceptron on a named data set: regression, or classes with softmax or a logit."""
+    """Posterior of a multilayer perceptron on a data set: regression, or classes with one logit or softmax.
+
+    Parameters
+    ----------
+    attachment : bytes or None
+        The packed table of the data set that stands for a file of the user's (`bnnviz.data.OwnTable`).
+    values
+        The settings, by name.
+    """
 
     registered = "network"
     title = "Network on data"
     fixed_dim = None
 
-    data = settings.Choice("toy_c", objects=datasets.names(), doc="The data set.")
-    split = settings.Integer(0, bounds=(0, 19), doc="Which of Gal's splits into training and test rows (UCI sets).")
+    data = settings.Choice("toy_c", objects=datasets.names(), hidden=_ATTACHED, doc="The data set.")
+    split = settings.Integer(
+        0,
+        bounds=(0, 19),
+        doc="Which split into training and test rows: Gal's for the UCI regressions, made by the same rule elsewhere.",
+    )
     hidden = settings.Text("50", label="Hidden layers", doc="Units of each hidden layer, such as 50 or 25-10.")
     activation = settings.Choice("tanh", objects=list(ACTIVATIONS), doc="Activation of the hidden layers.")
     prior_sd = settings.Number(
@@ -359,8 +373,9 @@ class Network(BNN):
         scale="log",
         allow_None=True,
         when={"data": _REGRESSIONS},
-        doc="Standard deviation of the observation noise, in standardised units for the UCI sets;"
-        " empty: the data set's own (1 on the UCI sets, as in the papers; 0.05 on the toys, ours)."
+        doc="Standard deviation of the observation noise, in standardised units for the UCI sets and your"
+        " file; empty: the data set's own (1 on the UCI sets, as in the papers, and on your file; 0.05 on the toys,"
+        " ours)."
         " Classes have no such noise.",
     )
     noise = settings.Choice(
@@ -380,9 +395,9 @@ class Network(BNN):
         " set's own points.",
     )
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, attachment: bytes | None = None, **values: Any) -> None:
         chosen = settings.fill(settings.describe(type(self)), values, self.title)
-        data_set = self._original = datasets.load(chosen["data"], split=chosen["split"])
+        data_set = self._original = datasets.load(chosen["data"], chosen["split"], attachment)
         if chosen["points"] is not None:
             data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
         outputs = data_set.classes if data_set.classes > 2 else 1
@@ -421,7 +436,7 @@ class Network(BNN):
         sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}"
         noise = " and the noise" if self.noise_is_learnt else ""
         weights = self.dim - self.noise_is_learnt
-        return f"{self.data}{drawn}, {sizes} {self.activation}, {weights} weights{noise}"
+        return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {weights} weights{noise}"
 
 
 def _likelihood(data: datasets.DataSet) -> str:

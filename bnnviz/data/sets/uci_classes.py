@@ -14,7 +14,7 @@ import numpy as np
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.entry import Entry
 from bnnviz.data.files import DataFile, fetch
-from bnnviz.data.sets.uci import split_rows
+from bnnviz.data.splits import split_rows
 
 _ORIGIN = "https://raw.githubusercontent.com/jbrownlee/Datasets/d20fcb6402ae34e653d4513b00f39257bb37ed7f"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"

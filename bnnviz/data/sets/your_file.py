@@ -1,0 +1,37 @@
+"""The data set that stands for a file of the user's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bnnviz.data.dataset import DataSet
+from bnnviz.data.entry import Entry
+from bnnviz.errors import BnnvizError
+
+
+@dataclass(frozen=True, kw_only=True)
+class YourFile(Entry):
+    """A table that travels with the spec; what is in it only the table says."""
+
+    def load(self, split: int) -> DataSet:
+        """Refuse: without a table there is nothing to load."""
+        raise BnnvizError(
+            "There is no file of yours yet: open one on the page, or give --data FILE.csv --target-column NAME on the"
+            " command line.",
+            field="data",
+        )
+
+
+SETS = (
+    YourFile(
+        name="own",
+        title="Your file",
+        doc="A table of yours: open a CSV file on the page, or give --data FILE.csv --target-column NAME on the"
+        " command line. A random tenth of its rows are the test rows.",
+        task=None,
+        inputs=0,
+        rows=0,
+        splits=20,
+        attached=True,
+    ),
+)

@@ -1,0 +1,114 @@
+"""A table of the user's own: rows, names and labels, as one packet of bytes that travels with a spec."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bnnviz.data.dataset import DataSet, Task
+from bnnviz.data.splits import split_rows
+from bnnviz.errors import BnnvizError
+
+_ARRAYS = ("x", "y")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OwnTable:
+    """Rows read from a file of the user's, not yet divided into training and test rows.
+
+    Parameters
+    ----------
+    name : str
+        The file's name, without its folder.
+    sha256 : str
+        The checksum of the file's bytes, in hexadecimal.
+    task : {"regression", "classification"}
+    x : ndarray, shape (rows, inputs)
+    y : ndarray, shape (rows,)
+        Numbers, or class numbers from 0.
+    x_names : tuple of str
+        What each input column is called.
+    target : str
+        The target's column.
+    class_names : tuple of str, default ()
+        What each class is called; empty for regression.
+    notes : tuple of str, default ()
+        What was done to the rows and columns of the file, one sentence each.
+    """
+
+    name: str
+    sha256: str
+    task: Task
+    x: np.ndarray
+    y: np.ndarray
+    x_names: tuple[str, ...]
+    target: str
+    class_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a spec says of the file, as plain JSON values."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256[:12],
+            "rows": len(self.x),
+            "inputs": self.x.shape[1],
+            "target": self.target,
+            "task": self.task,
+        }
+
+    def load(self, split: int = 0) -> DataSet:
+        """Return one division into training rows and a tenth of test rows.
+
+        Parameters
+        ----------
+        split : int, default 0
+            Which one, from 0 to 19, by the rule of the published splits of the UCI sets.
+        """
+        train, test = split_rows(len(self.x), split)
+        inputs = self.x.shape[1]
+        return DataSet(
+            name=self.name,
+            title=self.name,
+            doc=" ".join(self.notes),
+            task=self.task,
+            x_train=self.x[train],
+            y_train=self.y[train],
+            x_test=self.x[test],
+            y_test=self.y[test],
+            x_label=self.x_names[0] if inputs == 1 else f"{inputs} features",
+            y_label=self.target,
+            x_names=self.x_names,
+            class_names=self.class_names,
+        )
+
+    def pack(self) -> bytes:
+        """Return the table as the bytes of a NumPy archive without pickles, for a spec's attachment."""
+        words = {name: getattr(self, name) for name in ("name", "sha256", "task", "target")}
+        lists = {name: list(getattr(self, name)) for name in ("x_names", "class_names", "notes")}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, x=self.x, y=self.y, words=np.array(json.dumps(words | lists)))
+        return buffer.getvalue()
+
+    @classmethod
+    def unpack(cls, attachment: bytes) -> OwnTable:
+        """Return the table of a spec's attachment.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no such table.
+        """
+        try:
+            with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:
+                arrays = {name: np.asarray(archive[name], dtype=float) for name in _ARRAYS}
+                words = json.loads(str(archive["words"]))
+            lists = {name: tuple(words.pop(name)) for name in ("x_names", "class_names", "notes")}
+            return cls(**arrays, **words, **lists)
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
+            raise BnnvizError("The attached table cannot be read: open the file again.", field="data") from error

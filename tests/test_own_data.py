@@ -1,0 +1,372 @@
+"""A file of the user's own: what is read from it, what is refused, and how it travels with a spec."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bnnviz import catalogue, cli, data, targets
+from bnnviz.data import csv_file
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from tests.bad_inputs import BAD_TABLES, GOOD, rows
+
+CLASSES = rows("length,colour,kind", lambda i: f"{i / 10},{['red', 'green', 'blue'][i % 3]},{'uv'[i % 2]}")
+
+
+def read(text: str, target: str = "y", task: str | None = None) -> data.OwnTable:
+    return data.read_table(text.encode(), target, task, "mine.csv")
+
+
+# --- what is refused
+
+
+def test_the_table_of_bad_inputs_is_long_enough():
+    assert len(BAD_TABLES) >= 35
+    assert len({name for name, _, _ in BAD_TABLES}) == len(BAD_TABLES)
+
+
+@pytest.mark.parametrize(("make", "words"), [row[1:] for row in BAD_TABLES], ids=[row[0] for row in BAD_TABLES])
+def test_a_bad_table_gets_one_sentence(make, words, tmp_path):
+    source, target, task = make(tmp_path)
+    begun = time.perf_counter()
+    with pytest.raises(BnnvizError) as caught:
+        data.read_table(source, target, task)
+    assert time.perf_counter() - begun < 5
+    sentence = caught.value.sentence
+    assert words in sentence
+    assert sentence.endswith((".", "?"))
+    assert "\n" not in sentence
+    assert len(sentence) < 450
+    assert caught.value.field in ("data", "target_column", "task")
+
+
+def test_a_file_of_too_many_rows_is_not_read_to_its_end(tmp_path, monkeypatch):
+    place = tmp_path / "long.csv"
+    place.write_bytes(b"a,y\n" + b"1,2.5\n" * 2_000_000)
+    monkeypatch.setattr(csv_file, "_decode", lambda content, name: pytest.fail("decoded"))
+    content_sizes = []
+    whole = csv_file._read_file
+    monkeypatch.setattr(csv_file, "_read_file", lambda *a: content_sizes.append(whole(*a)) or content_sizes[-1])
+    with pytest.raises(BnnvizError, match="more than 200,000 rows"):
+        data.read_table(place, "y")
+    assert len(content_sizes[0]) < 0.3 * place.stat().st_size
+
+
+def test_without_pandas_the_sentence_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(BnnvizError, match="needs the package pandas: pip install"):
+        read(GOOD)
+
+
+# --- what is read
+
+
+def test_a_plain_table_is_read_as_it_is():
+    table = read(GOOD)
+    assert (table.task, table.target, table.x_names, table.notes) == ("regression", "y", ("a", "b"), ())
+    np.testing.assert_array_equal(table.x[:3], [[0, 0], [1, 1], [2, 4]])
+    np.testing.assert_allclose(table.y[:3], [0.1, 0.35, 0.6])
+    facts = table.facts()
+    assert {key: facts[key] for key in ("name", "rows", "inputs", "task")} == {
+        "name": "mine.csv",
+        "rows": 30,
+        "inputs": 2,
+        "task": "regression",
+    }
+    assert len(facts["sha256"]) == 12
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+def test_separators_line_ends_and_marks_do_not_matter(mark, end, start):
+    table = read(start + GOOD.replace(",", mark).replace("\n", end))
+    np.testing.assert_array_equal(table.x, read(GOOD).x)
+    np.testing.assert_array_equal(table.y, read(GOOD).y)
+
+
+def test_quotes_and_spaces_around_names_and_cells():
+    table = read('"a, or b" , y \n' + "".join(f'"{i}", {i}.5\n' for i in range(9)))
+    assert (table.x_names, table.target) == (("a, or b",), "y")
+    assert table.x[:, 0].tolist() == list(range(9))
+
+
+def test_decimal_commas_are_read_where_the_separator_is_no_comma():
+    table = read(rows("a;y", lambda i: f"{i},25;{i},5"))
+    assert table.x[3, 0] == 3.25
+    assert table.y[3] == 3.5
+    assert table.notes == tuple(f"The commas in the numbers of {key} are read as decimal points." for key in "ay")
+
+
+def test_without_a_line_of_names_columns_are_counted():
+    table = read(GOOD.partition("\n")[2], "c3")
+    assert (len(table.x), table.x_names) == (30, ("c1", "c2"))
+    assert "it is a row, and the columns are c1 to c3" in table.notes[0]
+
+
+def test_columns_without_a_name_are_counted():
+    assert read(GOOD.replace("a,b,y", ",b,y", 1)).x_names == ("c1", "b")
+
+
+def test_rows_with_gaps_and_constant_columns_are_left_out_with_a_note():
+    gaps = {3: "NA", 5: "", 7: "?", 9: "inf", 11: "nan"}
+    table = read(rows("a,same,y", lambda i: f"{gaps.get(i, i)},5,{i}.5"))
+    assert (len(table.x), table.x_names) == (25, ("a",))
+    assert table.notes == (
+        "5 of 30 rows have a missing or infinite value and are left out.",
+        "Constant columns are left out: same.",
+    )
+
+
+def test_short_rows_have_gaps():
+    assert len(read(rows("a,b,y", lambda i: f"{i},{i}.5,{i}.5" if i != 4 else "4")).x) == 29
+
+
+def test_a_few_texts_become_columns_of_0_and_1():
+    table = read(CLASSES, "kind")
+    assert (table.task, table.class_names) == ("classification", ("u", "v"))
+    assert table.x_names == ("length", "colour=blue", "colour=green", "colour=red")
+    assert table.x[:3, 1:].tolist() == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    assert table.y[:4].tolist() == [0, 1, 0, 1]
+    assert "The text column colour is read as colour=blue, colour=green, colour=red, each 0 or 1." in table.notes
+    two = read(rows("flag,a,y", lambda i: f"{i % 2 == 0},{i},{i}.5"))
+    assert two.x_names == ("flag=True", "a")
+    assert two.x[:2, 0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "task", "found", "names"),
+    [
+        (lambda i: i % 3 + 1, "classification", "classification", ("1", "2", "3")),
+        (lambda i: i % 3 + 1, "regression", "regression", ()),
+        (lambda i: i % 12, None, "regression", ()),
+        (lambda i: i % 3 + 0.5, None, "regression", ()),
+        (lambda i: i % 3 + 0.5, "classification", "classification", ("0.5", "1.5", "2.5")),
+        (lambda i: i % 2 == 0, None, "classification", ("False", "True")),
+        (lambda i: ["0-9", "10-19", "20+"][i % 3], None, "classification", ("0-9", "10-19", "20+")),
+        (lambda i: ["1", "2", "many"][i % 3], None, "classification", ("1", "2", "many")),
+    ],
+)
+def test_the_task_is_told_apart_or_as_given(cell, task, found, names):
+    table = read(rows("a,y", lambda i: f"{i},{cell(i)}"), task=task)
+    assert (table.task, table.class_names) == (found, names)
+
+
+def test_a_tenth_of_the_rows_is_for_the_test():
+    splits = [data.read_csv(GOOD.encode(), "y", split=split) for split in range(20)]
+    assert {len(one.x_test) for one in splits} == {3}
+    assert len({tuple(one.y_test) for one in splits}) == 20
+    one = splits[0]
+    assert sorted([*one.y_train, *one.y_test]) == sorted(read(GOOD).y)
+    assert (one.x_names, one.y_label, one.name) == (("a", "b"), "y", "your file")
+    assert one.standardise
+
+
+def test_a_table_survives_packing():
+    table = read(CLASSES.replace("red", "röt"), "kind")
+    copy = data.OwnTable.unpack(table.pack())
+    for name in ("name", "sha256", "task", "x_names", "target", "class_names", "notes"):
+        assert getattr(copy, name) == getattr(table, name)
+    np.testing.assert_array_equal(copy.x, table.x)
+    np.testing.assert_array_equal(copy.y, table.y)
+
+
+@pytest.mark.parametrize("attachment", [b"", b"nonsense", read(GOOD).pack()[:-40], b"PK\x03\x04" + bytes(50)])
+def test_an_attachment_that_is_no_table_is_refused(attachment):
+    with pytest.raises(BnnvizError, match="attached table cannot be read: open the file again"):
+        Spec(target="network", target_settings={"data": "own"}, attachment=attachment).checked()
+
+
+# --- how it travels
+
+
+def own_spec(text: str = GOOD, target: str = "y", **options) -> Spec:
+    settings = {"data": "own", "hidden": "5", **options.pop("target_settings", {})}
+    options = {"draws": 10, "warmup": 5, "chains": 2, **options}
+    return Spec(target="network", target_settings=settings, attachment=read(text, target).pack(), **options).checked()
+
+
+def test_the_catalogue_marks_the_own_file():
+    assert [item["name"] for item in catalogue.load()["data"] if item["attached"]] == ["own"]
+    item = catalogue.find("targets", "network")
+    setting = next(s for s in item["settings"] if s["name"] == "data")
+    assert setting["hidden"] == ["own"]
+    assert "own" in setting["choices"]
+
+
+def test_the_json_names_the_file_and_holds_no_row_of_it():
+    spec = own_spec()
+    assert spec.file == read(GOOD).facts()
+    text = json.dumps(spec.to_json())
+    assert "mine.csv" in text
+    assert "attachment" not in text
+    assert len(text) < 2000
+    assert Spec.from_json(text, spec.attachment) == spec
+
+
+def test_a_link_alone_cannot_bring_the_file():
+    with pytest.raises(BnnvizError) as caught:
+        Spec.from_json(own_spec().to_json())
+    assert caught.value.sentence == (
+        "This spec's data came from a file (mine.csv) that a link cannot carry; open the file again."
+    )
+    assert caught.value.field == "data"
+
+
+@pytest.mark.parametrize("file", [None, "mine.csv", 3, {}, {"name": "x" * 5000}])
+def test_a_spec_without_its_file_is_refused(file):
+    with pytest.raises(BnnvizError, match="file") as caught:
+        Spec.from_json({"target": "network", "target_settings": {"data": "own"}, "file": file})
+    assert len(caught.value.sentence) < 250
+
+
+def test_another_file_than_the_specs_is_refused():
+    with pytest.raises(BnnvizError, match=r"mine.csv is not the one that this spec was made with"):
+        Spec.from_json(own_spec().to_json(), read(GOOD.replace("29,", "30,")).pack())
+
+
+def test_another_data_set_forgets_the_file_and_finds_it_again():
+    spec = own_spec()
+    other = spec.replace(target_settings={"data": "toy_c"}).checked()
+    assert (other.file, other.target_attachment) == (None, None)
+    assert Run(other).target.examples == 28
+    assert other.replace(target_settings=spec.target_settings).checked() == spec
+
+
+def test_a_run_samples_the_file():
+    run = Run(own_spec())
+    table = read(GOOD)
+    np.testing.assert_array_equal(run.target.data_set.y_train, table.load(0).y_train)
+    assert (run.target.examples, run.target.likelihood.name) == (27, "gaussian")
+    assert run.target.describe_value().startswith("mine.csv, 2-5-1")
+    classes = Run(own_spec(CLASSES, "kind", target_settings={"split": 3, "noise": "learnt"}))
+    assert classes.target.likelihood.name == "bernoulli"
+    np.testing.assert_array_equal(classes.target.data_set.y_test, read(CLASSES, "kind").load(3).y_test)
+
+
+@pytest.mark.parametrize(("text", "target"), [(GOOD, "y"), (CLASSES, "kind")])
+def test_a_checkpoint_keeps_the_file(text, target):
+    def finished(run: Run) -> np.ndarray:
+        while not run.finished:
+            run.advance(0.5)
+        return run.draws
+
+    run = Run(own_spec(text, target))
+    run.prepare()
+    for _ in range(60):
+        run.step_proposal()
+    copy = Run.restore(run.checkpoint())
+    assert copy.spec == run.spec
+    assert copy.spec.attachment == run.spec.attachment
+    assert np.array_equal(finished(copy), finished(run))
+
+
+def test_only_the_own_data_set_takes_a_table():
+    with pytest.raises(BnnvizError, match="toy_c has its own rows"):
+        targets.Network(attachment=read(GOOD).pack())
+    with pytest.raises(BnnvizError, match="There is no file of yours yet"):
+        targets.Network(data="own")
+
+
+def test_points_replace_the_rows_of_a_file_with_one_input():
+    text = rows("a,y", lambda i: f"{i},{i * 2}.5")
+    target = targets.Network(data="own", attachment=read(text).pack(), hidden="3")
+    scale = target.data_set.standardiser
+    target.with_points([[3.0, 4.0]])
+    assert float(target.x[0, 0]) == pytest.approx((3 - scale.x_mean[0]) / scale.x_scale[0])
+    assert float(target.y[0]) == pytest.approx((4 - scale.y_mean) / scale.y_scale)
+
+
+# --- the command line
+
+
+def run_here(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return ended.value.code
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text(GOOD.replace("\n3,", "\n,"))
+    (tmp_path / "kinds.csv").write_text(CLASSES)
+    (tmp_path / "toy_c").write_text(GOOD)
+    return tmp_path
+
+
+SMALL = ["--draws", "10", "--chains", "2", "--set", "hidden=3", "--set", "warmup=5", "--json"]
+
+
+@pytest.mark.usefixtures("files")
+def test_a_regression_from_the_command_line(capsys):
+    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["target_settings"]["data"], found["dim"], found["draws"]) == ("own", 13, 10)
+    assert found["rmse"] > 0
+    assert "bnnviz: 1 of 30 rows have a missing or infinite value and are left out.\n" in err
+
+
+@pytest.mark.usefixtures("files")
+def test_a_classification_from_the_command_line(capsys):
+    line = ["sample", "--data", "kinds.csv", "--target-column", "kind", "--task", "classification", *SMALL]
+    assert run_here([*line, "--sampler", "boomerang"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0 <= found["accuracy"] <= 1
+    assert found["nll"] > 0
+
+
+@pytest.mark.usefixtures("files")
+def test_a_spec_file_is_completed_by_the_file(tmp_path, capsys):
+    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL]) == 0
+    first = json.loads(capsys.readouterr().out)
+    spec = own_spec((tmp_path / "mine.csv").read_text())
+    (tmp_path / "spec.json").write_text(json.dumps(spec.to_json()))
+    assert run_here(["sample", "spec.json", *SMALL]) == 2
+    assert "came from a file (mine.csv) that a link cannot carry" in capsys.readouterr().err
+    assert run_here(["sample", "spec.json", "--data", "mine.csv", "--target-column", "y", *SMALL]) == 0
+    assert json.loads(capsys.readouterr().out)["rmse"] == first["rmse"]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--data mine.csv", "Say which column of mine.csv is the target; its columns are a, b, y."),
+        ("--data mine.csv --target-column z", "no column 'z'"),
+        ("--data gone.csv --target-column y", "There is no file gone.csv"),
+        ("--data gone.csv", "There is no file gone.csv"),
+        ("--data gone", "no data set and no file 'gone'"),
+        ("--data boston --target-column y", "--target-column is for a CSV file"),
+        ("--data boston --task regression", "--task is for a CSV file"),
+        ("--target-column y", "--target-column is for a CSV file"),
+        ("--data own", "none is open"),
+        ("--data mine.csv --target-column y --task ranking", "cannot be 'ranking'"),
+        ("--data mine.csv --target-column y --target gaussian", "takes no data"),
+        ("--data .", "it is a folder"),
+    ],
+)
+def test_bad_lines_exit_2_with_one_sentence(line, says, capsys):
+    assert run_here(["sample", *line.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("files")
+def test_a_file_called_like_a_data_set_is_read_only_with_a_target_column(monkeypatch):
+    specs: list[Spec] = []
+    monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: specs.append(spec) or 0)
+    assert (
+        run_here(["sample", "--data", "toy_c"]) == run_here(["sample", "--data", "toy_c", "--target-column", "y"]) == 0
+    )
+    assert [spec.target_settings["data"] for spec in specs] == ["toy_c", "own"]
