@@ -115,7 +115,8 @@ class Lab:
 
     def open(self, url: str) -> Lab:
         self.page.goto(url)
-        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+        # A cell that is run before the notebook has its kernel is asked which kernel it wants.
+        self.page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
         return self
 
     def cell(self, name: str) -> Any:
@@ -222,9 +223,10 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     until(lambda: lab.cell("arviz").locator(".jp-OutputArea-executeResult").count(), 120, "the last cell did not run")
     errors = lab.page.locator("[data-mime-type='application/vnd.jupyter.error']").all_inner_texts()
     assert not errors
-    until(lambda: lab.live("fit").locator(".line", has_text="done").count(), 10, "the end was not shown")
+    # Figures out of sight wait until they are looked at.
     lab.live("fit").scroll_into_view_if_needed()
-    lab.page.wait_for_timeout(1000)
+    until(lambda: lab.live("fit").locator(".line", has_text="done").count(), 10, "the end was not shown")
+    assert lab.rests("fit")
     drawn = lab.figures("fit")
     assert len(drawn) == VIEWS["fit"]
     assert all(drawn.values())
