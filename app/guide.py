@@ -14,6 +14,7 @@ KEYS = {
     "shift → or e": "go on to the watched chain's next event, then pause",
     "r": "reset: the same run from its beginning",
     "tab": "to the next control; there space presses and opens, arrows choose and slide, escape closes",
+    "n, p": "next and previous step of a scene",
     "?": "open and close this page",
 }
 MEANINGS = {

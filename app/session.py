@@ -76,7 +76,7 @@ class Session:
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
         self._spec = spec
         self.on_spec: Callable[[Spec], None] = lambda spec: None  # told of every other spec
-        self.first: tuple[str, ...] = ("event",)  # what a run that waits for play does, to have something to show
+        self._first: Callable[[], None] | None = None
         self.playing = False
         self.speed: float | None = None
         self.heartbeat = heartbeat
@@ -121,9 +121,18 @@ class Session:
         """Say these as soon as the run is there: what is said before that, its beginning takes back."""
         self._greeting = sentences
 
-    def begin(self, spec: Spec) -> None:
-        """Run another spec instead, playing if this one plays."""
+    def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
+        """Run another spec instead, playing if this one plays.
+
+        Parameters
+        ----------
+        spec : Spec
+            A checked spec.
+        first : callable, optional
+            What is asked of the new run if it waits for play; else it goes on to its first event.
+        """
         self.spec = spec
+        self._first = first
         self._starting = True
         self._wake.set()
 
@@ -269,8 +278,7 @@ class Session:
             self._send("play" if self.playing else "pause")
         elif not playing:
             # A run that waits for play shows its first segment, not empty axes.
-            for kind in self.first:
-                self._send(kind)
+            await self._show(self._first or (lambda: self._send("event")))
 
     async def _scene(self, handle: Any) -> dict[str, Any] | None:
         """Wait for the scene of a run that is being prepared; None when another spec came meanwhile."""

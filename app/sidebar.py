@@ -151,8 +151,8 @@ class Sidebar:
         self._sampler = Part(catalogue["samplers"], "Sampler", titles, self._renew, self._sampler_changed, spec.sampler)
         run = {setting["name"]: setting for setting in catalogue["run"]}
         # Which devices there are only the backend knows; until then there is the default.
-        devices = list(dict.fromkeys([run["device"]["default"], spec.device]))
-        run["device"] = {**run["device"], "type": "choice", "choices": devices}
+        self._devices = [run["device"]["default"]]
+        run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
         self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
         self.root = pn.Column(
             _section("TARGET"),
@@ -171,6 +171,8 @@ class Sidebar:
         self._spec = spec
         self._target.show(spec.target, spec.target_settings)
         self._sampler.show(spec.sampler, spec.settings)
+        # A spec may name a device that is not offered here; a control without it would choose another.
+        self._run.offer("device", [*self._devices, spec.device])
         self._run.set({name: getattr(spec, name) for name in RUN})
 
     def hold(self, points: list[list[float]] | None) -> None:
@@ -186,7 +188,8 @@ class Sidebar:
 
     def devices(self, names: list[str]) -> None:
         """Offer these devices."""
-        self._run.offer("device", ["auto", *names])
+        self._devices = [*self._devices[:1], *names]
+        self._run.offer("device", self._devices)
 
     def error(self, error: BnnvizError) -> bool:
         """Say what is wrong beside its control; False when no control here is meant."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Set
 from typing import Any
 
 import panel as pn
@@ -115,6 +116,11 @@ class Transport:
         """Take the speed of a link, in steps a second, if it is one that is offered."""
         if text.isdecimal() and float(text) in SPEEDS.values():
             self._speed.value = float(text)
+
+    def hide(self, names: Set[str]) -> None:
+        """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""
+        self.root.visible = "transport" not in names
+        self._status.visible = "status" not in names
 
     def show_playing(self) -> None:
         """Make the play button say what it would do."""

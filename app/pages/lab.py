@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import panel as pn
 import panel_material_ui as pmui
 
 import address
+import scenes
+import stage
 from access import Narrator
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
@@ -22,6 +24,8 @@ from heartbeat import Heartbeat
 from picks import PART, Picks
 from plane import PlanePicker
 from points import Points
+from scenebar import Menu, SceneBar
+from scenes import Action, Scene, Step
 from session import SLOW_EVERY, Session
 from share import Share
 from sidebar import Sidebar
@@ -33,26 +37,8 @@ RARE = ("spread",)  # the page is painted sooner without these views, which few 
 DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar
 ALWAYS = ("status", "caption", "trace", "acf", "table")
-# Where each part's card stands. Without a prediction the trajectory has its room.
-_BOTH = """
-"caption caption caption" auto
-"path envelope envelope" minmax(0, 1.12fr)
-"path prediction prediction" minmax(0, 1.12fr)
-"trace acf table" minmax(0, 1fr) / minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)
-"""
-_ALONE = """
-"caption caption caption" auto
-"path envelope envelope" minmax(0, 1.2fr)
-"path trace trace" minmax(0, 1fr)
-"path acf table" minmax(0, 1fr) / minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)
-"""
-# A map and its spread lie beside each other.
-_MAPS = """
-"caption caption caption" auto
-"path envelope envelope" minmax(0, 0.85fr)
-"path prediction spread" minmax(0, 1.45fr)
-"trace acf table" minmax(0, 0.9fr) / minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)
-"""
+# What the parts are called in a link and in a scene, besides their own names.
+CALLED = {"trajectory": "path", "thinning": "envelope"}
 _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
   grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
@@ -60,6 +46,7 @@ _STAGE = """
 /* Panel's hidden button would take a row of the grid for itself. */
 .scroll-button {display: none !important}
 """
+_RING = "3px solid var(--mui-palette-primary-main)"
 _TOOL = {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
 _PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
 
@@ -87,9 +74,12 @@ class Lab:
         self.caption = Caption(self.controls.apply)
         self.guide = Guide()
         self.share = Share()
+        self.menu = Menu()
+        self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
+        self._led: Spec | None = None
+        self._hidden = _parts(visit.flags.get("hide", ""))
         self.address = address.Address(query=self._query(first))
-        self.session.on_spec = lambda spec: self.address.param.update(query=self._query(spec))
-        self.session.greet(visit.sentences)
+        self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
@@ -116,11 +106,13 @@ class Lab:
         self.sidebar = [self.controls.root]
         self.main = [
             pn.Column(
+                self.bar.root,
                 self.stage,
                 self.transport.root,
                 self.heartbeat.root,
                 self.guide.root,
                 self.share.root,
+                self.menu.root,
                 self.address,
                 self.narrator.root,
                 sizing_mode="stretch_both",
@@ -128,7 +120,10 @@ class Lab:
                 stylesheets=[_PAGE],
             )
         ]
-        self.tools = [_tool("Share", lambda event: self.share.show(self.session.spec, self.address.query))]
+        self.tools = [
+            _tool("Scenes", lambda event: self._list_scenes()),
+            _tool("Share", lambda event: self.share.show(self.session.spec, self.address.query)),
+        ]
         if dark:
             self.theme(dark)
         self._obey(visit)
@@ -140,7 +135,7 @@ class Lab:
             shown.theme(dark)
         self.guide.theme(dark)
         self._flags |= {"theme": "dark" if dark else "default"}
-        self.address.query = self._query(self.session.spec)
+        self._readdress()
 
     def close(self) -> None:
         """End what the page runs."""
@@ -197,13 +192,102 @@ class Lab:
     def _query(self, spec: Spec) -> str:
         """Return what the address says while this spec runs."""
         said = {} if link.shareable(spec) else link.to_query(spec)
+        scene = self.bar.scene
+        if scene is not None:
+            place = {"scene": scene.name, "step": str(self.bar.number + 1)}
+            said = place if spec == self._led else place | said
         return link.query_text({"page": "lab", **said, **self._flags})
+
+    def _readdress(self) -> None:
+        self.address.query = self._query(self.session.spec)
 
     def _obey(self, visit: address.Visit) -> None:
         """Do what the address asks for besides the spec."""
-        self.session.playing = visit.on("play")
-        self.transport.show_playing()
-        self.transport.show_speed(visit.flags.get("speed", ""))
+        sentences = list(visit.sentences)
+        name = visit.flags.get("scene")
+        if name in scenes.load():
+            sentences += self._enter_scene(scenes.load()[name], visit)
+        elif name is not None:
+            sentences.append(f"There is no scene {name[:40]!r}; choose one under Scenes.")
+        if name not in scenes.load():
+            self.session.playing = visit.on("play")
+            self.transport.show_playing()
+            self.transport.show_speed(visit.flags.get("speed", ""))
+        self._conceal()
+        self.session.greet(sentences)
+
+    # ---- scenes -------------------------------------------------------------------------------------------
+
+    def _enter_scene(self, scene: Scene, visit: address.Visit) -> list[str]:
+        """Show a scene at the step of the address, and return what is to be said of the address."""
+        asked, count = visit.flags.get("step", "1"), len(scene.steps)
+        number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
+        taken = min(max(number, 1), count)
+        self.bar.enter(scene, taken - 1)
+        if visit.names:
+            # The reader has gone on from the scene: the address has the whole spec.
+            self.controls.show(visit.spec)
+            self.session.begin(visit.spec)
+        if number == taken:
+            return []
+        return [f"The scene has steps 1 to {count}, and none {asked[:20]!r}; step {taken} was taken."]
+
+    def _show_step(self, step: Step, number: int, anew: bool) -> None:
+        if anew or (step.begins is not None and not self.bar.asking):
+            spec, actions = self.bar.scene.beginning(number, self.bar.asking)
+            self.session.playing = False
+            self.transport.show_speed("0")
+            self.controls.show(spec)
+            self.session.begin(spec, (lambda: self._do(actions)) if actions else None)
+        elif not self.bar.asking:
+            self._do(step.actions)
+        # What runs is as the scene has it until the reader changes it.
+        self._led = self.bar.scene.running(number, self.bar.asking)
+        self._ring(step.focus)
+        self._conceal()
+        self._readdress()
+
+    def _leave_scene(self) -> None:
+        self._ring(frozenset())
+        self._conceal()
+        self._readdress()
+
+    def _list_scenes(self) -> None:
+        self.menu.show(self._flags)
+
+    def _do(self, actions: Sequence[Action]) -> None:
+        """Do what a scene asks of its run."""
+        for kind, value in actions:
+            if kind in ("play", "pause"):
+                if self.session.playing != (kind == "play"):
+                    self.transport.play()
+            elif kind == "speed":
+                self.transport.show_speed(str(value))
+            elif kind == "change":
+                self.controls.apply(value)
+            else:
+                for _ in range(value):
+                    self.transport.step(kind)
+
+    def _ring(self, names: Set[str]) -> None:
+        """Draw a ring around these parts, and around no other."""
+        roots = {part: card.root for part, card in self.cards.items()}
+        roots |= {"caption": self.caption.root, "transport": self.transport.root}
+        for part, root in roots.items():
+            ringed = {**root.styles, "outline": _RING if part in names else "none", "outline-offset": "-3px"}
+            if root.styles.get("outline", "none") != ringed["outline"]:
+                root.styles = ringed
+
+    def _conceal(self) -> None:
+        """Show what neither the address nor the scene hides."""
+        self._arrange(self._emits)
+        self.transport.hide(self._concealed())
+
+    def _concealed(self) -> frozenset[str]:
+        step = self.bar.step
+        return self._hidden | (frozenset() if step is None else step.hide)
+
+    # ---- cards --------------------------------------------------------------------------------------------
 
     def _fed(self) -> list[Any]:
         return [shown for shown in self._shown if shown.needs <= self._emits]
@@ -220,10 +304,12 @@ class Lab:
         self._emits = frozenset(emits)
         for part in self._emits & self._rare.keys():
             self._add_card(part, self._rare.pop(part))
-        for card in self.cards.values():
-            card.root.visible = card.needs <= self._emits
-        both = _MAPS if "spread" in emits else _BOTH
-        self.stage.styles = {"grid-template": both if "prediction" in emits else _ALONE}
+        concealed = self._concealed()
+        shown = {part for part, card in self.cards.items() if card.needs <= self._emits and part not in concealed}
+        for part, card in self.cards.items():
+            card.root.visible = part in shown
+        self.caption.root.visible = "caption" not in concealed
+        self.stage.styles = {"grid-template": stage.grid(shown)}
 
     def _add_card(self, part: str, view: type[views.View]) -> None:
         card = self.cards[part] = Card(view(dark=self._dark))
@@ -252,6 +338,8 @@ class Lab:
             self.transport.again()
         elif name == "help":
             self.guide.toggle()
+        elif name in ("next", "back"):
+            self.bar.go(name)
         else:
             self.transport.step(name)
 
@@ -266,9 +354,14 @@ class Strip:
 
 def _tool(label: str, on_click: Callable[[Any], None]) -> pmui.Button:
     """Return a button for the header."""
-    button = pmui.Button(label=label, variant="text", size="small", margin=(0, 2), sx=_TOOL)
+    button = pmui.Button(label=label, variant="text", size="small", margin=(0, 2), align="center", sx=_TOOL)
     button.on_click(on_click)
     return button
+
+
+def _parts(names: str) -> frozenset[str]:
+    """Return the parts of the page that a link names, with commas between."""
+    return frozenset(CALLED.get(name.strip(), name.strip()) for name in names.split(",") if name.strip())
 
 
 def opening() -> Spec:

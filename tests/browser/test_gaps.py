@@ -27,7 +27,9 @@ def test_a_folded_setting_is_unfolded_to_say_what_is_wrong_with_it(lab: Lab) -> 
     spacing.fill("often")
     fold.click()  # leaving the field sends it
     alert = lab.page.locator(".error[role=alert]:visible")
-    until(lambda: "spacing must be a number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the spacing")
+    until(
+        lambda: "spacing must be a number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the spacing"
+    )
     assert fold.get_attribute("aria-expanded") == "true"
 
 

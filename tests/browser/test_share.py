@@ -99,9 +99,11 @@ def test_a_bad_link_gets_a_sentence_and_a_page_that_works(
 
 
 def test_a_device_that_is_not_there_is_said(open_page: Callable[..., Any], dashboard: Any) -> None:
-    page = open_page(dashboard.url + BANANA + "&device=cuda:77")
-    alert = page.locator(".error[role=alert]:visible")
-    until(lambda: "cuda:77" in " ".join(alert.all_inner_texts()), 30, "nothing was said")
+    lab = Lab(open_page(dashboard.url + BANANA + "&device=cuda:77"))
+    lab.page.locator(".said").wait_for()
+    until(lambda: "There is no device 'cuda:77'" in lab.said(), 30, "nothing was said")
+    lab.pick("Device", "auto")
+    lab.ready()
 
 
 def test_link_script_and_command_are_copied(
@@ -128,7 +130,7 @@ def test_link_script_and_command_are_copied(
 
 def test_without_a_clipboard_the_old_way_copies(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, BANANA)
-    lab.page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))")
+    lab.page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')) }")
     lab.press("Share")
     lab.press("Copy as command")
     until(lambda: lab.page.get_by_text("Copied.", exact=True).is_visible(), 5, "it was not copied")

@@ -1,0 +1,200 @@
+"""The bar over the stage that leads through a scene, and the dialog that lists the scenes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote_plus
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
+
+import scenes
+from scenes import Scene, Step
+
+_BAR = """
+:host {display: block; padding: 8px 14px 0; background: var(--mui-palette-background-default)}
+:host(.closed) {display: none}
+.scene {display: flex; gap: 18px; align-items: center; box-sizing: border-box; padding: 8px 16px; min-height: 74px;
+  border-radius: 8px; background: var(--mui-palette-background-paper); color: var(--mui-palette-text-primary);
+  border: 2px solid var(--mui-palette-primary-main); font-size: 15px; line-height: 21px}
+.said {flex: 1; min-width: 0}
+.title {display: block; font-size: 13px; line-height: 17px; font-weight: 600; color: var(--mui-palette-primary-main)}
+.steps {display: flex; gap: 8px; align-items: center; flex: none; font-size: 14px; font-variant-numeric: tabular-nums}
+.choices {display: flex; flex-wrap: wrap; gap: 8px; margin-top: 6px}
+.choices:empty {display: none}
+button {font: 600 14px/1.3 Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
+  color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor; white-space: nowrap}
+button.next {color: var(--mui-palette-primary-contrastText); background: var(--mui-palette-primary-main);
+  border-color: var(--mui-palette-primary-main)}
+button:disabled {opacity: .4; cursor: default}
+button:focus-visible {outline: 3px solid var(--mui-palette-text-primary); outline-offset: 2px}
+@media (max-height: 800px) {
+  :host {padding: 6px 10px 0}
+  .scene {font-size: 14px; line-height: 18px; min-height: 66px; padding: 5px 12px}
+}
+:host(.large) .scene {font-size: 20px; line-height: 27px}
+:host(.large) .title {font-size: 16px; line-height: 20px}
+:host(.large) button, :host(.large) .steps {font-size: 17px}
+@media (max-height: 800px) {:host(.large) .scene {font-size: 17px; line-height: 22px}}
+"""
+_LIST = """
+:host {font-size: 14px; line-height: 1.4}
+h3 {font-size: 13px; letter-spacing: .04em; margin: 14px 0 4px; color: var(--mui-palette-text-secondary)}
+ul {list-style: none; margin: 0; padding: 0}
+li {padding: 5px 0; border-bottom: 1px solid var(--mui-palette-divider)}
+a {font-weight: 600; font-size: 15px; color: var(--mui-palette-primary-main)}
+a:focus-visible {outline: 2px solid currentColor; outline-offset: 3px}
+p {margin: 1px 0 0; color: var(--mui-palette-text-primary)}
+"""
+
+
+class Bar(JSComponent):
+    """Title, text and buttons of one step."""
+
+    title = param.String()
+    text = param.String()
+    place = param.String(doc="Such as 2 of 6.")
+    choices = param.List(doc="What the student may choose; empty when there is nothing to predict, or no longer.")
+    back = param.Boolean(doc="Whether there is a step before.")
+    next = param.String(doc="What the button that goes on says.")
+
+    _esm = "scenebar.js"
+
+
+class SceneBar:
+    """Leads through a scene.
+
+    Parameters
+    ----------
+    on_step : callable
+        Called with the step, its number, and whether its run is to be begun anew.
+    on_leave : callable
+        Called without arguments when the scene is left.
+    on_more : callable
+        Called without arguments when the student wants another scene.
+    """
+
+    def __init__(
+        self,
+        on_step: Callable[[Step, int, bool], None],
+        on_leave: Callable[[], None],
+        on_more: Callable[[], None],
+    ) -> None:
+        self._on_step, self._on_leave, self._on_more = on_step, on_leave, on_more
+        self.scene: Scene | None = None
+        self.number = 0
+        self._asking = False
+        self.root = Bar(sizing_mode="stretch_width", margin=0, css_classes=["closed"], stylesheets=[_BAR])
+        self.root.on_msg(lambda event: self.go(event.data))
+
+    @property
+    def step(self) -> Step | None:
+        """The step that is shown; None outside of scenes."""
+        return None if self.scene is None else self.scene.steps[self.number]
+
+    @property
+    def asking(self) -> bool:
+        """Whether the student has yet to predict."""
+        return self._asking
+
+    def enter(self, scene: Scene, number: int) -> None:
+        """Show a step of a scene, its run from the beginning."""
+        self.scene = scene
+        self._show(number, anew=True)
+
+    def go(self, where: Any) -> None:
+        """Go on, go back, leave, or take the choice of this number."""
+        if self.scene is None:
+            return
+        last = self.number == len(self.scene.steps) - 1
+        if isinstance(where, int):
+            self._reveal(where)
+        elif where == "leave":
+            self.leave()
+        elif where == "back" and self.number:
+            self._show(self.number - 1, anew=True)
+        elif where == "next" and self._asking:
+            self._reveal(None)
+        elif where == "next" and last:
+            self._on_more()
+        elif where == "next":
+            self._show(self.number + 1, anew=False)
+
+    def leave(self) -> None:
+        """Close the bar; what runs goes on."""
+        self.scene, self._asking = None, False
+        self._classes(closed=True)
+        self._on_leave()
+
+    def enlarge(self) -> None:
+        """Take the type of the projector."""
+        self._classes(large=True)
+
+    def _show(self, number: int, anew: bool) -> None:
+        self.number = number
+        self._asking = self.step.ask is not None
+        self._write(self.step.text)
+        self._classes(closed=False)
+        self._on_step(self.step, number, anew)
+
+    def _reveal(self, chosen: int | None) -> None:
+        """Say what is right, and let the run show it."""
+        ask = self.step.ask
+        if not self._asking or ask is None or (chosen is not None and not 0 <= chosen < len(ask.choices)):
+            return
+        self._asking = False
+        self._write(ask.verdict(chosen))
+        self._on_step(self.step, self.number, self.step.begins is not None)
+
+    def _write(self, text: str) -> None:
+        ask, count = self.step.ask, len(self.scene.steps)
+        last = self.number == count - 1
+        self.root.param.update(
+            title=self.scene.title,
+            text=f"{text} {ask.question}" if self._asking else text,
+            place=f"{self.number + 1} of {count}",
+            choices=list(ask.choices) if self._asking else [],
+            back=self.number > 0,
+            next="Reveal" if self._asking else "More scenes" if last else "Next",
+        )
+
+    def _classes(self, **turned: bool) -> None:
+        kept = [name for name in self.root.css_classes or [] if name not in turned]
+        self.root.css_classes = kept + [name for name, on in turned.items() if on]
+
+
+class Menu:
+    """The dialog that lists the scenes, as links that can be shared."""
+
+    def __init__(self) -> None:
+        self._list = pn.pane.HTML("", stylesheets=[_LIST], sizing_mode="stretch_width")
+        self.root = pmui.Dialog(
+            title="Scenes",
+            show_close_button=True,
+            close_on_click=True,
+            width_option="md",
+            sizing_mode="stretch_width",
+        )
+
+    def show(self, flags: dict[str, str]) -> None:
+        """Open; the links keep these flags of the address."""
+        kept = "".join(f"&{name}={quote_plus(value)}" for name, value in flags.items())
+        self._list.object = "".join(
+            f"<h3>{heading}</h3><ul>{''.join(_item(scene, kept) for scene in shown)}</ul>"
+            for heading, shown in (
+                ("STEP BY STEP", [scene for scene in scenes.load().values() if not scene.predict]),
+                ("BREAK IT: PREDICT FIRST, THEN SEE", [scene for scene in scenes.load().values() if scene.predict]),
+            )
+        )
+        if not list(self.root):
+            self.root.append(self._list)
+        self.root.open = True
+
+
+def _item(scene: Scene, kept: str) -> str:
+    title, summary = html.escape(scene.title), html.escape(scene.summary)
+    return f"<li><a href='?page=lab&scene={scene.name}{html.escape(kept)}'>{title}</a><p>{summary}</p></li>"

@@ -1,0 +1,179 @@
+"""Guided scenes: presets that build up step by step, each a JSON file in the folder of the same name.
+
+A scene is a title, a summary, a spec, and steps. A step has a ``text`` and, where it needs them:
+
+- ``spec``: changes to the spec, which begin a new run;
+- ``do``: actions in their order: ``play``, ``pause``, ``proposal``, ``event`` (with a number: so many times),
+  ``speed`` (steps a second, 0 for full speed), ``change`` (settings that the run takes over while it goes on);
+- ``focus``: the parts of the page that are ringed;
+- ``hide``: the parts that are not shown;
+- ``ask``: a ``question`` with ``choices``, the number of the right ``answer`` and what to ``reveal`` of it. The
+  run begins, and ``do`` is done, when the student has chosen.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bnnviz.spec import Spec
+
+FOLDER = Path(__file__).with_suffix("")
+ACTIONS = ("play", "pause", "proposal", "event", "speed", "change")
+
+Action = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question before the run that answers it.
+
+    Parameters
+    ----------
+    question : str
+    choices : tuple of str
+    answer : int
+        Which choice is right, from 0.
+    reveal : str
+        What is seen, and why.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    answer: int
+    reveal: str
+
+    def verdict(self, chosen: int | None) -> str:
+        """Return what to say of a choice; None is somebody who did not choose."""
+        if chosen is None:
+            return f"It is: {self.choices[self.answer]}. {self.reveal}"
+        return f"{'Right' if chosen == self.answer else 'No'}: {self.choices[self.answer]}. {self.reveal}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a scene.
+
+    Parameters
+    ----------
+    text : str
+    spec : Spec
+        What runs in this step, live changes included.
+    begins : Spec or None
+        The spec that this step begins; None goes on with the run of the step before.
+    actions : tuple
+        Names and values, in their order.
+    focus, hide : frozenset of str
+    ask : Ask or None
+    """
+
+    text: str
+    spec: Spec
+    begins: Spec | None
+    actions: tuple[Action, ...]
+    focus: frozenset[str]
+    hide: frozenset[str]
+    ask: Ask | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A guided scene.
+
+    Parameters
+    ----------
+    name, title, summary : str
+    predict : bool
+        Whether the student predicts before anything is revealed.
+    steps : tuple of Step
+    """
+
+    name: str
+    title: str
+    summary: str
+    predict: bool
+    steps: tuple[Step, ...]
+
+    def running(self, number: int, asking: bool = False) -> Spec:
+        """Return what runs in step `number`, live changes included."""
+        if asking:
+            return self.steps[number - 1].spec if number else self.steps[0].begins
+        return self.steps[number].spec
+
+    def beginning(self, number: int, asking: bool = False) -> tuple[Spec, list[Action]]:
+        """Return the run that step `number` shows, from its beginning, and what is done in it up to there.
+
+        Parameters
+        ----------
+        number : int
+            The step, from 0.
+        asking : bool, default False
+            The step's question is not answered yet: the run of the step before is shown.
+        """
+        if asking:
+            return self.beginning(number - 1) if number else (self.steps[0].begins, [])
+        first = max(i for i in range(number + 1) if self.steps[i].begins is not None)
+        actions = [action for step in self.steps[first : number + 1] for action in step.actions]
+        return self.steps[first].begins, actions
+
+
+@functools.cache
+def load() -> dict[str, Scene]:
+    """Return all scenes by name, in the order of their numbers."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
+    return {name: read(name, found[name]) for name in sorted(found, key=lambda name: found[name]["order"])}
+
+
+def read(name: str, value: Mapping[str, Any]) -> Scene:
+    """Make a scene of its JSON, every spec checked."""
+    steps: list[Step] = []
+    current = Spec(draws=None).to_json()
+    for i, given in enumerate(value["steps"]):
+        changes = given.get("spec")
+        if i == 0:
+            current = merged(merged(current, value["spec"]), changes or {})
+        elif changes is not None:
+            current = merged(current, changes)
+        begins = Spec.from_json(current) if i == 0 or changes is not None else None
+        actions = tuple(_action(entry) for entry in given.get("do", []))
+        for kind, settings in actions:
+            if kind == "change":
+                current = merged(current, {"settings": settings})
+        steps.append(
+            Step(
+                given["text"],
+                Spec.from_json(current),
+                begins,
+                actions,
+                frozenset(given.get("focus", [])),
+                frozenset(given.get("hide", [])),
+                _ask(given["ask"]) if "ask" in given else None,
+            )
+        )
+    return Scene(name, value["title"], value["summary"], any(step.ask for step in steps), tuple(steps))
+
+
+def merged(spec: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change a spec's JSON; another target or sampler begins with its own defaults."""
+    result = dict(spec)
+    for name, settings in (("target", "target_settings"), ("sampler", "settings")):
+        if changes.get(name, result[name]) != result[name]:
+            result[settings] = {}
+    for name, value in changes.items():
+        result[name] = {**result[name], **value} if isinstance(value, dict) else value
+    return result
+
+
+def _action(entry: str | dict[str, Any]) -> Action:
+    if isinstance(entry, str):
+        return (entry, 1)
+    ((name, value),) = entry.items()
+    return (name, value)
+
+
+def _ask(value: Mapping[str, Any]) -> Ask:
+    return Ask(value["question"], tuple(value["choices"]), value["answer"], value["reveal"])

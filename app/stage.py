@@ -1,0 +1,47 @@
+"""How the cards share the stage: the grid for whichever of them are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+# Columns, when a prediction is shown beside the trajectory and when the trajectory has that room.
+_BOTH = "minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)"
+_ALONE = "minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)"
+# A map and its spread lie beside each other.
+_MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
+_TALL, _LOW = "minmax(0, 1.12fr)", "minmax(0, 1fr)"
+WIDE = "path"
+BESIDE = ("envelope", "prediction")
+BELOW = ("trace", "acf", "table")
+
+
+def grid(shown: Set[str]) -> str:
+    """Return the CSS grid template of these cards; the caption always has its line."""
+    beside = [part for part in BESIDE if part in shown]
+    below = [part for part in BELOW if part in shown]
+    rows = [("caption caption caption", "auto")]
+    if WIDE not in shown:
+        rows += [(_pair(part, shown, 3), _TALL) for part in beside]
+        rows += [(_spread(below, 3), _LOW)] if below else []
+    elif "prediction" in shown or not below:
+        rows += [(f"{WIDE} {_pair(part, shown, 2)}", _TALL) for part in beside or [WIDE]]
+        rows += [(_spread(below, 3), _LOW)] if below else []
+    else:
+        stack = [f"{part} {part}" for part in beside] + ([f"{below[0]} {below[0]}"] if len(below) != 2 else [])
+        rest = below[1:] if len(below) != 2 else below
+        stack += [_spread(rest, 2)] if rest else []
+        rows += [(f"{WIDE} {line}", _TALL if i == 0 else _LOW) for i, line in enumerate(stack)]
+    lines = "\n".join(f'"{names}" {height}' for names, height in rows)
+    columns = _MAPS if "spread" in shown else _BOTH if "prediction" in shown else _ALONE
+    return f"\n{lines} / {columns}\n"
+
+
+def _pair(part: str, shown: Set[str], columns: int) -> str:
+    """Fill so many columns with a part, and where it is a map with its spread."""
+    beside = [part, "spread"] if part == "prediction" and "spread" in shown else [part]
+    return " ".join(beside[:1] * (columns - len(beside) + 1) + beside[1:])
+
+
+def _spread(parts: list[str], columns: int) -> str:
+    """Fill so many columns with these parts, the last one as wide as is left."""
+    return " ".join(parts + parts[-1:] * (columns - len(parts)))

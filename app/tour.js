@@ -1,0 +1,135 @@
+// A tour in a modal dialog: it points at one part of the page after another, and is offered once to a browser.
+
+const SEEN = "bnnviz-tour"
+const GAP = 12
+
+// The parts are marked by classes of their elements, which lie within nested shadow roots.
+function find(name, root = document) {
+  const found = root.querySelector(`.tour-${name}`)
+  if (found) { return found }
+  for (const el of root.querySelectorAll("*")) {
+    const inside = el.shadowRoot && find(name, el.shadowRoot)
+    if (inside) { return inside }
+  }
+  return null
+}
+
+const box_of = (el) => el?.getBoundingClientRect()
+const shown = (box) => box !== undefined && box.width > 0 && box.height > 0
+
+function remember() {
+  // A browser that may not keep anything is offered the tour again: no reason to fail.
+  try { localStorage.setItem(SEEN, "seen") } catch (error) { console.debug(error) }
+}
+
+function seen() {
+  try { return localStorage.getItem(SEEN) !== null } catch { return false }
+}
+
+export function render({model}) {
+  const shade = document.createElement("div")
+  const ring = document.createElement("div")
+  const stop = document.createElement("div")
+  const title = document.createElement("h2")
+  const text = document.createElement("p")
+  const row = document.createElement("div")
+  const place = document.createElement("span")
+  shade.className = "shade"
+  ring.className = "ring"
+  stop.className = "stop"
+  row.className = "row"
+  place.className = "place"
+  title.id = "tour-title"
+  text.id = "tour-text"
+  stop.tabIndex = -1
+  stop.setAttribute("role", "dialog")
+  stop.setAttribute("aria-modal", "true")
+  stop.setAttribute("aria-labelledby", title.id)
+  stop.setAttribute("aria-describedby", text.id)
+  const button = (label, name, act) => {
+    const made = document.createElement("button")
+    made.type = "button"
+    made.textContent = label
+    made.className = name
+    made.addEventListener("click", act)
+    return made
+  }
+  const root = document.createElement("div")
+  let stops = [], at = 0, before = null
+
+  const close = () => {
+    root.replaceChildren()
+    document.removeEventListener("keydown", keys, true)
+    window.removeEventListener("resize", point)
+    remember()
+    before?.focus?.()
+  }
+  const skip = button("Skip", "skip", close)
+  const back = button("Back", "back", () => go(at - 1))
+  const next = button("Next", "next", () => at === stops.length - 1 ? close() : go(at + 1))
+  row.append(place, skip, back, next)
+  stop.append(title, text, row)
+
+  function point() {
+    const box = box_of(find(stops[at][0]))
+    if (!shown(box)) { return }
+    Object.assign(ring.style, {
+      left: `${box.left}px`, top: `${box.top}px`, width: `${box.width - 6}px`, height: `${box.height - 6}px`,
+    })
+    const {width, height} = stop.getBoundingClientRect()
+    const room = {right: innerWidth - box.right, left: box.left, below: innerHeight - box.bottom}
+    let left = box.left, top = box.bottom + GAP
+    if (room.below < height + GAP) {
+      top = Math.max(GAP, Math.min(box.top, innerHeight - height - GAP))
+      if (room.right > width + 2 * GAP) { left = box.right + GAP }
+      else if (room.left > width + 2 * GAP) { left = box.left - width - GAP }
+      else { left = box.left + GAP; top = Math.max(GAP, box.top - height - GAP) }
+    }
+    left = Math.max(GAP, Math.min(left, innerWidth - width - GAP))
+    Object.assign(stop.style, {left: `${left}px`, top: `${top}px`})
+  }
+
+  function go(number) {
+    at = number
+    title.textContent = stops[at][1]
+    text.textContent = stops[at][2]
+    place.textContent = `${at + 1} of ${stops.length}`
+    back.disabled = at === 0
+    next.textContent = at === stops.length - 1 ? "Done" : "Next"
+    point()
+    next.focus()
+  }
+
+  // Keys belong to the tour while it is open: Tab stays inside, Esc skips.
+  function keys(event) {
+    if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); close(); return }
+    if (event.key === "Tab") {
+      const all = [skip, back, next].filter((el) => !el.disabled)
+      const here = all.indexOf(stop.getRootNode().activeElement)
+      const step = event.shiftKey ? -1 : 1
+      event.preventDefault()
+      all.at((here + step + all.length) % all.length).focus()
+    }
+    event.stopPropagation()
+  }
+
+  const start = () => {
+    stops = model.stops.filter(([name]) => shown(box_of(find(name))))
+    if (!stops.length || root.firstChild) { return }
+    before = document.activeElement
+    root.replaceChildren(shade, ring, stop)
+    document.addEventListener("keydown", keys, true)
+    window.addEventListener("resize", point)
+    go(0)
+  }
+  // The dialogs of the page close first: a tour must not lie under one.
+  model.on("started", () => setTimeout(start, 400))
+  // Not before the page stands: what is pointed at must be in its place.
+  const offer = (tries) => {
+    if (seen()) { return }
+    if (shown(box_of(find(model.stops[0][0])))) { start() } else if (tries) { setTimeout(offer, 250, tries - 1) }
+  }
+  if (model.offered && !seen()) { setTimeout(offer, 1200, 60) }
+  model.on("remove", () => { if (root.firstChild) { close() } })
+  return root
+}
