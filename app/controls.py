@@ -99,6 +99,9 @@ class Control:
         try:
             if isinstance(self.widget, pmui.DiscreteSlider) and value not in self.widget.values:
                 self.widget.options = self._log_options(value)
+            if self.setting["type"] == "choice" and value not in self.widget.values:
+                # A choice that is not offered by itself, such as a file of one's own.
+                self.widget.options = self._choices() | {self._titles.get(value, str(value)): value}
             self.widget.value = ("" if value is None else _plain(value)) if self._is_typed else value
         finally:
             self._silent = False

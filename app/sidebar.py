@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from controls import Controls
+from upload import Upload
 
 RUN = ("chains", "seed", "device")
 _CUSTOM = "as set below"
@@ -154,9 +155,12 @@ class Sidebar:
         self._devices = [run["device"]["default"]]
         run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
         self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
+        self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
+        self._upload = Upload(lambda: self._spec, self._open)
         self.root = pn.Column(
             _section("TARGET"),
             self._target.root,
+            self._upload.root,
             _section("SAMPLER"),
             self._sampler.root,
             _section("RUN"),
@@ -165,6 +169,11 @@ class Sidebar:
             margin=(2, 0, 16, 0),
         )
         self.show(spec)
+
+    def _open(self, spec: Spec) -> None:
+        """Run a network on a file of the user's."""
+        self.show(spec)
+        self._on_spec(spec)
 
     def show(self, spec: Spec) -> None:
         """Show a spec in the controls."""
@@ -226,9 +235,12 @@ class Sidebar:
     def _renew(self) -> None:
         for controls in (self._sampler.controls, self._target.controls, self._run):
             controls.clear()
+        settings = self._target_settings()
+        if settings.get("data") not in self._attached:
+            self._spec = self._spec.replace(file=None, attachment=None)
         spec = self._spec.replace(
             target=self._target.name,
-            target_settings=self._target_settings(),
+            target_settings=settings,
             sampler=self._sampler.name,
             settings=self._sampler.controls.values(),
             **self._run.values(),

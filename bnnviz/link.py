@@ -74,12 +74,12 @@ def write_points(points: Iterable[Sequence[float]]) -> str:
 
 def shareable(spec: Spec) -> str:
     """Return why a spec cannot be shared as a link or a script; an empty text if it can."""
+    if spec.target_settings.get("data") == "own":
+        return "This run is on data of your own, which no link can hold; share the file and load it on the other page."
     if spec.attachment is not None:
         return (
             "This run has a network or a function of your own, which no link can hold; share the script that made it."
         )
-    if spec.target_settings.get("data") == "own":
-        return "This run is on data of your own, which no link can hold; share the file and load it on the other page."
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnviz.data.csv_file import read_csv, read_table
+from bnnviz.data.csv_file import read_csv, read_header, read_table
 from bnnviz.data.dataset import DataSet, Standardiser
 from bnnviz.data.registry import describe, fetch, load, names, path, register
 from bnnviz.data.table import OwnTable
@@ -17,6 +17,7 @@ __all__ = [
     "names",
     "path",
     "read_csv",
+    "read_header",
     "read_table",
     "register",
 ]

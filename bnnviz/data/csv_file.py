@@ -63,6 +63,18 @@ def read_csv(
     return read_table(source, target_column, task, name).load(split)
 
 
+def read_header(source: str | os.PathLike | bytes, name: str | None = None) -> list[str]:
+    """Return the names of a file's columns; takes what `read_table` takes.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no CSV file.
+    """
+    content, name = _content(source, name)
+    return _column_names(_first_line(_decode(content, name), name)[0], name, [])
+
+
 def read_table(
     source: str | os.PathLike | bytes,
     target_column: str | None,
