@@ -92,6 +92,7 @@ function render({model, el}) {
     colours.disconnect()
     document.removeEventListener("visibilitychange", ask)
     model.off("msg:custom", receive)
+    doc?.views_manager?.clear()
     doc?.clear()
     send({do: "close"})
   }
@@ -162,11 +163,12 @@ function build(el, page, send) {
 
     cards(names) {
       const top = Math.min(names.length, 2), rest = names.length - top
+      const below = {3: [5, 4, 3]}[rest] ?? Array(rest).fill(12 / rest)
       grid.replaceChildren()
       grid.style.setProperty("--rows", rest ? "minmax(0, 1.45fr) minmax(0, 1fr)" : "minmax(0, 1fr)")
       names.forEach((name, i) => {
         const card = make("section", {className: "card"})
-        card.style.gridColumn = `span ${i < top ? 12 / top : 12 / rest}`
+        card.style.gridColumn = `span ${i < top ? 12 / top : below[i - top]}`
         const head = make("header", {}), title = make("b", {}), note = make("span", {className: "note"})
         const legend = make("div", {className: "legend"}), home = make("div", {className: "home"})
         head.append(title, note)

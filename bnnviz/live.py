@@ -84,6 +84,8 @@ class Sight:
         self._changes: list[Any] = []
         self._doc = Document()
         for view in self.views:
+            # The wheel scrolls the notebook, until somebody picks the tool.
+            view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
         self._doc.on_change(self._changes.append)
 
