@@ -9,6 +9,8 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+import projector
+
 _TEXT = """
 :host {font-size: 14px; line-height: 19px; max-height: 57px; color: var(--mui-palette-text-primary); overflow: hidden}
 .warning {color: var(--warn); font-weight: 600}
@@ -58,6 +60,7 @@ class Caption:
             sizing_mode="stretch_width",
             height=64,
             margin=0,
+            css_classes=["tour-caption"],
             stylesheets=[_STRIP],
             styles={"grid-area": "caption"},
         )
@@ -77,6 +80,11 @@ class Caption:
         self._notice, self._failed = sentence, failed
         self._write()
 
+    def enlarge(self) -> None:
+        """Take the type of the projector."""
+        projector.enlarge(self._text, projector.CAPTION)
+        projector.enlarge(self.root, projector.STRIP)
+
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         self._dark = dark
@@ -93,7 +101,7 @@ class Caption:
         self._set(self._text, "object", f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
         dark = ["dark"] if self._dark else []
         self._set(self._text, "css_classes", dark)
-        self._set(self.root, "css_classes", [*dark, "failed"] if self._failed else dark)
+        self._set(self.root, "css_classes", ["tour-caption", *dark, *(["failed"] if self._failed else [])])
         self._offer([] if self._failed else self._caption["remedies"])
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+import projector
 from bnnviz.views.base import View
 
 NOTE_S = 0.3  # between two changes of the figures in a heading
@@ -95,6 +96,12 @@ class Card:
         if note != self._note.object and now - self._noted > NOTE_S:
             self._note.object, self._noted = note, now
 
+    def enlarge(self) -> None:
+        """Take the type of the projector."""
+        projector.enlarge_figure(self.view.root)
+        for pane in (self._title, self._note, self._legend):
+            projector.enlarge(pane, projector.CARD)
+
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         self.view.theme(dark)
@@ -123,6 +130,10 @@ class Table:
         )
         self._rows.object = f"<table>{rows}</table>"
 
+    def enlarge(self) -> None:
+        """Take the type of the projector."""
+        projector.enlarge(self._rows, projector.TABLE)
+
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         self._rows.css_classes = ["dark"] if dark else []
@@ -134,6 +145,7 @@ def surface(*objects: Any, area: str) -> pmui.Paper:
         *objects,
         elevation=1,
         margin=0,
+        css_classes=[f"tour-{area}"],
         sizing_mode="stretch_both",
         styles={"grid-area": area, "min-width": "0", "min-height": "0"},
         sx={"overflow": "hidden", "borderRadius": "8px"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import panel as pn
 import panel_material_ui as pmui
 
@@ -47,15 +49,24 @@ kbd {border: 1px solid var(--mui-palette-divider); border-radius: 4px; padding: 
 
 
 class Guide:
-    """The dialog behind the question mark."""
+    """The dialog behind the question mark.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    on_tour : callable
+        Called without arguments when the tour is wanted.
+    """
+
+    def __init__(self, on_tour: Callable[[], None]) -> None:
+        tour = pmui.Button(label="Take the tour", variant="outlined", size="small", margin=(4, 0, 10, 0))
+        tour.on_click(lambda event: (setattr(self.root, "open", False), on_tour()))
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
         tables = {"Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
         text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
         self.root = pmui.Dialog(
             pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"),
             self._marks,
+            tour,
             title="Keys and marks",
             show_close_button=True,
             close_on_click=True,

@@ -10,7 +10,7 @@ from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
 from pages import FIRST, PAGES
-from theme import MATERIAL
+from theme import material
 
 _NAV = """
 :host {display: flex; height: 48px; align-items: stretch}
@@ -56,13 +56,14 @@ def _open() -> None:
         title="bnnviz",
         meta_name="bnnviz",
         meta_title=f"bnnviz: {PAGES[name].title}",
-        header=[_links(name), *page.tools, question],
+        header=[_links(name), page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,
+        sidebar_open=page.sidebar_open,
         sidebar_variant="persistent",
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
-        theme_config=MATERIAL,
+        theme_config=material(page.large),
         busy_indicator=None,
         dark_theme=dark,
     )

@@ -11,7 +11,9 @@ _SIZES = ("major_label_text_font_size", "axis_label_text_font_size")
 #: For the page's own words, in each element's own style sheet.
 CAPTION = """
 :host {font-size: 20px !important; line-height: 26px !important; max-height: 78px !important}
-@media (max-height: 800px) {:host {font-size: 16.5px !important; line-height: 21px !important; max-height: 63px !important}}
+@media (max-height: 800px) {
+  :host {font-size: 16.5px !important; line-height: 21px !important; max-height: 63px !important}
+}
 """
 STRIP = """
 :host {height: 88px !important}

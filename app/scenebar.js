@@ -20,7 +20,7 @@ export function render({model}) {
   const back = button("Back", "back", "back", model)
   const next = button("Next", "next", "next", model)
   bar.className = "scene"
-  said.className = "said"
+  said.className = "told"
   title.className = "title"
   text.className = "text"
   choices.className = "choices"

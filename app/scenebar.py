@@ -21,7 +21,7 @@ _BAR = """
 .scene {display: flex; gap: 18px; align-items: center; box-sizing: border-box; padding: 8px 16px; min-height: 74px;
   border-radius: 8px; background: var(--mui-palette-background-paper); color: var(--mui-palette-text-primary);
   border: 2px solid var(--mui-palette-primary-main); font-size: 15px; line-height: 21px}
-.said {flex: 1; min-width: 0}
+.told {flex: 1; min-width: 0}
 .title {display: block; font-size: 13px; line-height: 17px; font-weight: 600; color: var(--mui-palette-primary-main)}
 .steps {display: flex; gap: 8px; align-items: center; flex: none; font-size: 14px; font-variant-numeric: tabular-nums}
 .choices {display: flex; flex-wrap: wrap; gap: 8px; margin-top: 6px}

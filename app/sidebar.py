@@ -167,6 +167,7 @@ class Sidebar:
             self._run.root,
             sizing_mode="stretch_width",
             margin=(2, 0, 16, 0),
+            css_classes=["tour-sidebar"],
         )
         self.show(spec)
 

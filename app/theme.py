@@ -30,7 +30,7 @@ _COMPONENTS = {
 }
 
 
-def _scheme(dark: bool) -> dict:
+def _scheme(dark: bool, size: int) -> dict:
     palette = {
         "mode": "dark" if dark else "light",
         "primary": {
@@ -50,9 +50,11 @@ def _scheme(dark: bool) -> dict:
     bar = {"root": {"backgroundColor": HEADER[dark], "color": "#ffffff", "backgroundImage": "none"}}
     return {
         "palette": palette,
-        "typography": {"fontFamily": FONT, "fontSize": 13},
+        "typography": {"fontFamily": FONT, "fontSize": size},
         "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
     }
 
 
-MATERIAL = {"light": _scheme(False), "dark": _scheme(True)}
+def material(large: bool = False) -> dict:
+    """Return both themes of the page, with larger type for a projector."""
+    return {"light": _scheme(False, 15 if large else 13), "dark": _scheme(True, 15 if large else 13)}

@@ -54,11 +54,14 @@ export function render({model}) {
     made.addEventListener("click", act)
     return made
   }
-  const root = document.createElement("div")
+  // On the body, over everything: within the page the header and the sidebar would lie above it.
+  const host = document.createElement("div")
+  const root = host.attachShadow({mode: "open"})
+  const sheet = Object.assign(document.createElement("style"), {textContent: model.sheet})
   let stops = [], at = 0, before = null
 
   const close = () => {
-    root.replaceChildren()
+    host.remove()
     document.removeEventListener("keydown", keys, true)
     window.removeEventListener("resize", point)
     remember()
@@ -105,7 +108,7 @@ export function render({model}) {
     if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); close(); return }
     if (event.key === "Tab") {
       const all = [skip, back, next].filter((el) => !el.disabled)
-      const here = all.indexOf(stop.getRootNode().activeElement)
+      const here = all.indexOf(root.activeElement)
       const step = event.shiftKey ? -1 : 1
       event.preventDefault()
       all.at((here + step + all.length) % all.length).focus()
@@ -115,9 +118,10 @@ export function render({model}) {
 
   const start = () => {
     stops = model.stops.filter(([name]) => shown(box_of(find(name))))
-    if (!stops.length || root.firstChild) { return }
+    if (!stops.length || host.isConnected) { return }
     before = document.activeElement
-    root.replaceChildren(shade, ring, stop)
+    root.replaceChildren(sheet, shade, ring, stop)
+    document.body.append(host)
     document.addEventListener("keydown", keys, true)
     window.addEventListener("resize", point)
     go(0)
@@ -130,6 +134,5 @@ export function render({model}) {
     if (shown(box_of(find(model.stops[0][0])))) { start() } else if (tries) { setTimeout(offer, 250, tries - 1) }
   }
   if (model.offered && !seen()) { setTimeout(offer, 1200, 60) }
-  model.on("remove", () => { if (root.firstChild) { close() } })
-  return root
+  model.on("remove", () => { if (host.isConnected) { close() } })
 }

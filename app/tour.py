@@ -82,12 +82,13 @@ class Tour(JSComponent):
 
     stops = param.List(default=[list(stop) for stop in STOPS])
     offered = param.Boolean(default=True)
+    sheet = param.String(default=_STYLE)
     started = param.Integer(default=0, doc="Grows when the tour is asked for.")
 
     _esm = "tour.js"
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(**{"width": 0, "height": 0, "margin": 0, "stylesheets": [_STYLE], **params})
+        super().__init__(**{"width": 0, "height": 0, "margin": 0, **params})
 
     def start(self) -> None:
         """Begin the tour."""

@@ -10,6 +10,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+import projector
 from bnnviz.views import View
 from session import Session
 from theme import FLAT, UNLABELLED
@@ -93,6 +94,7 @@ class Transport:
             height=78,
             margin=0,
             styles={"padding": "0 16px", "box-sizing": "border-box"},
+            css_classes=["tour-transport"],
             stylesheets=[_BAR],
         )
 
@@ -116,6 +118,10 @@ class Transport:
         """Take the speed of a link, in steps a second, if it is one that is offered."""
         if text.isdecimal() and float(text) in SPEEDS.values():
             self._speed.value = float(text)
+
+    def enlarge(self) -> None:
+        """Take the type of the projector."""
+        projector.enlarge(self._status, projector.STATUS)
 
     def hide(self, names: Set[str]) -> None:
         """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""

@@ -29,6 +29,7 @@ from scenes import Action, Scene, Step
 from session import SLOW_EVERY, Session
 from share import Share
 from sidebar import Sidebar
+from tour import Tour
 from transport import Transport
 
 OPENING = Path(__file__).parent.parent / "opening.json"
@@ -72,7 +73,9 @@ class Lab:
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Sidebar(listing, self.session.begin, self.session.change, first)
         self.caption = Caption(self.controls.apply)
-        self.guide = Guide()
+        quiet = visit.flags.get("tour") == "0" or visit.on("projector") or "scene" in visit.flags
+        self.tour = Tour(offered=not quiet)
+        self.guide = Guide(self.tour.start)
         self.share = Share()
         self.menu = Menu()
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
@@ -115,15 +118,24 @@ class Lab:
                 self.menu.root,
                 self.address,
                 self.narrator.root,
+                self.tour,
                 sizing_mode="stretch_both",
                 margin=0,
                 stylesheets=[_PAGE],
             )
         ]
-        self.tools = [
+        self.tools = pn.Row(
             _tool("Scenes", lambda event: self._list_scenes()),
             _tool("Share", lambda event: self.share.show(self.session.spec, self.address.query)),
-        ]
+            _tool("Projector", lambda event: self._project()),
+            margin=0,
+            align="center",
+            css_classes=["tour-tools"],
+        )
+        self.large = visit.on("projector")
+        self.sidebar_open = not self.large and "sidebar" not in self._hidden
+        if self.large:
+            self._enlarge()
         if dark:
             self.theme(dark)
         self._obey(visit)
@@ -286,6 +298,21 @@ class Lab:
     def _concealed(self) -> frozenset[str]:
         step = self.bar.step
         return self._hidden | (frozenset() if step is None else step.hide)
+
+    # ---- projector ----------------------------------------------------------------------------------------
+
+    def _enlarge(self) -> None:
+        for shown in (self.caption, self.transport, self.bar, *self.cards.values()):
+            shown.enlarge()
+
+    def _project(self) -> None:
+        """Go to the same run in projector mode, or back from it."""
+        there = {name: text for name, text in self._flags.items() if name != "projector"}
+        there |= {} if self.large else {"projector": "1"}
+        there |= {"play": "1"} if self.session.playing else {}
+        self._flags, kept = there, self._flags
+        self.address.away = self._query(self.session.spec)
+        self._flags = kept
 
     # ---- cards --------------------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ class Lab:
 
     def open(self, url: str) -> None:
         """Open the dashboard and wait until every figure is painted."""
-        self.page.goto(url, timeout=PATIENCE_MS)
+        self.page.goto(f"{url}?tour=0", timeout=PATIENCE_MS)
         self.page.wait_for_function(_PAINTED, timeout=PATIENCE_MS)
 
     def wait_for_first_frame(self) -> None:

@@ -1,0 +1,180 @@
+"""Scenes, projector and tour in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_lab import OVERFLOW, Lab, until
+from test_share import address, opened
+
+SCENES = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in (Path(__file__).resolve().parents[2] / "app" / "scenes").glob("*.json")
+}
+SMALL = {"viewport": {"width": 1280, "height": 720}}
+
+
+def shown_step(lab: Lab) -> str:
+    return lab.page.locator(".scene .place").inner_text()
+
+
+def said_by_scene(lab: Lab) -> str:
+    return lab.page.locator(".scene .text").inner_text()
+
+
+@pytest.mark.parametrize("name", sorted(SCENES, key=lambda name: SCENES[name]["order"]))
+def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any, name: str) -> None:
+    lab = Lab(open_page(f"{dashboard.url}?scene={name}", **SMALL))
+    steps = SCENES[name]["steps"]
+    for number, step in enumerate(steps, start=1):
+        until(lambda number=number: shown_step(lab) == f"{number} of {len(steps)}", 20, f"step {number} did not come")
+        assert step["text"] in said_by_scene(lab)
+        if "ask" in step:
+            assert lab.page.locator(".scene .choice").count() == len(step["ask"]["choices"])
+            lab.press(step["ask"]["choices"][0] if number % 2 else "Reveal")
+            until(lambda step=step: step["ask"]["reveal"] in said_by_scene(lab), 10, "nothing was revealed")
+        # A run is there, and drawn, before the next step.
+        until(lambda: lab.number("step") > 0 and lab.figures()["trajectory"] != 0, 60, f"step {number} drew nothing")
+        assert lab.page.evaluate(OVERFLOW) == [0, 0]
+        assert address(lab)["scene"] == name
+        if number < len(steps):
+            lab.press("Next")
+    lab.press("More scenes")
+    until(lambda: lab.page.locator(f"a[href*='scene={name}']").is_visible(), 10, "the list did not open")
+    assert lab.page.locator("a[href*='scene=']").count() == len(SCENES)
+    assert "Traceback" not in lab.page.content()
+
+
+def test_a_link_opens_a_scene_at_its_step_with_the_same_picture(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, "?scene=event", **SMALL)
+    for _ in range(3):
+        lab.page.keyboard.press("n")
+        lab.page.wait_for_timeout(700)
+    until(lambda: "2nd proposal was accepted" in lab.said(), 10, "no bounce")
+    until(lambda: address(lab)["step"] == "4", 5, lab.page.url)
+    other = opened(open_page, dashboard, "?scene=event&step=4", **SMALL)
+    until(lambda: "2nd proposal was accepted" in other.said(), 10, "no bounce")
+    assert other.number("step") == lab.number("step") == 4
+    assert set(address(other)) == {"page", "scene", "step"}
+    lab.page.keyboard.press("p")
+    until(lambda: lab.number("step") == 3 and shown_step(lab) == "3 of 7", 15, "back did not begin the run anew")
+
+
+def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, "?scene=horizon&step=2", **SMALL)
+    lab.field("Seed").fill("5")
+    lab.page.keyboard.press("Enter")
+    until(lambda: address(lab).get("seed") == "5" and "scene" in address(lab), 10, lab.page.url)
+    lab.page.reload()
+    lab.ready()
+    assert lab.field("Seed").input_value() == "5"
+    lab.press("Leave")
+    until(lambda: not lab.page.locator(".scene").is_visible(), 5, "the scene stayed")
+    until(lambda: "scene" not in address(lab), 5, lab.page.url)
+    assert lab.page.locator("b:visible", has_text="Autocorrelation").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("?scene=nonsense", "There is no scene 'nonsense'; choose one under Scenes."),
+        ("?scene=event&step=99", "The scene has steps 1 to 7, and none '99'; step 7 was taken."),
+        ("?scene=event&step=two", "The scene has steps 1 to 7, and none 'two'; step 1 was taken."),
+    ],
+)
+def test_a_scene_that_is_not_there_gets_a_sentence(
+    open_page: Callable[..., Any], dashboard: Any, query: str, sentence: str
+) -> None:
+    lab = opened(open_page, dashboard, query)
+    until(lambda: sentence in lab.said(), 15, "nothing was said")
+
+
+# --- projector
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)], ids=lambda size: "x".join(map(str, size)))
+def test_projector_is_large_and_needs_no_scrolling(
+    open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int], screenshot: Callable[..., Path]
+) -> None:
+    viewport = {"width": size[0], "height": size[1]}
+    lab = Lab(open_page(dashboard.url + "?projector=1&hide=acf,status", viewport=viewport))
+    lab.button("Play").wait_for(timeout=60_000)
+    until(lambda: lab.figures()["trajectory"] != 0, 60, "the first run drew nothing")
+    assert lab.page.evaluate(OVERFLOW) == [0, 0]
+    assert not lab.page.get_by_text("RUN", exact=True).is_visible()
+    assert not lab.page.locator("b", has_text="Autocorrelation").is_visible()
+    assert not lab.page.locator(".line").is_visible()
+    font = lab.page.locator(".said").evaluate("(el) => parseFloat(getComputedStyle(el).fontSize)")
+    assert font >= 16
+    bar = lab.button("Play").bounding_box()
+    assert bar["y"] + bar["height"] <= size[1]
+    screenshot(lab.page, f"projector-{size[0]}x{size[1]}")
+    assert address(lab)["hide"] == "acf,status"
+
+
+def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, "?target=banana&seed=3")
+    lab.press("Projector")
+    until(lambda: "projector=1" in lab.page.url, 15, "the page did not change")
+    lab.ready()
+    assert (address(lab)["target"], address(lab)["seed"]) == ("banana", "3")
+    lab.press("Projector")
+    until(lambda: "projector" not in lab.page.url, 15, "the page did not change back")
+
+
+# --- tour
+
+
+def test_the_tour_is_shown_once_and_can_be_walked(
+    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path]
+) -> None:
+    page = open_page(dashboard.url, tour=True)
+    dialog = page.get_by_role("dialog", name="What just happened")
+    dialog.wait_for(timeout=60_000)
+    screenshot(page, "tour")
+    count = int(page.locator(".stop .place").inner_text().split(" of ")[1])
+    assert count == 7
+    titles = []
+    for number in range(1, count + 1):
+        until(lambda number=number: page.locator(".stop .place").inner_text() == f"{number} of {count}", 5, "no stop")
+        titles.append(page.locator(".stop h2").inner_text())
+        stop, ring = (page.locator(name).bounding_box() for name in (".stop", ".ring"))
+        assert stop["x"] >= 0 and stop["y"] >= 0
+        assert stop["x"] + stop["width"] <= 1400 and stop["y"] + stop["height"] <= 900
+        assert ring["width"] > 40
+        # Tab goes round inside the dialog.
+        for _ in range(4):
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") == "BUTTON"
+        page.locator(".stop .next").click()
+    assert len(set(titles)) == count
+    assert page.locator(".stop").count() == 0
+    page.reload()
+    Lab(page).ready()
+    page.wait_for_timeout(3000)
+    assert page.locator(".stop").count() == 0
+
+
+def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(dashboard.url, tour=True)
+    page.locator(".stop").wait_for(timeout=60_000)
+    page.keyboard.press("Escape")
+    until(lambda: page.locator(".stop").count() == 0, 5, "the tour stayed")
+    lab = Lab(page).ready()
+    page.locator(".said").click()
+    page.keyboard.press("?")
+    lab.press("Take the tour")
+    page.locator(".stop").wait_for(timeout=10_000)
+    page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("query", ["?tour=0", "?projector=1", "?scene=event"])
+def test_no_tour_where_the_link_has_other_plans(open_page: Callable[..., Any], dashboard: Any, query: str) -> None:
+    page = open_page(dashboard.url + query, tour=True)
+    Lab(page).ready()
+    page.wait_for_timeout(2500)
+    assert page.locator(".stop").count() == 0

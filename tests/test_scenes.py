@@ -1,0 +1,209 @@
+"""Scenes: what the files hold is runnable, and what their captions say is true."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bnnviz
+from bnnviz import diagnostics, link
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+APP = Path(__file__).resolve().parent.parent / "app"
+NAMES = sorted(path.stem for path in (APP / "scenes").glob("*.json"))
+PARTS = {"caption", "path", "envelope", "prediction", "trace", "acf", "table", "transport"}
+HIDDEN = PARTS | {"status"}
+LONGEST = 330  # characters of a step: what can be read while the run is watched
+
+
+@pytest.fixture(scope="module")
+def scenes() -> Iterator[Any]:
+    """Import the page's module as the page does, with app/ as its root."""
+    sys.path.insert(0, str(APP))
+    import scenes
+
+    yield scenes
+    sys.path.remove(str(APP))
+
+
+def test_there_are_enough_of_each_kind(scenes: Any) -> None:
+    listed = scenes.load()
+    assert sorted(listed) == NAMES
+    assert sum(not scene.predict for scene in listed.values()) >= 6
+    assert sum(scene.predict for scene in listed.values()) >= 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_can_be_shown(scenes: Any, name: str) -> None:
+    scene = scenes.load()[name]
+    assert scene.title and scene.summary.endswith((".", "?"))
+    assert len(scene.steps) >= 2
+    for number, step in enumerate(scene.steps):
+        assert step.text.endswith((".", ":"))
+        assert len(step.text) <= LONGEST, f"step {number + 1} has {len(step.text)} characters"
+        assert step.spec == step.spec.checked()
+        assert step.focus <= PARTS
+        assert step.hide <= HIDDEN
+        assert not step.focus & step.hide
+        # A reload shows it again: the spec is within what a link may hold.
+        assert link.from_query(link.to_query(step.spec)) == (step.spec, [])
+        for kind, value in step.actions:
+            assert kind in scenes.ACTIONS
+            if kind == "change":
+                step.spec.replace(settings={**step.spec.settings, **value}).checked()
+        if step.ask is not None:
+            assert 0 <= step.ask.answer < len(step.ask.choices) <= 4
+            assert step.ask.verdict(step.ask.answer).startswith("Right: ")
+            assert step.ask.verdict(None).startswith("It is: ")
+            assert len(step.ask.reveal) <= LONGEST
+
+
+def test_a_step_is_shown_from_its_runs_beginning(scenes: Any) -> None:
+    value = {
+        "title": "t",
+        "summary": "s.",
+        "spec": {"target": "banana", "settings": {"refresh_rate": 2.0}},
+        "steps": [
+            {"text": "1.", "do": ["proposal"]},
+            {"text": "2.", "do": [{"event": 2}, {"change": {"alpha": 2.0}}]},
+            {"text": "3.", "spec": {"sampler": "boomerang"}, "do": ["play"]},
+        ],
+    }
+    scene = scenes.read("x", value)
+    first, actions = scene.beginning(1)
+    assert (first.settings["refresh_rate"], first.settings["alpha"]) == (2.0, 1.2)
+    assert actions == [("proposal", 1), ("event", 2), ("change", {"alpha": 2.0})]
+    assert scene.running(1).settings["alpha"] == 2.0
+    spec, actions = scene.beginning(2)
+    # Another sampler begins with its own defaults.
+    assert (spec.target, spec.sampler, spec.settings["refresh_rate"]) == ("banana", "boomerang", 1.0)
+    assert actions == [("play", 1)]
+    assert scene.beginning(2, asking=True) == scene.beginning(1)
+
+
+# --- what the captions say
+
+
+def captions(spec: Spec, count: int) -> list[str]:
+    """Return what the strip says after each of the first evaluations."""
+    run = Run(spec)
+    run.prepare()
+    said = []
+    for _ in range(count):
+        run.step_proposal()
+        said.append(run.frame(["caption"])["caption"]["text"])
+    return said
+
+
+def test_the_event_scene_shows_what_it_says(scenes: Any) -> None:
+    scene = scenes.load()["event"]
+    said = captions(scene.steps[0].spec, 6)
+    assert "sets out" in said[0]
+    assert "look ahead" in said[1]
+    assert "rejected: its uniform draw 0.68 lies above rate / envelope = 0.50" in said[2]
+    assert "a bounce. The 2nd proposal was accepted" in said[3]
+    assert "a refreshment" in said[5]
+    assert [sum(n for kind, n in step.actions if kind == "proposal") for step in scene.steps[:5]] == [1, 1, 1, 1, 2]
+
+
+def test_the_violation_scene_shows_what_it_says(scenes: Any) -> None:
+    said = captions(scenes.load()["violation"].steps[0].spec, 4)
+    assert "1st proposal was rejected" in said[2]
+    assert "accepted: rate 5.18 of envelope 3.73" in said[3]
+    assert "violated the envelope" in said[3]
+
+
+def test_without_refreshment_the_distance_is_kept(scenes: Any) -> None:
+    run = Run(scenes.load()["orbit"].steps[0].spec)
+    run.prepare()
+    distances = []
+    for _ in range(400):
+        run.step_proposal()
+        x, v = run.state.x[0], run.state.v[0]
+        distances.append(float((x[0] * v[1] - x[1] * v[0]).abs() / v.norm()))
+    assert np.allclose(distances, distances[0], rtol=1e-6)
+    assert f"{distances[0]:.2f}" == "2.02"
+    assert f"{(1 + distances[0] ** 2) / 2:.2f}" == "2.54"
+
+
+def test_the_watched_chain_that_loses_its_clock_has_a_hole(scenes: Any) -> None:
+    run = Run(scenes.load()["break-refresh"].steps[1].spec)
+    run.prepare()
+    run.step_proposal()
+    x, v = run.state.x[0], run.state.v[0]
+    assert float((x[0] * v[1] - x[1] * v[0]).abs() / v.norm()) > 1
+
+
+def sampled(spec: Spec, draws: int, chains: int = 64) -> np.ndarray:
+    """Return the variances of a scene's spec over the true ones."""
+    run = bnnviz.sample(spec.replace(draws=draws, chains=chains, warmup=100))
+    cov = run._run.target.cov()
+    return run.draws.reshape(-1, run.draws.shape[2]).var(0) / np.diag(cov)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_bounds_bias_as_the_scenes_say(scenes: Any) -> None:
+    violation, horizon = (scenes.load()[name].steps for name in ("violation", "horizon"))
+    assert (sampled(violation[2].spec, 600) > 2).all(), "more than twice as large"
+    assert (abs(sampled(violation[3].spec, 1000) - 1) < 0.1).all(), "within a tenth"
+    assert (abs(sampled(violation[4].spec, 1000) - 1) < 0.08).all(), "the grid bound is right"
+    assert (sampled(horizon[1].spec, 600) > 2).all(), "alpha 2 repairs little"
+    same = ("alpha", "horizon", "bound", "t_init", "refresh_rate")
+    assert all(horizon[2].spec.settings[name] == violation[3].spec.settings[name] for name in same)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_draws_at_events_are_as_wide_as_the_scenes_say(scenes: Any) -> None:
+    events = scenes.load()["events-or-path"].steps
+    rate, mean, cube = 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi)
+    rare, often = ((r + rate * cube) / (r + rate * mean) for r in (0.1, 5.0))
+    assert (f"{rare:.2f}", f"{math.sqrt(rare):.2f}", f"{often:.2f}") == ("1.76", "1.33", "1.06")
+    assert sampled(events[0].spec, 2000)[0] == pytest.approx(rare, abs=0.03)
+    assert sampled(events[1].spec, 2000)[0] == pytest.approx(1, abs=0.03)
+    assert sampled(events[2].spec, 4000)[0] == pytest.approx(often, abs=0.05)
+    assert events[0].spec.target_settings == scenes.load()["break-events"].steps[1].spec.target_settings
+    many = sampled(scenes.load()["break-events"].steps[2].spec, 400, 16).mean()
+    assert many == pytest.approx(1 + 1 / 150, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_is_broken_is_as_broken_as_the_scenes_say(scenes: Any) -> None:
+    clip, alpha = (scenes.load()[name].steps for name in ("break-clip", "break-alpha"))
+    assert sampled(clip[1].spec, 200, 16).max() > 10, "clipped points: many times too large"
+    assert sampled(clip[2].spec, 200, 16).max() > 10, "alpha does not repair it"
+    assert (sampled(alpha[1].spec, 1000) > 2).all(), "half of alpha: at least twice too large"
+    run = bnnviz.sample(alpha[0].spec.replace(draws=500, warmup=50))
+    assert run.summary()["acceptance"] == pytest.approx(0.75, abs=0.06), "about a quarter is rejected"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_boomerang_mixes_where_the_bouncy_particle_does_not(scenes: Any) -> None:
+    steps = scenes.load()["boomerang"].steps
+    rhat = []
+    for step in steps[:2]:
+        run = Run(step.spec)
+        while run.gradients < 3.9e6:
+            run.advance(0.5)
+        rows = run.draws.reshape(-1, run.draws.shape[2]).astype(float)
+        axis = diagnostics.principal_axes(rows[:: max(1, len(rows) // 3000)], 1).axes[:, 0]
+        rhat.append(diagnostics.rhat(run.draws.astype(float) @ axis))
+    assert rhat[0] > 1.5
+    assert rhat[1] < 1.1
+
+
+def test_a_name_that_is_wrong_is_found(scenes: Any) -> None:
+    value = {"title": "t", "summary": "s.", "spec": {"target": "moon"}, "steps": [{"text": "1."}]}
+    with pytest.raises(BnnvizError, match="no target 'moon'"):
+        scenes.read("x", value)
