@@ -11,7 +11,7 @@ import panel_material_ui as pmui
 from theme import FLAT, UNLABELLED
 
 PCA, COORDINATES = "PC 1, PC 2", "coordinates"
-_SMALL = {"size": "small", "margin": (2, 3), "height": 30}
+_SMALL = {"size": "small", "margin": (6, 3, 0, 3), "height": 26}
 _WIDE = {"size": "small", "margin": (0, 4), "sizing_mode": "stretch_width"}
 
 

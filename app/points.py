@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 
 from bnnviz.settings import MOST_POINTS
 from bnnviz.views import View
-from theme import FLAT
+from theme import FLAT, UNLABELLED
 
 Rows = list[list[float]]
 
@@ -61,7 +61,15 @@ class Points:
         clear = pmui.IconButton(icon="delete_outline", description="Clear: no points, the prior alone", **_ICON)
         clear.on_click(lambda event: self._become([]))
         self._presets = pmui.Select(
-            options=[_ASK], value=_ASK, width=104, size="small", margin=(2, 0), height=30, sx=FLAT, label=""
+            label="Presets",
+            options=[_ASK],
+            value=_ASK,
+            width=104,
+            size="small",
+            margin=(6, 2, 0, 0),
+            height=26,
+            sx=FLAT,
+            stylesheets=[UNLABELLED],
         )
         self._presets.param.watch(self._picked, "value")
         self.tools = [self._class_button, undo, clear, self._presets]

@@ -9,6 +9,7 @@ _BOTH = "minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)"
 _ALONE = "minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)"
 # A map and its spread lie beside each other.
 _MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
+_MAP, _FLAT = "minmax(0, 1.45fr)", "minmax(0, 0.85fr)"
 _TALL, _LOW = "minmax(0, 1.12fr)", "minmax(0, 1fr)"
 WIDE = "path"
 BESIDE = ("envelope", "prediction")
@@ -24,7 +25,7 @@ def grid(shown: Set[str]) -> str:
         rows += [(_pair(part, shown, 3), _TALL) for part in beside]
         rows += [(_spread(below, 3), _LOW)] if below else []
     elif "prediction" in shown or not below:
-        rows += [(f"{WIDE} {_pair(part, shown, 2)}", _TALL) for part in beside or [WIDE]]
+        rows += [(f"{WIDE} {_pair(part, shown, 2)}", _height(part, shown)) for part in beside or [WIDE]]
         rows += [(_spread(below, 3), _LOW)] if below else []
     else:
         stack = [f"{part} {part}" for part in beside] + ([f"{below[0]} {below[0]}"] if len(below) != 2 else [])
@@ -34,6 +35,13 @@ def grid(shown: Set[str]) -> str:
     lines = "\n".join(f'"{names}" {height}' for names, height in rows)
     columns = _MAPS if "spread" in shown else _BOTH if "prediction" in shown else _ALONE
     return f"\n{lines} / {columns}\n"
+
+
+def _height(part: str, shown: Set[str]) -> str:
+    """Give a map more of the height than the envelope above it."""
+    if "spread" not in shown:
+        return _TALL
+    return _MAP if part == "prediction" else _FLAT
 
 
 def _pair(part: str, shown: Set[str], columns: int) -> str:

@@ -14,12 +14,33 @@ from bnnviz.engine import upload
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 
+_MOST_MB = upload.MOST_BYTES // 1_000_000
 _ASK, _TASKS = "told apart", ("regression", "classification")
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
 _SAID = """
 :host {font-size: 12px; line-height: 1.35; color: var(--mui-palette-text-secondary)}
 .error {color: var(--mui-palette-error-main)}
 """
+
+
+class File(pmui.FileInput):
+    """A file input that says why the browser sends a file not at all, where the widget itself would fail.
+
+    Parameters
+    ----------
+    on_refused : callable
+        Called without arguments when the file is too large to be sent.
+    """
+
+    def __init__(self, on_refused: Callable[[], None], **params: Any) -> None:
+        super().__init__(**params)
+        self._on_refused = on_refused
+
+    def _handle_msg(self, msg: Any) -> None:
+        if msg.get("status") == "error":
+            self._on_refused()
+        else:
+            super()._handle_msg(msg)
 
 
 class Upload:
@@ -35,13 +56,13 @@ class Upload:
 
     def __init__(self, spec: Callable[[], Spec], on_spec: Callable[[Spec], None]) -> None:
         self._spec, self._on_spec = spec, on_spec
-        most = upload.MOST_BYTES // 1_000_000
-        self._file = pmui.FileInput(
+        self._file = File(
+            self._refuse,
             label="Open a CSV file",
             accept=".csv,.tsv,.txt",
             max_file_size=upload.MOST_BYTES,
             variant="text",
-            description=f"Your own table, up to {most} MB, a line of names first. It stays on this server.",
+            description=f"Your own table, up to {_MOST_MB} MB, a line of names first. It stays on this server.",
             **_WIDE,
         )
         self._column = pmui.Select(label="Predict the column", options=[], visible=False, **_WIDE)
@@ -67,6 +88,14 @@ class Upload:
         self._column.param.update(options=names, value=names[-1])
         self._task.value = _ASK
         self._ask(True)
+
+    def _refuse(self) -> None:
+        self._ask(False)
+        self._say(
+            f"That file is larger than the {_MOST_MB} MB that a page takes; use fewer rows, or the command line"
+            " (bnnviz sample --data FILE.csv).",
+            failed=True,
+        )
 
     async def _used(self, event: Any) -> None:
         task = None if self._task.value == _ASK else self._task.value

@@ -224,6 +224,7 @@ def _network_2d() -> World:
     scene["emits"].append("spread")
     scene["data"] = {
         "kind": "map",
+        "class_names": ["no", "yes"],
         "x": x[:, 0],
         "y": x[:, 1],
         "class": (np.tanh(x @ slopes - knots) @ weight > 0).astype(float),

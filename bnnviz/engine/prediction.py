@@ -129,6 +129,7 @@ class Predictor:
         data = self.target.data_set
         x_label, y_label = ("x1", "x2") if data is None else data.x_names
         return {
+            "class_names": ["0", "1"] if data is None else list(data.class_names),
             "x_label": x_label,
             "y_label": y_label,
             "x_range": self.box[:2],

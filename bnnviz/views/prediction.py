@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class PredictionView(View):
         self._kind = BAND
         self._limits = (-np.inf, np.inf)
         self._axes: tuple[np.ndarray, np.ndarray] | None = None  # of a map
+        self._class_names = [kind.label for kind in CLASSES]
         self._strokes = {MAP: self._build_map(), BAND: self._build_band(), AGAINST: self._build_against()}
         self._strokes[CHANCES] = self._build_chances()
         self._point_strokes = self._build_points()
@@ -131,6 +133,8 @@ class PredictionView(View):
     def _reset_map(self, data: dict) -> None:
         self._frame_axes(data["x_label"], data["y_label"], data["x_range"], data["y_range"])
         self._axes = place_map(self._map_stroke, data)
+        self._class_names = [f"class {name}" if name.isdigit() else name[:12] for name in data["class_names"]]
+        self.title = f"P({self._class_names[1]})"
         self._map_stroke.ramp = _ramp(self.palette)
         self.show_points(np.column_stack([data["x"], data["y"], data["class"]]))
         self.pointer.editable = bool(data.get("editable"))
@@ -177,7 +181,8 @@ class PredictionView(View):
             return legend(mark_html(RIGHT, p), mark_html(WRONG, p), mark_html(NOW, p))
         if self._kind == MAP:
             edges = line_html("boundary", p.ink, p), line_html("now", p.ink, p, dash="4 3", width=2)
-            return legend(*(mark_html(kind, p) for kind in CLASSES), *edges)
+            names = (html.escape(name) for name in self._class_names)
+            return legend(*(mark_html(k, p, name) for k, name in zip(CLASSES, names, strict=True)), *edges)
         return legend(
             line_html("mean", p.ink, p),
             band_html("50, 95 %", p.blue, p, (0.35, 0.5)),

@@ -119,3 +119,44 @@ def test_network_with_another_prior_is_told_apart():
     features = np.concatenate([f.numpy(), f.numpy() ** 2], axis=1).reshape(128, 200, 12).mean(1)
     z = (features.mean(0) - known) / np.sqrt(features.var(0, ddof=1) / 128 + 0.01**2)
     assert 2 * stats.norm.sf(np.abs(z).max()) * len(z) < LEVEL, z
+
+
+@pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
+@pytest.mark.parametrize("told", [True, False], ids=["changed", "not told"])
+def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, settings, told):
+    """A network of seven weights whose points were moved while it ran; red where the run has not heard of it."""
+    import torch
+
+    from bnnviz.engine.run import Run
+    from bnnviz.spec import Spec
+
+    x = np.linspace(-0.4, 0.4, 6)
+    before, after = (np.column_stack([x, y]).tolist() for y in (np.sin(5 * x), 1.5 * np.cos(5 * x)))
+    target_settings = {"data": "toy_c", "hidden": "2", "points": before, "noise_sd": 0.5}
+    known = importance_reference(targets.Network(**target_settings | {"points": after}))
+    run = Run(
+        Spec(
+            target="network",
+            target_settings=target_settings,
+            sampler=sampler,
+            settings={"start": "random"} | settings,
+            chains=128,
+            draws=400,
+            warmup=100,
+            seed=3,
+            dtype="float64",
+        ).checked()
+    )
+    run.prepare()
+    while run.store.made.min() < 50:
+        run.advance(0.1)
+    if told:
+        run.change({"target.points": after})
+    while not run.finished:
+        run.advance(1.0)
+    theta = torch.as_tensor(run.draws.reshape(-1, run.target.dim))
+    f = run.target.outputs(theta, run.target.x)[..., 0].reshape(128, 400, 6).numpy()
+    features = np.concatenate([f, f**2], axis=2).mean(1)
+    error = features.std(0, ddof=1) / np.sqrt(128)
+    z = (features.mean(0) - known) / np.sqrt(error**2 + 0.004**2)
+    assert (2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL) is told, z
