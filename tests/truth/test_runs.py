@@ -159,4 +159,4 @@ def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, sett
     features = np.concatenate([f, f**2], axis=2).mean(1)
     error = features.std(0, ddof=1) / np.sqrt(128)
     z = (features.mean(0) - known) / np.sqrt(error**2 + 0.004**2)
-    assert (2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL) is told, z
+    assert bool(2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL) is told, z
