@@ -254,7 +254,8 @@ class Run:
         The run samples in its own thread and the figures are fed when the browser has painted the last
         ones, so the kernel stays free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the
         figures also move while a cell computes; elsewhere they wait for its end, and the run goes on.
-        Figures that nobody sees cost nothing.
+        Figures that nobody sees cost nothing. A run without an end pauses when the last of its figures
+        is closed, as when its cell is run once more.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ import html
 import logging
 import math
 import threading
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from bokeh.protocol import Protocol as Messages
 from bokeh.resources import Resources
 
 from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
 from bnnviz.views import DARK, LIGHT, Palette, View, views, views_for
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
@@ -32,11 +34,13 @@ MOST_SIGHTS = 8
 _ORDER = ("trajectory", "prediction", "thinning", "trace", "acf")
 
 log = logging.getLogger(__name__)
+_LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 class Runs(Protocol):
     """What a live widget needs of a run: `bnnviz.api.Run`."""
 
+    spec: Spec
     moment: tuple
     speed: float | None
 
@@ -188,6 +192,7 @@ class Live(anywidget.AnyWidget):
         self._sights: dict[str, Sight] = {}
         page = {"height": height, "dark": dark, "speeds": SPEEDS, "title": self._scene["title"]}
         super().__init__(_page=page | {"light_palette": _colours(LIGHT), "dark_palette": _colours(DARK)})
+        _LIVES.add(self)
         self.on_msg(self._asked)
         run.listen(self._feed)
 
@@ -203,7 +208,7 @@ class Live(anywidget.AnyWidget):
             elif content["do"] == "open":
                 self._open(name, bool(content["dark"]))
             elif content["do"] == "close":
-                self._sights.pop(name, None)
+                self._close(name)
             elif name in self._sights:
                 self._obey(self._sights[name], content)
         except BnnvizError as error:
@@ -215,6 +220,13 @@ class Live(anywidget.AnyWidget):
             del self._sights[next(iter(self._sights))]
         sight = self._sights[name] = Sight(self._shown, self._scene, dark)
         self.send({"sight": name} | sight.document())
+
+    def _close(self, name: str) -> None:
+        self._sights.pop(name, None)
+        seen = any(live._sights for live in _LIVES if live._run is self._run)
+        if not seen and self._run.spec.draws is None:
+            # A cell that is run once more must not leave the run before it behind, busy for ever.
+            self._run.pause()
 
     def _obey(self, sight: Sight, content: dict[str, Any]) -> None:
         do = content["do"]

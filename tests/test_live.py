@@ -325,6 +325,19 @@ def test_pages_do_not_pile_up(run):
     assert len(live._sights) == MOST_SIGHTS - 1
 
 
+def test_a_run_without_an_end_pauses_when_its_last_figures_are_closed(run):
+    first, second = Page(run.live(), "first"), Page(run.live(), "second")
+    run.play()
+    first.tell(do="close")
+    assert run.playing
+    second.tell(do="close")
+    assert not run.playing
+    finite = bnnviz.start("gaussian", "bps", draws=100_000)
+    Page(finite.live()).tell(do="close")
+    assert finite.playing
+    finite.stop()
+
+
 def test_a_figure_that_fails_does_not_end_the_run(run, monkeypatch, caplog):
     page = Page(run.live())
     page.settle()

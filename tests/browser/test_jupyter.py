@@ -159,11 +159,14 @@ class Lab:
         self.live(name).get_by_role("button", name=label, exact=True).click()
 
     def rests(self, name: str) -> bool:
-        """Whether nothing is drawn any more, after the frames that were under way."""
-        self.page.wait_for_timeout(400)
-        before = self.painted(name), self.figures(name)
-        self.page.wait_for_timeout(600)
-        return before == (self.painted(name), self.figures(name))
+        """Whether nothing is drawn for a while, once the frames that were under way have come."""
+
+        def still() -> bool:
+            before = self.painted(name), self.figures(name)
+            self.page.wait_for_timeout(800)
+            return before == (self.painted(name), self.figures(name))
+
+        return until(still, 8, "the figures did not rest")
 
 
 def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
@@ -186,9 +189,12 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     until(lambda: lab.live("banana").count() and lab.painted("banana") > 2, 60, "no figure was painted")
     before = lab.figures("banana")
     assert len(before) == VIEWS["banana"]
-    lab.page.wait_for_timeout(1000)
-    moved = {name for name, value in lab.figures("banana").items() if value != before[name]}
-    assert {"trajectory", "thinning"} <= moved
+
+    def moved() -> bool:
+        now = lab.figures("banana")
+        return all(now[name] != before[name] for name in ("trajectory", "thinning"))
+
+    until(moved, 5, "the figures did not move")
     canvas = lab.live("banana").locator("canvas[data-box]")
     assert canvas.count() == VIEWS["banana"]
 
