@@ -59,7 +59,6 @@ def _open() -> None:
         header=[_links(name), page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,
-        sidebar_open=page.sidebar_open,
         sidebar_variant="persistent",
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,

@@ -24,6 +24,8 @@ STATUS = """
 @media (max-width: 1500px) {.line .elapsed, .line .frames {display: none}}
 @media (max-width: 1500px) {.line {font-size: 14.5px !important}}
 """
+# The header grows with its type, the room that is left for it does not.
+PAGE = ":host {padding-top: 8px; box-sizing: border-box}"
 CARD = """
 :host {font-size: 16px !important}
 .bnnviz-legend > span {font-size: 15px !important}

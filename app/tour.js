@@ -128,11 +128,9 @@ export function render({model}) {
   }
   // The dialogs of the page close first: a tour must not lie under one.
   model.on("started", () => setTimeout(start, 400))
-  // Not before the page stands: what is pointed at must be in its place.
-  const offer = (tries) => {
-    if (seen()) { return }
-    if (shown(box_of(find(model.stops[0][0])))) { start() } else if (tries) { setTimeout(offer, 250, tries - 1) }
-  }
-  if (model.offered && !seen()) { setTimeout(offer, 1200, 60) }
+  // Not before the first frame is painted: what is pointed at must be in its place.
+  const offer = () => { if (model.offered && !seen()) { requestAnimationFrame(() => setTimeout(start, 400)) } }
+  model.on("offered", offer)
+  offer()
   model.on("remove", () => { if (host.isConnected) { close() } })
 }

@@ -77,11 +77,11 @@ class Tour(JSComponent):
     Parameters
     ----------
     offered : bool
-        Whether a browser that has not seen it begins it by itself.
+        Whether a browser that has not seen it begins it by itself; set once the page stands.
     """
 
     stops = param.List(default=[list(stop) for stop in STOPS])
-    offered = param.Boolean(default=True)
+    offered = param.Boolean(default=False)
     sheet = param.String(default=_STYLE)
     started = param.Integer(default=0, doc="Grows when the tour is asked for.")
 

@@ -11,6 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 import address
+import projector
 import scenes
 import stage
 from access import Narrator
@@ -73,8 +74,8 @@ class Lab:
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Sidebar(listing, self.session.begin, self.session.change, first)
         self.caption = Caption(self.controls.apply)
-        quiet = visit.flags.get("tour") == "0" or visit.on("projector") or "scene" in visit.flags
-        self.tour = Tour(offered=not quiet)
+        self._guided = visit.flags.get("tour") == "0" or visit.on("projector") or "scene" in visit.flags
+        self.tour = Tour()
         self.guide = Guide(self.tour.start)
         self.share = Share()
         self.menu = Menu()
@@ -106,7 +107,6 @@ class Lab:
             stylesheets=[_STAGE],
         )
         self._arrange(_emitted(listing, first))
-        self.sidebar = [self.controls.root]
         self.main = [
             pn.Column(
                 self.bar.root,
@@ -121,7 +121,7 @@ class Lab:
                 self.tour,
                 sizing_mode="stretch_both",
                 margin=0,
-                stylesheets=[_PAGE],
+                stylesheets=[_PAGE, *([projector.PAGE] if visit.on("projector") else [])],
             )
         ]
         self.tools = pn.Row(
@@ -133,7 +133,8 @@ class Lab:
             css_classes=["tour-tools"],
         )
         self.large = visit.on("projector")
-        self.sidebar_open = not self.large and "sidebar" not in self._hidden
+        # What is not shown could still be reached by the keyboard: it is left out.
+        self.sidebar = [] if self.large or "sidebar" in self._hidden else [self.controls.root]
         if self.large:
             self._enlarge()
         if dark:
@@ -175,6 +176,8 @@ class Lab:
                 shown.update(frame)
         if PART in frame:
             self.picks.mark(frame[PART])
+        if not self._guided:
+            self._guided = self.tour.offered = True
 
     def show_devices(self, names: list[str]) -> None:
         """Offer the devices of the workers."""
@@ -188,7 +191,7 @@ class Lab:
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to if there is one."""
         self.narrator.say(error.sentence)
-        if not self.controls.error(error):
+        if not self.sidebar or not self.controls.error(error):
             self.caption.notice(error.sentence, failed=True)
 
     def wanted(self, turn: int | None) -> set[str]:
