@@ -22,7 +22,7 @@ help:
 	@echo 'make test         lint and tests, those in a browser included'
 	@echo 'make test-slow    the long statistical tests'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
-	@echo 'make screenshots  take the pictures of the README anew'
+	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make clean        remove the environment and everything generated'
 	@echo 'PYTHON=           the Python to make the environment with (3.11, 3.12 or 3.13)'
 
@@ -44,7 +44,7 @@ test-slow: $(TESTABLE)
 	$(PY) -m pytest -m slow
 
 screenshots: $(TESTABLE)
-	$(PY) tests/screenshots.py
+	$(PY) tests/screenshots.py $(WHAT)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info tests/artifacts .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -44,7 +44,7 @@ def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any,
         if number < len(steps):
             lab.press("Next")
     lab.press("More scenes")
-    until(lambda: lab.page.locator(f"a[href*='scene={name}']").is_visible(), 10, "the list did not open")
+    until(lambda: lab.page.locator(f"a[href$='scene={name}']").is_visible(), 10, "the list did not open")
     assert lab.page.locator("a[href*='scene=']").count() == len(SCENES)
     assert "Traceback" not in lab.page.content()
 
