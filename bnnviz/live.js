@@ -163,7 +163,7 @@ function build(el, page, send) {
 
     cards(names) {
       const top = Math.min(names.length, 2), rest = names.length - top
-      const below = {3: [5, 4, 3]}[rest] ?? Array(rest).fill(12 / rest)
+      const below = {3: [5, 3, 4]}[rest] ?? Array(rest).fill(12 / rest)
       grid.replaceChildren()
       grid.style.setProperty("--rows", rest ? "minmax(0, 1.45fr) minmax(0, 1fr)" : "minmax(0, 1fr)")
       names.forEach((name, i) => {
