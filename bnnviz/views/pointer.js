@@ -3,7 +3,7 @@
 
 const pen = globalThis.bnnviz_pens?.get(figure)
 const place = pen?.view.canvas_view.events_el
-if (place !== undefined && !place.bnnviz_heard) {
+if (place !== undefined && !place.bnnviz_heard && said.tags[0].heard) {
   place.bnnviz_heard = true
   hear(pen.view, place)
 }

@@ -34,7 +34,7 @@ class Pointer:
     """
 
     def __init__(self, root: figure, events: Sheet | None = None, points: Sheet | None = None) -> None:
-        self._said = ColumnDataSource({"said": []}, tags=[{"editable": False}])
+        self._said = ColumnDataSource({"said": []}, tags=[{"editable": False, "heard": False}])
         arguments = {
             "figure": root,
             "said": self._said,
@@ -55,7 +55,7 @@ class Pointer:
     @editable.setter
     def editable(self, value: bool) -> None:
         if value != self.editable:
-            self._said.tags = [{"editable": value}]
+            self._said.tags = [self._said.tags[0] | {"editable": value}]
 
     def listen(self, on_message: Callable[[Message], None]) -> None:
         """Hear what is done; needs a Bokeh server.
@@ -73,3 +73,5 @@ class Pointer:
                 on_message(json.loads(text))
 
         self._said.on_change("data", hear)
+        # A figure that nobody listens to leaves drags to Bokeh, which pans.
+        self._said.tags = [self._said.tags[0] | {"heard": True}]
