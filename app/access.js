@@ -24,6 +24,7 @@ export function render({model}) {
   sheet.replaceSync(STYLE)
   const roots = new Set()
   let opener = null // the select that had the focus last
+  let pointed = false // a pointer has put the focus where it is: what is explained there would lie in its way
   const watcher = new MutationObserver((changes) => {
     for (const {target, addedNodes} of changes) {
       addedNodes.forEach(enter)
@@ -33,7 +34,7 @@ export function render({model}) {
 
   const focused = (event) => {
     const [at] = event.composedPath()
-    show(at, true)
+    if (!pointed) { show(at, true) }
     if (at.matches?.("[role=combobox]")) { opener = at }
   }
   const left = (event) => show(event.composedPath()[0], false)
@@ -42,7 +43,8 @@ export function render({model}) {
   function enter(node) {
     if (node.shadowRoot) { tend(node.shadowRoot) }
     if (node instanceof Element) { explain(node) }
-    if (node.matches?.("[role=listbox]")) { list(node, opener) }
+    const box = node.matches?.("[role=listbox], [role=menuitem]") ? node.closest("[role=listbox]") : null
+    if (box) { list(box, opener) }
     for (const child of node.children ?? []) { enter(child) }
   }
   function tend(root) {
@@ -58,6 +60,7 @@ export function render({model}) {
   }
   const pressed = (event) => {
     const [at] = event.composedPath()
+    pointed = false
     if (event.key === "Escape") { show(at, false) }
     if (event.key === "Tab") { stay(event) }
     // The select opens on a click only.
@@ -67,7 +70,9 @@ export function render({model}) {
     }
   }
   tend(document)
-  document.addEventListener("keydown", pressed)
+  const point = () => { pointed = true }
+  document.addEventListener("keydown", pressed, true)
+  document.addEventListener("pointerdown", point, true)
 
   const speaker = document.createElement("div")
   Object.assign(speaker, {className: "narration"})
@@ -82,7 +87,8 @@ export function render({model}) {
       root.removeEventListener("focusin", focused)
       root.removeEventListener("focusout", left)
     }
-    document.removeEventListener("keydown", pressed)
+    document.removeEventListener("keydown", pressed, true)
+    document.removeEventListener("pointerdown", point, true)
   })
   return speaker
 }

@@ -82,6 +82,8 @@ class Session:
         self.heartbeat = heartbeat
         self._backend, self._screen, self._doc = backend, screen, doc
         self._handle: Any = None
+        self._before: Any = None  # the run before, until the new one stands
+        self._good = spec  # what it runs
         self._starting = True  # a new spec waits to be started
         self._every_view = True
         self._notice = ("", False)  # what the page says at present, and whether it is about a failure
@@ -122,7 +124,7 @@ class Session:
         self._greeting = sentences
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
-        """Run another spec instead, playing if this one plays.
+        """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on.
 
         Parameters
         ----------
@@ -131,6 +133,8 @@ class Session:
         first : callable, optional
             What is asked of the new run if it waits for play; else it goes on to its first event.
         """
+        if not self._starting and self._handle is not None:
+            self._good = self.spec
         self.spec = spec
         self._first = first
         self._starting = True
@@ -179,6 +183,7 @@ class Session:
             return
         self._closed = True
         self._let_go()
+        self._let_go_before()
         self._wake.set()
 
     # ---- the loop -----------------------------------------------------------------------------------------
@@ -255,17 +260,24 @@ class Session:
     async def _start(self) -> None:
         self._starting = False
         spec = self.spec
-        self._let_go()
+        if self._handle is not None:
+            self._before, self._handle = self._handle, None
         if not self._backend.done():
             await self._tell("The workers are starting.")
         backend = await asyncio.wrap_future(self._backend)
         self._ask_devices(backend)
         playing = self.playing
         handle = backend.start(spec, play=playing)
-        scene = await self._scene(handle)
+        try:
+            scene = await self._scene(handle)
+        except BnnvizError:
+            self._spawn(self._stop(handle))
+            self._go_on()
+            raise
         if scene is None:
             self._spawn(self._stop(handle))
             return
+        self._let_go_before()
         self._handle, self._every_view = handle, True
         # What was changed while it was being prepared it does not know.
         self._starting = self._starting or self.spec is not spec
@@ -288,8 +300,19 @@ class Session:
             if self._starting or self._closed:
                 task.cancel()
                 return None
-            await self._tell(handle.notice or "")
+            if handle.state == "queued":
+                self._let_go_before()  # it may be what the new one waits for
+            if not task.done():
+                await self._tell(handle.notice or "")
         return task.result()
+
+    def _go_on(self) -> None:
+        """Take up the run before again: the new one cannot be run."""
+        before, self._before = self._before, None
+        if before is not None and before.alive and not self._starting:
+            self._handle, self.spec, self._every_view = before, self._good, True
+        elif before is not None:
+            self._spawn(self._stop(before))
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
@@ -329,6 +352,12 @@ class Session:
         handle, self._handle = self._handle, None
         if handle is not None:
             self._spawn(self._stop(handle))
+
+    def _let_go_before(self) -> None:
+        """End the run before, if there is one."""
+        before, self._before = self._before, None
+        if before is not None:
+            self._spawn(self._stop(before))
 
     async def _stop(self, handle: Any) -> None:
         # A worker that does not answer ends the run itself once nobody pulls from it.

@@ -201,6 +201,10 @@ class Sidebar:
         self._devices = [*self._devices[:1], *names]
         self._run.offer("device", self._devices)
 
+    def take_back(self, spec: Spec) -> None:
+        """Note that this spec runs on: what the controls show could not be run."""
+        self._spec = spec
+
     def error(self, error: BnnvizError) -> bool:
         """Say what is wrong beside its control; False when no control here is meant."""
         for controls in (self._sampler.controls, self._target.controls, self._run):
@@ -247,11 +251,13 @@ class Sidebar:
             **self._run.values(),
         )
         try:
-            self._spec = spec.checked()
+            spec = spec.checked()
         except BnnvizError as error:
             self.error(error)
             return
-        self._on_spec(self._spec)
+        if spec != self._spec:  # what was mistyped and put right harms no run
+            self._spec = spec
+            self._on_spec(spec)
 
 
 def _section(title: str) -> pn.pane.HTML:

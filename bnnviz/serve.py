@@ -15,9 +15,9 @@ from pathlib import Path
 import bnnviz
 from bnnviz.errors import BnnvizError
 
-# A closed tab is noticed within seconds, so that what it ran can end; shorter lifetimes make the
-# server run the page twice.
-SESSION_LIFETIME_MS = 3000
+# What a closed tab ran is ended by the page itself, within seconds; this is when the page's own memory goes. A browser
+# that takes longer from the page to its connection gets the page built anew, with style sheets from elsewhere.
+SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 200
 
 

@@ -168,7 +168,7 @@ def test_gauss_newton_diagonal_is_that_of_a_linear_model():
         (lambda: bnnviz.BNN(nn.BatchNorm1d(3), (np.ones((5, 3)), np.ones(5))), "batch normalisation"),
         (lambda: targets.Gaussian(mean_list="[0, x]"), "JSON list"),
         (lambda: targets.Gaussian(mean_list="[0, 1]", cov_list="[[1, 2], [2, 1]]"), "positive definite"),
-        (lambda: targets.Gaussian(mean=[0.0], cov=np.eye(2)), "shapes"),
+        (lambda: targets.Gaussian(mean=[0.0], cov=np.eye(2)), "shape"),
     ],
 )
 def test_bad_targets_get_one_sentence(build, words):

@@ -191,6 +191,8 @@ class Lab:
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to if there is one."""
         self.narrator.say(error.sentence)
+        self.controls.take_back(self.session.spec)
+        self.session.on_spec(self.session.spec)
         if not self.sidebar or not self.controls.error(error):
             self.caption.notice(error.sentence, failed=True)
 

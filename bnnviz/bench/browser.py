@@ -51,7 +51,8 @@ _PROBE = """(delay) => {
     let fresh = false
     const painted = () => { if (fresh) { paints.push(Date.now()); fresh = false } }
     const inked = figure.tags.flatMap((ink) => ink.tags)
-    for (const source of new Set([...figure.renderers.map((r) => r.data_source), ...inked.map((s) => s.source)])) {
+    const sources = new Set([...figure.renderers.map((r) => r.data_source), ...inked.map((s) => s.source)])
+    for (const source of [...sources].filter((source) => source?.properties?.data)) {
       source.properties.data.change.connect(() => { fresh = true })
     }
     Bokeh.index.get_one(figure).repainted.connect(painted)
@@ -73,7 +74,7 @@ _REPAINT = """([rate, hot]) => {
     figures.forEach((figure, place) => {
       if (!hot.includes(figure.name) && turn % 5 !== place % 5) { return }
       const sources = new Set(figure.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source)))
-      for (const source of sources) { source.properties.data.change.emit() }
+      for (const source of sources) { source?.properties?.data?.change.emit() }
     })
   }, 1000 / rate)
 }"""

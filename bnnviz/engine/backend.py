@@ -271,6 +271,7 @@ class LiveHandle:
         self._seen: dict[str, int] = {}
         self._seq = 0
         self._message = ""
+        self._field: str | None = None  # the setting that the message is about
         self._said: tuple[str, float] = ("", 0.0)
 
     @property
@@ -448,7 +449,7 @@ class LiveHandle:
         if self._replacing and self.state != "queued":
             self._replacing = False
             self._say(_taken_up(reply) if self.state != "failed" else "")
-        self._message = reply["message"]
+        self._message, self._field = reply["message"], reply["field"]
         self._held = reply["held"]
         self._carried["play"] = reply["playing"]
         self._carried["speed"] = reply["speed"]
@@ -465,7 +466,7 @@ class LiveHandle:
                     if reply["scene"] is not None:
                         return reply["scene"]
             if not self.alive:
-                raise BnnvizError(self.notice or "This run has ended.")
+                raise BnnvizError(self.notice or "This run has ended.", self._field)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._up.wait(), CALL_S)
 

@@ -187,12 +187,13 @@ class Slot:
     scene: dict[str, Any] | None = None
     state: str = "queued"
     message: str = ""
+    about: str | None = None  # the setting that the message is about
     resumed: int | None = None  # the step at which a lost run was taken up again
     changes: int = 0  # entries of the change log that the run contains
     stopping: bool = False
     abandoned: bool = False  # nobody can reach the run any more
 
-    used: float = 0.0  # seconds of the loop thread
+    used: float = 0.0  # seconds of the loop thread in which it has advanced
     due: float = 0.0  # when the next step is due, if there is a speed
     last_pull: float = field(default_factory=time.monotonic)
     version: int = 0  # grows with everything that a frame could show
@@ -279,6 +280,7 @@ class Slot:
         return {
             "state": "ended" if finished else self.state,
             "message": self.message,
+            "field": self.about,
             "playing": self.playing,
             "speed": self.speed,
             "step": self.step,
@@ -427,14 +429,14 @@ class LiveLoop:
 
     @contextlib.contextmanager
     def _guarded(self, slot: Slot) -> Iterator[None]:
-        """Let an error end this run and no other, and count the time as the run's own."""
-        begin = time.perf_counter()
+        """Let an error end this run and no other."""
         try:
             yield
         except Exception as error:
-            log.exception("live run %s failed at step %d", slot.run_id, slot.step)
+            slot.about = error.field if isinstance(error, BnnvizError) else None
+            # A setting that cannot be is the user's to read, and nothing to trace.
+            log.error("live run %s failed at step %d", slot.run_id, slot.step, exc_info=slot.about is None)
             self._fail(slot, _sentence(error))
-        slot.used += time.perf_counter() - begin
 
     # coming and going
 
@@ -587,8 +589,12 @@ class LiveLoop:
 
     def _advance(self, slot: Slot) -> None:
         with self._guarded(slot):
-            phase = slot.run.phase
-            steps = slot.advance(self._slice_s)
+            phase, begin = slot.run.phase, time.perf_counter()
+            # Frames do not count: runs of one kind are to advance alike, whatever their pages look at.
+            try:
+                steps = slot.advance(self._slice_s)
+            finally:
+                slot.used += time.perf_counter() - begin
             slot.dirty = slot.dirty or steps > 0
             if steps or slot.run.phase != phase:
                 slot.touch()

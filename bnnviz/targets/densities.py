@@ -97,13 +97,14 @@ def _parse(text: str, field: str) -> np.ndarray | None:
 
 def _check_moments(mean: np.ndarray, cov: np.ndarray) -> None:
     dim = mean.size
-    if mean.ndim != 1 or dim == 0 or cov.shape != (dim, dim):
+    if mean.ndim != 1 or dim == 0 or not np.isfinite(mean).all():
+        raise BnnvizError("The mean must be a list of finite numbers; write it like [0, 1].", "mean_list")
+    if cov.shape != (dim, dim):
         raise BnnvizError(
-            f"A Gaussian needs a mean of length d and a d x d covariance; got shapes {mean.shape} and {cov.shape}.",
+            f"A mean of length {dim} needs a covariance of {dim} rows of {dim}; this one has the shape {cov.shape}.",
             "cov_list",
         )
-    finite = np.isfinite(mean).all() and np.isfinite(cov).all()
-    if not finite or not np.allclose(cov, cov.T) or np.linalg.eigvalsh(cov).min() <= 0:
+    if not np.isfinite(cov).all() or not np.allclose(cov, cov.T) or np.linalg.eigvalsh(cov).min() <= 0:
         raise BnnvizError("The covariance must be finite, symmetric and positive definite; check its rows.", "cov_list")
 
 
