@@ -189,7 +189,7 @@ class Sidebar:
         """Keep these points for the next spec; None goes back to the data's own with a new run."""
         self._spec = self._spec.replace(target_settings={**self._spec.target_settings, **self._point_settings(points)})
         if points is None:
-            self._renew()
+            self._on_spec(self._spec)
 
     def apply(self, settings: dict[str, Any]) -> None:
         """Take over settings of the sampler, as a remedy offers them."""
