@@ -255,6 +255,7 @@ class Lab:
             self.session.playing = False
             self.transport.show_speed("0")
             self.controls.show(spec)
+            self._arrange(_emitted(catalogue.load(), spec))
             self.session.begin(spec, (lambda: self._do(actions)) if actions else None)
         elif not self.bar.asking:
             self._do(step.actions)
