@@ -282,8 +282,9 @@ def _colours(palette: Palette) -> dict[str, str]:
 
 def _bokeh_js() -> bytes:
     """Return BokehJS as it is installed: the page needs no network."""
-    (path,) = Resources(mode="absolute", components=["bokeh"]).js_files
-    return Path(path).read_bytes()
+    # Others, such as Panel where it is loaded, add files of theirs.
+    files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
+    return next(path for path in files if path.name == "bokeh.min.js").read_bytes()
 
 
 def _cells(status: dict[str, Any]) -> list[list[str]]:

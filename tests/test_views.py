@@ -441,7 +441,8 @@ def test_the_step_of_an_event_reaches_the_browser_whole() -> None:
     steps = frame["path"]["event_step"] = frame["path"]["event_step"] + 3_000_000_001
     view.update(frame)
     data = view.marks.data
-    sent = 4096 * data["step_high"].astype(np.int64)[:-1] + data["step_low"].astype(np.int64)[:-1]
+    # The last mark is where the chain is now, which is no event.
+    sent = 4096 * data["step_high"][:-1].astype(np.int64) + data["step_low"][:-1].astype(np.int64)
     assert np.array_equal(sent, steps)
 
 
