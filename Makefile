@@ -15,12 +15,13 @@ TESTABLE := $(VENV)/.installed-test
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: help install serve lint test test-slow screenshots clean
+.PHONY: help install serve lint test test-slow test-all screenshots clean
 
 help:
 	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
 	@echo 'make test         lint and tests, those in a browser included'
-	@echo 'make test-slow    the long statistical tests'
+	@echo 'make test-slow    the long tests: statistics, the rest of those in a browser'
+	@echo 'make test-all     every test, those too that only repeat others at length'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
 	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make clean        remove the environment and everything generated'
@@ -38,10 +39,13 @@ lint: $(TESTABLE)
 	$(VENV)/bin/lint-imports
 
 test: lint
-	$(PY) -m pytest -m 'not slow'
+	$(PY) -m pytest -m 'not slow and not demand'
 
 test-slow: $(TESTABLE)
-	$(PY) -m pytest -m slow
+	$(PY) -m pytest -m 'slow and not demand'
+
+test-all: lint
+	$(PY) -m pytest
 
 screenshots: $(TESTABLE)
 	$(PY) tests/screenshots.py $(WHAT)

@@ -33,10 +33,12 @@ TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of tests/browser, and skip those for a GPU where there is none."""
+    """Mark the tests of tests/browser, slow where they are not quick, and skip those for a GPU where there is none."""
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
+            if not item.get_closest_marker("quick"):
+                item.add_marker(pytest.mark.slow)
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu and not _has_gpu():
         for item in for_gpu:

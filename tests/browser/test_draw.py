@@ -124,6 +124,7 @@ def draw(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., Drawing
 # ---- drawing ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawing]) -> None:
     lab = draw()
     lab.click_at(0.1, 0.5)
@@ -142,6 +143,7 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
     assert lab.number("step") < 200  # it has never played
 
 
+@pytest.mark.quick
 def test_the_band_follows_within_a_second(draw: Callable[..., Drawing]) -> None:
     lab = draw().sampling()
     moving = lab.page.evaluate_handle(f"(at) => ({{done: ({UNTIL_MOVED})(at)}})", [0.0, 0.1])
@@ -213,6 +215,7 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
     until(lambda: lab.picked_lines() == 0, 5, "the picks stayed")
 
 
+@pytest.mark.quick
 def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Callable[..., Any]) -> None:
     lab = draw(MOONS).sampling()
     assert {"prediction", "spread"} <= set(lab.figures())
@@ -243,6 +246,7 @@ def test_an_event_under_the_pointer_shows_its_function(draw: Callable[..., Drawi
     until(lambda: lab.picked_lines() == 0, 5, "the function stayed")
 
 
+@pytest.mark.quick
 def test_boxes_link_functions_and_weights_both_ways(
     draw: Callable[..., Drawing], screenshot: Callable[..., Any]
 ) -> None:

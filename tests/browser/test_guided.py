@@ -26,7 +26,17 @@ def said_by_scene(lab: Lab) -> str:
     return lab.page.locator(".scene .text").inner_text()
 
 
-@pytest.mark.parametrize("name", sorted(SCENES, key=lambda name: SCENES[name]["order"]))
+ORDERED = sorted(SCENES, key=lambda name: SCENES[name]["order"])
+
+
+def tier(name: str) -> list[pytest.MarkDecorator]:
+    """Sort a scene: one for every day, one that steps and one that asks at length, the others on demand."""
+    if name == ORDERED[0]:
+        return [pytest.mark.quick]
+    return [] if name in (ORDERED[1], ORDERED[-1]) else [pytest.mark.demand]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=tier(name)) for name in ORDERED])
 def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any, name: str) -> None:
     lab = Lab(open_page(f"{dashboard.url}?scene={name}", **SMALL))
     steps = SCENES[name]["steps"]

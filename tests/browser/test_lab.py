@@ -16,6 +16,7 @@ from bnnviz import catalogue
 from bnnviz.engine.backend import Backend
 from bnnviz.errors import BnnvizError
 
+pytestmark = pytest.mark.quick
 SIZES = [(1400, 900), (1280, 720)]
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
 

@@ -53,7 +53,7 @@ def one_worker(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 # ---- one after another --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_tabs_opened_and_closed_in_turn_leave_nothing(open_page: Callable[..., Any], dashboard: Any) -> None:
     def visit() -> None:
@@ -91,7 +91,7 @@ def test_tabs_opened_and_closed_in_turn_leave_nothing(open_page: Callable[..., A
 # ---- at once ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_tabs_at_once_share_the_machine_and_none_freezes(
     one_worker: str, serve: Callable[..., Any], open_page: Callable[..., Any]

@@ -42,6 +42,7 @@ def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboar
     assert (said["target"], said["t.hidden"], said["warmup"]) == ("network", "25-10", "20")
 
 
+@pytest.mark.quick
 def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:
     first = opened(open_page, dashboard, BANANA)
     assert first.select("Target").inner_text() == "Banana"
