@@ -43,6 +43,19 @@ def _links(here: str) -> pn.pane.HTML:
     return pn.pane.HTML(links, stylesheets=[_NAV], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
 
 
+def _unbind(frame: pmui.Page) -> None:
+    """Take the page off Panel's count of callbacks.
+
+    Bound to it, the page would send two patches for each acknowledged frame, and what watches the count would keep
+    the pages of all closed tabs.
+    """
+    with edit_readonly(frame):
+        frame.busy = False
+    for watcher in list(pn.state.param.watchers["busy"]["value"]):
+        if getattr(getattr(watcher.fn, "__self__", None), "self", None) is frame:
+            pn.state.param.unwatch(watcher)
+
+
 def _open() -> None:
     pn.extension()
     pn.state.curdoc.theme = DOCUMENT_THEME
@@ -66,9 +79,7 @@ def _open() -> None:
         busy_indicator=None,
         dark_theme=dark,
     )
-    with edit_readonly(frame):
-        # Bound to every callback, this would send two patches for each acknowledged frame.
-        frame.busy = False
+    _unbind(frame)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     pn.state.on_session_destroyed(lambda context: page.close())
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
