@@ -129,11 +129,11 @@ def test_projector_is_large_and_needs_no_scrolling(
 def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?target=banana&seed=3")
     lab.press("Projector")
-    until(lambda: "projector=1" in lab.page.url, 15, "the page did not change")
+    lab.page.wait_for_url("**projector=1**", timeout=15_000)
     lab.ready()
     assert (address(lab)["target"], address(lab)["seed"]) == ("banana", "3")
     lab.press("Projector")
-    until(lambda: "projector" not in lab.page.url, 15, "the page did not change back")
+    lab.page.wait_for_url(lambda url: "projector" not in url, timeout=15_000)
 
 
 # --- tour

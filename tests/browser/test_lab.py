@@ -47,7 +47,7 @@ PENS = """() => Object.fromEntries(
 # Milliseconds from a click on this button to the first change of the trajectory.
 UNTIL_DRAWN = """async (button) => {
   const path = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "trajectory")
-  const sources = new Set(path.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source)))
+  const sources = new Set(path.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source)).filter(Boolean))
   const begin = performance.now()
   const drawn = new Promise((resolve) => {
     for (const source of sources) {
