@@ -48,6 +48,8 @@ class Caption:
 
     def __init__(self, on_remedy: Callable[[dict[str, Any]], None]) -> None:
         self._on_remedy = on_remedy
+        # A question is open, and a warning would answer it.
+        self.reserved: Callable[[], bool] = lambda: False
         self._dark = False
         self._notice, self._failed = "", False
         self._caption = _NOTHING
@@ -96,13 +98,13 @@ class Caption:
             parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
         if not self._failed:
             parts.append(html.escape(self._caption["text"]))
-            if self._caption["warning"]:
+            if self._caption["warning"] and not self.reserved():
                 parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
         self._set(self._text, "object", f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
         dark = ["dark"] if self._dark else []
         self._set(self._text, "css_classes", dark)
         self._set(self.root, "css_classes", ["tour-caption", *dark, *(["failed"] if self._failed else [])])
-        self._offer([] if self._failed else self._caption["remedies"])
+        self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:
         if remedies == self._offered:

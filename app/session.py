@@ -52,6 +52,9 @@ class Screen(Protocol):
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to."""
 
+    def show_playing(self) -> None:
+        """Show whether the run plays."""
+
     def wanted(self, turn: int | None) -> set[str]:
         """Name the parts that this turn's views need; None means every view."""
 
@@ -233,6 +236,10 @@ class Session:
         await self._tell(handle.notice or "", failed=handle.state == "failed")
         if frame is None:
             self._every_view = self._every_view or complete
+            if not self._commands and handle is self._handle and handle.playing != self.playing:
+                # Nothing new to draw would leave the button as it is, whatever became of a command.
+                self.playing = handle.playing
+                await self._show(self._screen.show_playing)
         elif handle is self._handle and not self._starting:
             await self._show(self._paint, frame)
 

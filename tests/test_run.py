@@ -254,6 +254,20 @@ def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     assert np.allclose([path["now_x"], path["now_y"]], now)
 
 
+@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+def test_a_path_that_is_looked_at_while_it_grows_has_its_corners_where_the_events_were(sampler):
+    run = prepared(spec(target="banana", sampler=sampler, draws=None, dtype="float64"))
+    for _ in range(60):
+        run.step_proposal()
+        path = run.frame(["path"])["path"]
+    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.tracer.past]
+    assert len(ends) > 5
+    known = torch.stack(ends[-len(path["event_x"]) :]).numpy()
+    assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
+    starts = torch.stack([s.x for s in run.tracer.past][1:]).numpy()
+    assert np.allclose(known[:-1], starts[-len(known) + 1 :])
+
+
 def test_one_dimension_is_shown_in_the_phase_plane():
     run = prepared(spec(target="double_well", draws=None))
     run.advance(0.5)

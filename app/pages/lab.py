@@ -80,6 +80,7 @@ class Lab:
         self.share = Share()
         self.menu = Menu()
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
+        self.caption.reserved = lambda: self.bar.asking
         self._led: Spec | None = None
         self._hidden = _parts(visit.flags.get("hide", ""))
         self.address = address.Address(query=self._query(first))
@@ -182,6 +183,10 @@ class Lab:
     def show_devices(self, names: list[str]) -> None:
         """Offer the devices of the workers."""
         self.controls.devices(names)
+
+    def show_playing(self) -> None:
+        """Make the play button say what it would do."""
+        self.transport.show_playing()
 
     def show_notice(self, sentence: str, failed: bool) -> None:
         """Say what the run waits for or what has befallen it."""

@@ -280,6 +280,11 @@ class LiveHandle:
         return self.state in ("starting", "queued", "running", "recovering")
 
     @property
+    def playing(self) -> bool:
+        """Whether it plays, as the worker said last."""
+        return bool(self._carried["play"])
+
+    @property
     def notice(self) -> str | None:
         """A sentence on what happened to the run, while it matters."""
         text, until = self._said

@@ -32,6 +32,7 @@ _LONGEST_WAIT = 2.0
 _DIAGNOSE_S = 1.0
 _FAST_STEPS = 20
 _FEW_DRAWS = 400
+_NEAR = 0.1
 
 
 class FrameBuilder:
@@ -308,23 +309,29 @@ class FrameBuilder:
         if "ess" in figures:
             rhat = figures["rhat"]
             tone = "bad" if rhat > 1.05 else "good" if rhat < 1.01 else ""
-            rows.append(["R-hat, bulk ESS (PC 1)", f"{rhat:.2f}, {figures['ess']:,.0f}", tone])
+            rows.append(["R-hat, bulk ESS (PC 1)", f"{_number(rhat, '.2f')}, {_number(figures['ess'], ',.0f')}", tone])
             per_million = figures["ess"] / max(run.gradients / 1e6, 1e-9)
-            rows.append(["ESS per million gradients", f"{per_million:,.0f}", ""])
+            rows.append(["ESS per million gradients", _number(per_million, ",.0f"), ""])
         if "worst_ratio" in figures:
             ratio, off = figures["worst_ratio"], abs(figures["worst_z"]) > 5
-            rows.append(["Variance / truth (worst)", f"{ratio:.2f}", "bad" if off else "good"])
+            # What cannot be told from one yet, though far from it, is neither.
+            tone = "bad" if off else "good" if abs(ratio - 1) < _NEAR else ""
+            rows.append(["Variance / truth (worst)", f"{ratio:.2f}", tone])
         return {"rows": rows}
 
 
 _PHASES = {
     "start": "Looking for a place to start: each chain descends to a mode by Adam.",
     "tuning": "Press play, or take one step.",
-    "warm-up": "Estimates begin anew with the changed settings.",
+    "warm-up": "Estimates begin anew with what was changed.",
     "sampling": "Press play, or take one step.",
     "done": "All draws are made.",
     "failed": "The run stopped.",
 }
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"
 
 
 class _Rates:

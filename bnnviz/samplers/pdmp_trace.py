@@ -288,9 +288,10 @@ class PathTracer:
         key = (plane.kind, plane.basis)
         # The last one is still growing; what has ended is projected once.
         new = [s for s in segments if s is self.now or s.drawn is None or s.drawn[0] != key]
-        for segment, points in zip(new, self._project(new, plane), strict=True):
-            segment.drawn = (key, points)
-        pieces = [segment.drawn[1] for segment in segments]
+        projected = self._project(new, plane)
+        for segment, points in zip(new, projected, strict=True):
+            segment.drawn = None if segment is self.now else (key, points)
+        pieces = [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]]
         return np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)]), _age(
             len(segments) * self._points_each + 1
         )

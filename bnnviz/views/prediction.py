@@ -79,7 +79,7 @@ class PredictionView(View):
         kinds = [ink.marks(self.data, "x", "y", k, 9, width=1.6, of="class", code=i) for i, k in enumerate(CLASSES)]
         return {
             BAND: [self._paint(plain, colour=DATA.role, fill="surface")],
-            MAP: [self._paint(s, colour="surface", fill=k.role) for s, k in zip(kinds, CLASSES, strict=True)],
+            MAP: [self._paint(s, colour="ink", fill=k.role) for s, k in zip(kinds, CLASSES, strict=True)],
         }
 
     def _build_against(self) -> list:

@@ -8,10 +8,11 @@ from bokeh.plotting.contour import contour_data
 
 from bnnviz.views.base import View, columns, extent
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, PICKED, Kind, legend, mark_html
+from bnnviz.views.palette import EVENTS, KINDS, PICKED, Kind, legend, mark_html
 from bnnviz.views.pointer import Pointer
 
 NOW = Kind("now", "circle", "orange", False)
+HERE = Kind("here", "dot", "ink", True)
 LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
 OLDEST_MARK = 0.35
 MEMORY = 45  # frames
@@ -58,7 +59,7 @@ class TrajectoryView(View):
         self.picked = Sheet(("x", "y"))
         self._inked(ink.marks(self.picked, "x", "y", PICKED, 8, width=1), PICKED)
         self._inked(ink.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
-        self._inked(ink.marks(self.marks, "x", "now", KINDS[BOUNCE], 8), KINDS[BOUNCE])
+        self._inked(ink.marks(self.marks, "x", "now", HERE, 12), HERE)
         self.pointer = Pointer(fig, events=self.marks)
 
     def reset(self, scene: dict) -> None:
