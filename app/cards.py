@@ -76,6 +76,7 @@ class Card:
     def head(self) -> None:
         """Write the heading anew: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
+        self._note.object = html.escape(self.view.note)
         self._legend.object = self.view.legend_html()
         self._legend.visible = bool(self._legend.object)
 

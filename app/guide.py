@@ -39,6 +39,19 @@ FIGURE_KEYS = {
     "shift arrows, enter": "pick the draws in a box",
     "ctrl z, c, escape": "undo; the other class; pick nothing",
 }
+WORDS = {
+    "rate": "how soon the chain should turn where it is, v · grad U: steep uphill means soon, downhill never",
+    "U, grad U": "minus the log of the density, and its slope; the target is likely where U is small",
+    "envelope": "a simple line or step that should lie above the rate: proposals are drawn from it",
+    "proposal, u": "a time drawn from the envelope; accepted if u, uniform between 0 and 1, is below rate / envelope",
+    "violation": "a proposal where the rate was above the envelope: ratio = rate / envelope is over 1; E[(ratio−1)+] is"
+    " the mean of what is over, q99 the ratio that 1 in 100 exceeds",
+    "step, event, draw": "a step evaluates the rate once for each chain; an event changes the velocity; draws are taken"
+    " along the path, evenly in path time",
+    "tuning, warm-up": "the first events set the pace of the draws; the first draws are thrown away",
+    "PC 1, PC 2": "the two directions in which the draws vary most",
+    "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth",
+}
 _STYLE = """
 h3 {font-size: 14px; margin: 8px 0 2px}
 table {border-collapse: collapse; font-size: 13.5px; margin-bottom: 4px}
@@ -61,7 +74,7 @@ class Guide:
         tour = pmui.Button(label="Take the tour", variant="outlined", size="small", margin=(4, 0, 10, 0))
         tour.on_click(lambda event: (setattr(self.root, "open", False), on_tour()))
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
-        tables = {"Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
+        tables = {"Words": WORDS, "Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
         text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
         self.root = pmui.Dialog(
             pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"),

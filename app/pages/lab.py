@@ -336,6 +336,11 @@ class Lab:
         self.picks.forget()
         for part in OF_DRAWS:
             self.cards[part].reset(self._scene)
+        # While it plays, the new ones come at once; at rest, old ones would pass for those of the new data.
+        if not self.session.playing:
+            for part in self.cards.keys() & {DRAWN, *RARE}:
+                self.cards[part].view.forget()
+                self.cards[part].head()
 
     def _arrange(self, emits: set[str]) -> None:
         """Show the cards that a run feeds, and share the stage among them."""

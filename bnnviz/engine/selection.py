@@ -91,7 +91,7 @@ class Selection:
             "kind": "draws",
             "count": len(keys),
             "of": len(known),
-            "text": f"{len(keys)} of {len(known)} draws picked",
+            "text": f"{len(keys)} of {len(known)} draws",
             "path_x": points[:, 0],
             "path_y": points[:, 1],
             "trace_index": np.array([number for _, number in keys], dtype=float),

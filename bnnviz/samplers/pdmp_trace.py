@@ -193,7 +193,7 @@ class PathTracer:
             raise BnnvizError("That event is no longer remembered; pick a newer one.", "event")
         duration = torch.tensor([segment.duration], dtype=torch.float64, device=segment.x.device)
         point = self.sampler.flow(segment.x[None], segment.v[None], duration)[0][0]
-        return step, f"Event {segment.number + 1}, a {_WORDS[segment.kind]}, at step {step:,}", point
+        return step, f"event {segment.number + 1:,}: {_WORDS[segment.kind]}", point
 
     def _events(self) -> dict[str, np.ndarray]:
         recent = list(self.past)[-_EVENTS:]
@@ -438,6 +438,6 @@ _SENTENCES = {
 
 
 def _violation(number: int, e: Evaluation, redrawn: bool) -> str:
-    over = f"by {100 * (e.rate / e.height - 1):.0f} %" if e.height > 0 else "of zero"
+    over = f"by {100 * (e.rate / e.height - 1):.2g} %" if e.height > 0 else "of zero"
     remedy = "the bound was raised and the proposal drawn again" if redrawn else "events came later than they should"
     return f"The {_ordinal(number)} proposal violated the envelope {over}: {remedy}."

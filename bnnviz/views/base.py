@@ -194,6 +194,9 @@ class View:
         """Begin a new run: forget the old one's data and ranges."""
         raise NotImplementedError
 
+    def forget(self) -> None:
+        """Empty what was drawn of draws: they have begun anew."""
+
     def update(self, frame: dict) -> bool:
         """Draw a frame.
 

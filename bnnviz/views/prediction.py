@@ -105,14 +105,8 @@ class PredictionView(View):
 
     def reset(self, scene: dict) -> None:
         """Show the new run's data; a run without data leaves the figure empty."""
-        self.note = ""
         data = scene["data"]
-        self._push(self.band, _band_columns(None))
-        self._push(self.functions, columns(x=[], y=[]))
-        self._push(self.against, _against_columns(None))
-        self._push(self.chances, _chance_columns(None))
-        self._push(self.map, columns(mean=[]))
-        self._push(self.edges, columns(x=[], y=[], now_x=[], now_y=[]))
+        self.forget()
         self.mark({"kind": "none"})
         self.show_points([])
         self.pointer.editable = False
@@ -121,6 +115,16 @@ class PredictionView(View):
             {BAND: self._reset_band, MAP: self._reset_map, AGAINST: self._reset_against, CHANCES: self._reset_chances}[
                 self._kind
             ](data)
+
+    def forget(self) -> None:
+        """Empty everything but the data."""
+        self.note = ""
+        self._push(self.band, _band_columns(None))
+        self._push(self.functions, columns(x=[], y=[]))
+        self._push(self.against, _against_columns(None))
+        self._push(self.chances, _chance_columns(None))
+        self._push(self.map, columns(mean=[]))
+        self._push(self.edges, columns(x=[], y=[], now_x=[], now_y=[]))
 
     def _reset_band(self, data: dict) -> None:
         low, high = data["y_range"]

@@ -26,8 +26,7 @@ class SpreadView(View):
 
     def reset(self, scene: dict) -> None:
         """Take the new run's inputs for axes."""
-        self.note = ""
-        self._push(self.source, columns(sd=[]))
+        self.forget()
         data = scene["data"]
         if data is None or data["kind"] != MAP:
             return
@@ -36,6 +35,11 @@ class SpreadView(View):
         self._y.start_at(*data["y_range"])
         place_map(self._map, data)
         self.ink.publish()
+
+    def forget(self) -> None:
+        """Empty the map."""
+        self.note = ""
+        self._push(self.source, columns(sd=[]))
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the map's too."""

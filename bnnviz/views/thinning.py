@@ -83,7 +83,7 @@ class ThinningView(View):
         return legend(
             line_html("rate", p.blue, p),
             line_html("envelope", p.orange, p, width=3.5),
-            line_html("before", p.red, p),
+            line_html("used", p.red, p),
             *(mark_html(MARKS[code], p) for code in (REJECTED, BOUNCE)),
             mark_html(MARKS[VIOLATION], p, "violates"),
             mark_html(UNIFORM, p, hint="the uniform draw: accepted where this mark lies under the rate"),
