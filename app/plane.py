@@ -8,10 +8,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from theme import FLAT, UNLABELLED
+from theme import TIGHT, UNLABELLED
 
 PCA, COORDINATES = "PC 1, PC 2", "coordinates"
-_SMALL = {"size": "small", "margin": (6, 3, 0, 3), "height": 26}
+_SMALL = {"size": "small", "margin": (3, 3, 0, 3), "height": 26}
 _WIDE = {"size": "small", "margin": (0, 4), "sizing_mode": "stretch_width"}
 
 
@@ -33,7 +33,7 @@ class PlanePicker:
             options=[PCA, COORDINATES],
             width=136,
             visible=False,
-            sx=FLAT,
+            sx=TIGHT,
             stylesheets=[UNLABELLED],
             **_SMALL,
         )

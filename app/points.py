@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 
 from bnnviz.settings import MOST_POINTS
 from bnnviz.views import View
-from theme import FLAT, UNLABELLED
+from theme import TIGHT, UNLABELLED
 
 Rows = list[list[float]]
 
@@ -64,11 +64,11 @@ class Points:
             label="Presets",
             options=[_ASK],
             value=_ASK,
-            width=104,
+            width=90,
             size="small",
-            margin=(6, 2, 0, 0),
+            margin=(3, 2, 0, 0),
             height=26,
-            sx=FLAT,
+            sx=TIGHT,
             stylesheets=[UNLABELLED],
         )
         self._presets.param.watch(self._picked, "value")

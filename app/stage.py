@@ -9,7 +9,7 @@ _BOTH = "minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)"
 _ALONE = "minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)"
 # A map and its spread lie beside each other.
 _MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
-_MAP, _FLAT = "minmax(0, 1.45fr)", "minmax(0, 0.85fr)"
+_MAP, _FLAT = "minmax(0, 1.3fr)", "minmax(0, 1.05fr)"
 _TALL, _LOW = "minmax(0, 1.12fr)", "minmax(0, 1fr)"
 WIDE = "path"
 BESIDE = ("envelope", "prediction")

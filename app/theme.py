@@ -11,6 +11,8 @@ HEADER = {False: "#24435d", True: "#0f1c28"}
 
 #: For a select that stands in a line with other things.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
+#: The same in the heading of a card.
+TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "minHeight": "0 !important"}}
 #: For the style sheets of a select whose place says what it is for: only its label's words are heard.
 UNLABELLED = """
 .MuiInputLabel-root {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
