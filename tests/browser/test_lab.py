@@ -413,6 +413,7 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
     assert "Traceback" not in lab.page.content()
 
 
+@pytest.mark.slow
 def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
     labs = [Lab(open_page(dashboard.url)).ready() for _ in range(2)]
     for lab in labs:
