@@ -198,7 +198,9 @@ class Lab:
         self.narrator.say(error.sentence)
         self.controls.take_back(self.session.spec)
         self.session.on_spec(self.session.spec)
-        if not self.sidebar or not self.controls.error(error):
+        beside = bool(self.sidebar) and self.controls.error(error)
+        # A page that has nothing to show yet says it where it cannot be missed.
+        if not beside or not self._scene:
             self.caption.notice(error.sentence, failed=True)
 
     def wanted(self, turn: int | None) -> set[str]:
