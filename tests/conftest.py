@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from hypothesis import settings
 
 from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
 
@@ -22,6 +23,11 @@ from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
 # shared by all of them. Set before torch is imported anywhere, and inherited by those processes.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# Where the tests decide whether a change is taken, the same change meets the same examples.
+settings.register_profile("repeatable", derandomize=True)
+if os.environ.get("BNNVIZ_REQUIRE_BROWSER"):
+    settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
 ARTIFACTS = ROOT / "tests" / "artifacts"
