@@ -13,6 +13,5 @@ export function render({model}) {
   }
   write()
   model.on("query", () => { timer ??= setTimeout(write, REST) })
-  model.on("away", () => location.assign(location.pathname + "?" + model.away))
   model.on("remove", () => clearTimeout(timer))
 }

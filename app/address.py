@@ -19,7 +19,6 @@ class Address(JSComponent):
     """An element without a face that writes the address, without adding to the browser's history."""
 
     query = param.String(doc="What stands after the question mark.")
-    away = param.String(doc="Another address's, to go to.")
 
     _esm = "address.js"
 

@@ -32,6 +32,7 @@ _LINK = {
     "fontSize": "12.5px",
     "justifyContent": "flex-start",
 }
+_PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goes on with what is asked about."
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
@@ -50,11 +51,13 @@ class Caption:
         self._on_remedy = on_remedy
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
-        self._dark = False
+        self._dark, self._large = False, []
         self._notice, self._failed = "", False
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
-        self._text = pn.pane.HTML("", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT])
+        self._text = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT, projector.CAPTION]
+        )
         self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center")
         self.root = pn.Row(
             self._text,
@@ -63,7 +66,7 @@ class Caption:
             height=64,
             margin=0,
             css_classes=["tour-caption"],
-            stylesheets=[_STRIP],
+            stylesheets=[_STRIP, projector.STRIP],
             styles={"grid-area": "caption"},
         )
 
@@ -75,35 +78,38 @@ class Caption:
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self._caption = frame["caption"]
-        self._write()
+        self.write()
 
     def notice(self, sentence: str, *, failed: bool = False) -> None:
         """Say what the run waits for or what befell it; an empty sentence takes it back."""
         self._notice, self._failed = sentence, failed
-        self._write()
+        self.write()
 
-    def enlarge(self) -> None:
-        """Take the type of the projector."""
-        projector.enlarge(self._text, projector.CAPTION)
-        projector.enlarge(self.root, projector.STRIP)
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        self._large = ["large"] if large else []
+        self.write()
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         self._dark = dark
-        self._write()
+        self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write the strip anew: what is reserved may have changed."""
         parts = []
         if self._notice:
             parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
-        if not self._failed:
+        if self.reserved() and not self._failed:
+            parts.append(_PREDICT)
+        elif not self._failed:
             parts.append(html.escape(self._caption["text"]))
-            if self._caption["warning"] and not self.reserved():
+            if self._caption["warning"]:
                 parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
         self._set(self._text, "object", f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
-        dark = ["dark"] if self._dark else []
-        self._set(self._text, "css_classes", dark)
-        self._set(self.root, "css_classes", ["tour-caption", *dark, *(["failed"] if self._failed else [])])
+        look = [*(["dark"] if self._dark else []), *self._large]
+        self._set(self._text, "css_classes", look)
+        self._set(self.root, "css_classes", ["tour-caption", *look, *(["failed"] if self._failed else [])])
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:

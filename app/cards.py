@@ -21,6 +21,7 @@ h2 {font: inherit; margin: 0}
 _NOTE = """
 :host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
   font-variant-numeric: tabular-nums; color: var(--mui-palette-text-secondary)}
+:host > div {overflow: hidden; text-overflow: ellipsis}
 """
 _LEGEND = """
 :host {overflow: hidden; line-height: 0}
@@ -55,10 +56,12 @@ class Card:
 
     def __init__(self, view: View, tools: Sequence[Any] = (), below: Sequence[Any] = ()) -> None:
         self.view = view
-        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[_HEAD])
-        self._note = pn.pane.HTML("", margin=(6, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE])
+        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[_HEAD, projector.CARD])
+        self._note = pn.pane.HTML(
+            "", margin=(6, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE, projector.CARD]
+        )
         self._legend = pn.pane.HTML(
-            margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND]
+            margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND, projector.CARD]
         )
         head = pn.Row(self._title, self._note, *tools, sizing_mode="stretch_width", margin=0, height=30)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
@@ -97,11 +100,11 @@ class Card:
         if note != self._note.object and now - self._noted > NOTE_S:
             self._note.object, self._noted = note, now
 
-    def enlarge(self) -> None:
-        """Take the type of the projector."""
-        projector.enlarge_figure(self.view.root)
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        self.view.magnify(projector.SCALE if large else 1.0)
         for pane in (self._title, self._note, self._legend):
-            projector.enlarge(pane, projector.CARD)
+            projector.dress(pane, large)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -115,9 +118,13 @@ class Table:
     needs, hot = frozenset({"table"}), False
 
     def __init__(self) -> None:
-        self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE])
-        title = pn.pane.HTML("<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[_HEAD])
-        self.root = surface(title, self._rows, area="table")
+        self._rows = pn.pane.HTML(
+            "", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE, projector.TABLE]
+        )
+        self._title = pn.pane.HTML(
+            "<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[_HEAD, projector.CARD]
+        )
+        self.root = surface(self._title, self._rows, area="table")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -131,13 +138,15 @@ class Table:
         )
         self._rows.object = f"<table>{rows}</table>"
 
-    def enlarge(self) -> None:
-        """Take the type of the projector."""
-        projector.enlarge(self._rows, projector.TABLE)
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        projector.dress(self._rows, large)
+        projector.dress(self._title, large)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
-        self._rows.css_classes = ["dark"] if dark else []
+        kept = [name for name in self._rows.css_classes or [] if name != "dark"]
+        self._rows.css_classes = [*kept, "dark"] if dark else kept
 
 
 def surface(*objects: Any, area: str) -> pmui.Paper:

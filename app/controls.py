@@ -14,6 +14,7 @@ import panel_material_ui as pmui
 Setting = dict[str, Any]
 
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
+_BOXED = {"margin": (9, 14, 3, 14)}  # a box's label stands on its upper edge
 _ERROR = "<div class='error' role='alert'>{}</div>"
 _ERROR_STYLE = ".error {color: var(--mui-palette-error-main); font-size: 12px; line-height: 1.35}"
 LONG = 200  # whole numbers with a longer range are typed, not slid
@@ -113,6 +114,11 @@ class Control:
         self.widget.options = list(dict.fromkeys([*choices, self.widget.value]))
         self._silent = False
 
+    def remark(self, words: str) -> None:
+        """Add a few words to the label; none take them back."""
+        label = label_of(self.setting)
+        self.widget.label = f"{label} ({words})" if words else label
+
     def error(self, sentence: str) -> None:
         """Say what is wrong with the value; an empty sentence takes it back."""
         if self._error is None:
@@ -141,9 +147,9 @@ class Control:
         if kind == "boolean":
             return pmui.Switch(**common)
         if kind == "choice":
-            return pmui.Select(options=self._choices(), **common)
+            return pmui.Select(options=self._choices(), **common | _BOXED)
         if kind == "text":
-            return pmui.TextInput(**common)
+            return pmui.TextInput(**common | _BOXED)
         return self._number(common)
 
     def _choices(self) -> dict[str, Any]:
@@ -157,7 +163,7 @@ class Control:
         if self.setting.get("optional") or low is None or high is None or (whole and high - low > LONG):
             text = "" if common["value"] is None else _plain(common["value"])
             label = common["label"] + (", empty: automatic" if self.setting.get("optional") else "")
-            return pmui.TextInput(**{**common, "label": label, "value": text})
+            return pmui.TextInput(**common | _BOXED | {"label": label, "value": text})
         if self.setting["scale"] == "log" and low > 0:
             return pmui.DiscreteSlider(options=self._log_options(common["value"]), **common)
         if whole:
@@ -224,6 +230,10 @@ class Controls:
         """Offer other choices for a setting."""
         self._controls[name].offer(choices)
 
+    def remark(self, name: str, words: str) -> None:
+        """Add a few words to a control's label; none take them back."""
+        self._controls[name].remark(words)
+
     def error(self, name: str, sentence: str) -> None:
         """Say beside a control what is wrong with it; a folded one is unfolded, or nobody would see it."""
         self._controls[name].error(sentence)
@@ -242,7 +252,14 @@ class Controls:
     def _hide(self) -> None:
         for control in self._controls.values():
             when = control.setting["when"] or {}
-            control.root.visible = all(self._controls[other].value in fits for other, fits in when.items())
+            control.root.visible = all(_fits(self._controls[other].value, fits) for other, fits in when.items())
+
+
+def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:
+    """Tell whether a value is one of a list, or at least as large as is said."""
+    if isinstance(fits, dict):
+        return isinstance(value, int | float) and value >= fits["least"]
+    return value in fits
 
 
 def _folded(rest: list[pn.Column]) -> pmui.Accordion:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views import DARK, KINDS, LIGHT
-from bnnviz.views.palette import mark_html
+from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
+from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, line_html, mark_html
 
 KEYS = {
     "space": "play or pause",
@@ -19,12 +19,24 @@ KEYS = {
     "n, p": "next and previous step of a scene",
     "?": "open and close this page",
 }
-MEANINGS = {
-    1: "proposed, then rejected: the chain goes straight on",
-    2: "accepted: the velocity is reflected",
-    3: "the refresh clock rang: the velocity is drawn anew",
-    5: "the rate was above the envelope, which therefore was no bound: a bias",
-}
+MARKS: tuple[tuple[Kind, str], ...] = (
+    (KINDS[1], "proposed, then rejected: the chain goes straight on"),
+    (ACCEPTED, "proposed and accepted: the event that ends the segment"),
+    (UNIFORM, "the uniform draw times the envelope: the proposal is accepted if this lies under the rate"),
+    (KINDS[2], "the velocity is reflected"),
+    (KINDS[3], "the refresh clock rang: the velocity is drawn anew"),
+    (KINDS[5], "the rate was above the envelope, which therefore was no bound: a bias"),
+    (NOW, "where the watched chain is; the arrow says where it is going"),
+    (PICKED, "a draw in the box that was drawn, or the event under the pointer"),
+    (KNOWN, "the other draws, as long as there is a box"),
+)
+LINES = (
+    ("rate", "blue", "", "along the present segment; it counts where it is above zero"),
+    ("signed rate", "pale", "6 4", "below zero the chain descends, and no event can happen"),
+    ("envelope", "orange", "", "what the next proposal is drawn from"),
+    ("used", "red", "", "what the earlier proposals of this segment were drawn from"),
+    ("refresh clock", "purple", "6 4", "when the velocity will be drawn anew if nothing happens before"),
+)
 HANDS = {
     "click, tap": "add a data point, in a prediction that can be drawn in; pick an event in the trajectory",
     "drag a point": "move it",
@@ -94,12 +106,17 @@ class Guide:
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
-        palette = DARK if dark else LIGHT
         rows = "".join(
-            f"<tr><td>{mark_html(KINDS[code], palette)}</td><td>{meaning}</td></tr>"
-            for code, meaning in MEANINGS.items()
+            f"<tr><td>{sign}</td><td>{meaning}</td></tr>" for sign, meaning in _signs(DARK if dark else LIGHT)
         )
-        self._marks.object = f"<h3>Marks</h3><table>{rows}</table>"
+        self._marks.object = f"<h3>Marks and lines</h3><table>{rows}</table>"
+
+
+def _signs(palette: Palette) -> list[tuple[str, str]]:
+    marks = [(mark_html(kind, palette), meaning) for kind, meaning in MARKS]
+    return marks + [
+        (line_html(name, getattr(palette, role), palette, dash=dash), meaning) for name, role, dash, meaning in LINES
+    ]
 
 
 def _table(meanings: dict[str, str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.events import ConnectionLost
@@ -56,6 +58,11 @@ def _unbind(frame: pmui.Page) -> None:
             pn.state.param.unwatch(watcher)
 
 
+def _resize(frame: pmui.Page, page: Any) -> None:
+    """Take the page's size of type, and what it has at the left."""
+    frame.param.update(sidebar=page.sidebar, sidebar_open=bool(page.sidebar), theme_config=material(page.large))
+
+
 def _open() -> None:
     pn.extension()
     pn.state.curdoc.theme = DOCUMENT_THEME
@@ -80,6 +87,7 @@ def _open() -> None:
         dark_theme=dark,
     )
     _unbind(frame)
+    page.on_large = lambda: _resize(frame, page)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     pn.state.on_session_destroyed(lambda context: page.close())
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.

@@ -34,6 +34,7 @@ class Picks:
     def reset(self) -> None:
         """Begin a new run, in which nothing is picked."""
         self._box, self.active = None, False
+        self._unbox()
 
     def forget(self) -> None:
         """Take the marks away: the draws that they were of have gone."""
@@ -48,10 +49,17 @@ class Picks:
     def _hear(self, part: str, message: dict[str, Any]) -> None:
         if message["do"] == "box":
             self._box = None if message["box"] is None else {"view": part, "box": message["box"]}
+            self._unbox(but=part)
             self._choose(self._box)
         elif message["do"] == "pick":
             # What leaves the event goes back to the box that was drawn before.
             self._choose(self._box if message["event"] is None else {"event": message["event"]})
+
+    def _unbox(self, but: str = "") -> None:
+        """Take away the boxes drawn in all views but one."""
+        for part, view in self._views.items():
+            if part != but and view.pointer is not None:
+                view.pointer.unbox()
 
     def _choose(self, choice: dict[str, Any] | None) -> None:
         self.active = choice is not None

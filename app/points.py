@@ -12,15 +12,19 @@ import panel_material_ui as pmui
 
 from bnnviz.settings import MOST_POINTS
 from bnnviz.views import View
-from theme import TIGHT, UNLABELLED
 
 Rows = list[list[float]]
 
-_OWN, _ASK = "the data's own", "presets"
+_OWN = "the data's own"
 _HISTORY = 100
 _DIGITS = 4  # what a link keeps
 _PRESETS = json.loads(Path(__file__).with_name("points.json").read_text(encoding="utf-8"))
-_ICON = {"size": "small", "margin": (1, 0), "width": 30, "height": 28}
+_ICON = {"size": "small", "margin": (1, 0), "width": 30, "height": 28, "description_delay": 800}
+_HEAD = {"size": "small", "margin": (2, 3), "height": 26}
+_WORDS = {"padding": "1px 8px !important", "fontSize": "12.5px", "whiteSpace": "nowrap", "textTransform": "none"}
+# Where there is room for a sign only, the word is heard and not seen.
+_SIGN = {"fontSize": 0, "minWidth": 0, "padding": "2px !important", "& .MuiButton-icon": {"margin": 0}}
+_CLASSES = {"add 0": 0, "add 1": 1}
 
 
 class Points:
@@ -50,29 +54,19 @@ class Points:
         self._past: list[Rows] = []
         self._moving = False
         self._classes = False
-        self._class = 0
         self._ranges = ((-1.0, 1.0), (-1.0, 1.0))
-        self._class_button = pmui.Button(
-            label="class 0", size="small", variant="outlined", margin=(1, 2), width=62, height=26
+        self._class = pmui.RadioButtonGroup(
+            options=_CLASSES, value=0, width=94, sx={"& .MuiToggleButton-root": _WORDS}, **_HEAD
         )
-        self._class_button.on_click(lambda event: self._turn_class())
         undo = pmui.IconButton(icon="undo", description="Undo (Ctrl Z in the figure)", **_ICON)
         undo.on_click(lambda event: self.undo())
         clear = pmui.IconButton(icon="delete_outline", description="Clear: no points, the prior alone", **_ICON)
         clear.on_click(lambda event: self._become([]))
-        self._presets = pmui.Select(
-            label="Presets",
-            options=[_ASK],
-            value=_ASK,
-            width=90,
-            size="small",
-            margin=(3, 2, 0, 0),
-            height=26,
-            sx=TIGHT,
-            stylesheets=[UNLABELLED],
+        self._presets = pmui.MenuButton(
+            label="Presets", items=[], icon="category", icon_size="18px", variant="text", color="default", **_HEAD
         )
-        self._presets.param.watch(self._picked, "value")
-        self.tools = [self._class_button, undo, clear, self._presets]
+        self._presets.on_click(self._picked)
+        self.tools = [self._class, undo, clear, self._presets]
         self._show_tools(False)
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -88,9 +82,11 @@ class Points:
         names = ("x", "y", "class") if self._classes else ("x", "y")
         self.rows = np.column_stack([data[name] for name in names]).round(12).tolist()
         self._ranges = (data["x_range"], data["y_range"])
-        self._class_button.visible = self._classes
+        self._class.visible = self._classes
         presets = _PRESETS["classes" if self._classes else "curve"]
-        self._presets.options = [_ASK, _OWN, *presets]
+        items = [{"label": name} for name in (_OWN, *presets)]
+        look = {"width": 40, "sx": _SIGN} if self._classes else {"width": 104, "sx": _WORDS}
+        self._presets.param.update(items=items, **look)
 
     def hear(self, message: dict[str, Any]) -> None:
         """Do what was done in the figure."""
@@ -112,7 +108,7 @@ class Points:
         if len(self.rows) >= MOST_POINTS:
             self._on_notice(f"There are {len(self.rows)} points; more than {MOST_POINTS} cannot be drawn. Delete some.")
             return
-        extra = [self._class] if self._classes else []
+        extra = [self._class.value] if self._classes else []
         self._become([*self.rows, [*self._place(message), *extra]])
 
     def _move(self, message: dict[str, Any]) -> None:
@@ -154,17 +150,14 @@ class Points:
 
     def _turn_class(self) -> None:
         if self._classes:
-            self._class = 1 - self._class
-            self._class_button.label = f"class {self._class}"
+            self._class.value = 1 - self._class.value
 
-    def _picked(self, event: Any) -> None:
-        if event.new == _ASK:
-            return
-        self._presets.value = _ASK
-        if event.new == _OWN:
+    def _picked(self, item: dict[str, str]) -> None:
+        name = item["label"]
+        if name == _OWN:
             self._on_own()
         else:
-            preset = _PRESETS["classes" if self._classes else "curve"][event.new]
+            preset = _PRESETS["classes" if self._classes else "curve"][name]
             self._become([self._spread(point) for point in preset])
 
     def _spread(self, point: list[float]) -> list[float]:

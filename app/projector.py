@@ -4,44 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from bokeh.models import Axis
-
-SCALE = 1.4
-_SIZES = ("major_label_text_font_size", "axis_label_text_font_size")
+SCALE = 1.4  # of the figures' type
 #: For the page's own words, in each element's own style sheet.
 CAPTION = """
-:host {font-size: 20px !important; line-height: 26px !important; max-height: 78px !important}
-@media (max-height: 800px) {
-  :host {font-size: 16.5px !important; line-height: 21px !important; max-height: 63px !important}
-}
+:host(.large) {font-size: 20px; line-height: 26px; max-height: 78px}
+@media (max-height: 800px) {:host(.large) {font-size: 16.5px; line-height: 21px; max-height: 63px}}
 """
 STRIP = """
-:host {height: 88px !important}
-@media (max-height: 800px) {:host {height: 68px !important}}
+:host(.large) {height: 88px !important}
+@media (max-height: 800px) {:host(.large) {height: 68px !important}}
 """
 STATUS = """
-.line {font-size: 15.5px !important}
-@media (max-width: 1500px) {.line .elapsed, .line .frames {display: none}}
-@media (max-width: 1500px) {.line {font-size: 14.5px !important}}
+:host(.large) .line {font-size: 15.5px}
+@media (max-width: 1500px) {
+  :host(.large) .line {font-size: 14.5px}
+  :host(.large) .line .elapsed, :host(.large) .line .frames {display: none}
+}
 """
 # The header grows with its type, the room that is left for it does not.
-PAGE = ":host {padding-top: 8px; box-sizing: border-box}"
+PAGE = ":host(.large) {padding-top: 8px; box-sizing: border-box}"
 CARD = """
-:host {font-size: 16px !important}
-.bnnviz-legend > span {font-size: 15px !important}
+:host(.large) {font-size: 16px}
+:host(.large) .bnnviz-legend > span {font-size: 15px !important}
 """
-TABLE = "table {font-size: 17px !important}"
+TABLE = ":host(.large) table {font-size: 17px}"
 
 
-def enlarge_figure(figure: Any) -> None:
-    """Write a figure's axes larger."""
-    for axis in figure.select(Axis):
-        for name in _SIZES:
-            size = getattr(axis, name)
-            if isinstance(size, str) and size.endswith("px"):
-                setattr(axis, name, f"{float(size[:-2]) * SCALE:g}px")
-
-
-def enlarge(pane: Any, sheet: str) -> None:
-    """Add a style sheet to a pane."""
-    pane.stylesheets = [*pane.stylesheets, sheet]
+def dress(pane: Any, large: bool) -> None:
+    """Have a pane follow its style sheet for the projector, or not."""
+    kept = [name for name in pane.css_classes or [] if name != "large"]
+    pane.css_classes = [*kept, "large"] if large else kept

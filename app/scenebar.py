@@ -130,9 +130,9 @@ class SceneBar:
         self._classes(closed=True)
         self._on_leave()
 
-    def enlarge(self) -> None:
-        """Take the type of the projector."""
-        self._classes(large=True)
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        self._classes(large=large)
 
     def _show(self, number: int, anew: bool) -> None:
         self.number = number

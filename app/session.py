@@ -40,6 +40,9 @@ class Screen(Protocol):
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Show a new run."""
 
+    def show_waiting(self, waiting: bool) -> None:
+        """Show that what is seen is the run before, whose place another one takes; or that it is not."""
+
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts of a frame."""
 
@@ -269,6 +272,7 @@ class Session:
         spec = self.spec
         if self._handle is not None:
             self._before, self._handle = self._handle, None
+            await self._show(self._screen.show_waiting, True)
         if not self._backend.done():
             await self._tell("The workers are starting.")
         backend = await asyncio.wrap_future(self._backend)

@@ -19,7 +19,7 @@ _SECTION = """
 :host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
 h2 {font: inherit; margin: 0}
 """
-_SELECT = {"sizing_mode": "stretch_width", "margin": (8, 14, 3, 14), "size": "small"}
+_SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 
 class Part:
@@ -180,6 +180,7 @@ class Sidebar:
         """Show a spec in the controls."""
         self._spec = spec
         self._target.show(spec.target, spec.target_settings)
+        self._remark()
         self._sampler.show(spec.sampler, spec.settings)
         # A spec may name a device that is not offered here; a control without it would choose another.
         self._run.offer("device", [*self._devices, spec.device])
@@ -188,8 +189,15 @@ class Sidebar:
     def hold(self, points: list[list[float]] | None) -> None:
         """Keep these points for the next spec; None goes back to the data's own with a new run."""
         self._spec = self._spec.replace(target_settings={**self._spec.target_settings, **self._point_settings(points)})
+        self._remark()
         if points is None:
             self._on_spec(self._spec)
+
+    def _remark(self) -> None:
+        """Say beside the data's name when their points are not their own any more."""
+        if "data" in self._target.controls:
+            drawn = self._spec.target_settings.get("points") is not None
+            self._target.controls.remark("data", "points redrawn" if drawn else "")
 
     def apply(self, settings: dict[str, Any]) -> None:
         """Take over settings of the sampler, as a remedy offers them."""

@@ -12,7 +12,8 @@ _MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
 _MAP, _FLAT = "minmax(0, 1.3fr)", "minmax(0, 1.05fr)"
 _TALL, _LOW = "minmax(0, 1.12fr)", "minmax(0, 1fr)"
 WIDE = "path"
-BESIDE = ("envelope", "prediction")
+BESIDE = ("envelope", "prediction", "density")
+FIGURED = frozenset(BESIDE[1:])  # beside the trajectory, what its draws say
 BELOW = ("trace", "acf", "table")
 
 
@@ -24,7 +25,7 @@ def grid(shown: Set[str]) -> str:
     if WIDE not in shown:
         rows += [(_pair(part, shown, 3), _TALL) for part in beside]
         rows += [(_spread(below, 3), _LOW)] if below else []
-    elif "prediction" in shown or not below:
+    elif FIGURED & shown or not below:
         rows += [(f"{WIDE} {_pair(part, shown, 2)}", _height(part, shown)) for part in beside or [WIDE]]
         rows += [(_spread(below, 3), _LOW)] if below else []
     else:
@@ -33,7 +34,7 @@ def grid(shown: Set[str]) -> str:
         stack += [_spread(rest, 2)] if rest else []
         rows += [(f"{WIDE} {line}", _TALL if i == 0 else _LOW) for i, line in enumerate(stack)]
     lines = "\n".join(f'"{names}" {height}' for names, height in rows)
-    columns = _MAPS if "spread" in shown else _BOTH if "prediction" in shown else _ALONE
+    columns = _MAPS if "spread" in shown else _BOTH if FIGURED & shown else _ALONE
     return f"\n{lines} / {columns}\n"
 
 

@@ -16,7 +16,7 @@ TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "min
 #: For the style sheets of a select whose place says what it is for: only its label's words are heard.
 UNLABELLED = """
 .MuiInputLabel-root {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
-.MuiOutlinedInput-notchedOutline {top: 0}
+.MuiOutlinedInput-notchedOutline {top: 0 !important}
 .MuiOutlinedInput-notchedOutline legend {display: none}
 """
 _COMPONENTS = {

@@ -21,6 +21,7 @@ _BAR = """
 :host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
 @media (max-height: 800px) {:host {height: 70px !important}}
 """
+_NAME = ":host {font-size: 13px; color: var(--mui-palette-text-secondary)}"
 _STATUS = """
 .line {display: flex; gap: 14px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
   white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
@@ -69,12 +70,14 @@ class Transport:
             value=0.0,
             size="small",
             width=126,
-            margin=(2, 4),
-            height=34,
+            margin=(5, 4, 1, 4),
+            height=30,
             sx=FLAT,
             stylesheets=[UNLABELLED],
         )
-        self._status = pn.pane.HTML("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS])
+        self._status = pn.pane.HTML(
+            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS, projector.STATUS]
+        )
         self._play.on_click(lambda event: self.play())
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         row = [
@@ -84,6 +87,7 @@ class Transport:
         ]
         row.append(self._speed)
         if timeline is not None:
+            row.append(pn.pane.HTML("Events", width=46, margin=(9, 0, 0, 10), stylesheets=[_NAME]))
             row.append(pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 8)))
         reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
         reset.on_click(lambda event: self.again())
@@ -119,9 +123,9 @@ class Transport:
         if text.isdecimal() and float(text) in SPEEDS.values():
             self._speed.value = float(text)
 
-    def enlarge(self) -> None:
-        """Take the type of the projector."""
-        projector.enlarge(self._status, projector.STATUS)
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        projector.dress(self._status, large)
 
     def hide(self, names: Set[str]) -> None:
         """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""

@@ -31,7 +31,7 @@ class _Extras:
         *,
         unit: str = "",
         scale: str = "linear",
-        when: dict[str, list] | None = None,
+        when: dict[str, list | dict[str, float]] | None = None,
         live: bool = False,
         hidden: list | None = None,
         **kwargs: Any,

@@ -467,6 +467,7 @@ def _path(world: World, step: int) -> dict:
     now = segments[-1]
     head = now.x + now.proposals[count - 1][0] * now.v
     points = world.project(np.stack([*(s.x for s in segments), head]))
+    ahead = np.subtract(*world.project(np.stack([head + now.v, head])))
     starts = np.arange(first + 1, number + 1)
     kinds = [world.segments[i - 1].proposals[-1][4] for i in starts]
     plane = world.scene["plane"]
@@ -485,6 +486,8 @@ def _path(world: World, step: int) -> dict:
         "event_step": np.array([world.segments[i].first_step for i in starts], dtype=int),
         "now_x": float(points[-1, 0]),
         "now_y": float(points[-1, 1]),
+        "now_dx": float(ahead[0]),
+        "now_dy": float(ahead[1]),
         "contour": None,
     }
 
@@ -550,6 +553,7 @@ def _trace(world: World, step: int) -> dict:
         "basis": 0,
         "index": np.arange(first, count),
         "values": world.trace[:, first:count],
+        "chains": len(world.trace),
     }
 
 

@@ -276,6 +276,50 @@ def test_one_dimension_is_shown_in_the_phase_plane():
     assert np.isfinite(path["x"]).all() and np.isfinite(path["y"]).all()
 
 
+def test_one_dimension_has_a_histogram_beside_the_known_density():
+    run = prepared(spec(target="gaussian", target_settings={"size": 1, "mean_list": "[2]"}, draws=None, chains=16))
+    scene = run.scene()
+    assert "density" in scene["emits"]
+    x, y = scene["density"]["x"], scene["density"]["y"]
+    assert np.allclose(y, np.exp(-((x - 2) ** 2) / 2) / np.sqrt(2 * np.pi), atol=2e-3)
+    assert run.frame(["density"]) == {"seq": 1}, "there are no draws yet"
+    while run.store.common(run.alive) < 500:
+        run.advance(0.3)
+    run._frames._due.clear()
+    part = run.frame(["density"])["density"]
+    assert part["draws"] == 16 * run.store.common(run.alive)
+    assert part["width"] * part["y"].sum() == pytest.approx(1, abs=0.01)
+    assert np.abs(part["y"] - np.interp(part["x"], x, y)).max() < 0.08
+    assert "density" not in prepared(spec(draws=None)).scene()["emits"]
+
+
+def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read():
+    run = prepared(spec(target="banana", draws=None))
+    run.step_proposal()
+    assert "sets out" in run.frame(["caption"])["caption"]["text"]
+    run.advance(0.5)
+    text = run.frame(["caption"])["caption"]["text"]
+    assert text.startswith(f"All chains so far: {run.tally.bounces:,} bounces and")
+    run.advance(0.2)
+    run._frames._due.clear()
+    assert run.frame(["caption"])["caption"]["text"] == text
+    run.step_proposal()
+    assert "so far" not in run.frame(["caption"])["caption"]["text"], "a step is told for itself"
+
+
+def test_the_table_has_each_variance_beside_the_true_one():
+    run = prepared(spec(target="gaussian", target_settings={"correlation": 0.0, "spread": 2.0}, draws=None, chains=16))
+    while run.store.common(run.alive) < 400:
+        run.advance(0.3)
+    run.frame(["acf"])
+    rows = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
+    for label, true in (("Variance of x1; true 1", 1), ("Variance of x2; true 4", 4)):
+        variance, error = (float(part) for part in rows[label][0].split(" ± "))
+        assert abs(variance - true) < 5 * error
+        assert rows[label][1] == "good"
+    assert "R-hat, bulk ESS (x1)" in rows
+
+
 def test_watching_another_chain_or_plane():
     run = prepared(spec(target="logistic_regression", draws=None))
     run.advance(0.3)

@@ -23,6 +23,7 @@ from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
 from bnnviz.views.base import Window, columns, separated
+from bnnviz.views.density import DensityView
 from bnnviz.views.ink import Sheet
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.spread import SpreadView
@@ -101,8 +102,8 @@ def test_names_are_unique_and_a_scene_without_data_has_no_prediction() -> None:
     names = [view.name for view in views()]
     assert len(set(names)) == len(names)
     assert PredictionView not in views_for(example_scene("banana"))
-    assert set(views_for(example_scene("network1d"))) == set(views()) - {SpreadView}
-    assert set(views_for(example_scene("network2d"))) == set(views())
+    assert set(views_for(example_scene("network1d"))) == set(views()) - {SpreadView, DensityView}
+    assert set(views_for(example_scene("network2d"))) == set(views()) - {DensityView}
 
 
 @pytest.mark.parametrize(("kind", "view"), PAIRS)
@@ -240,6 +241,19 @@ def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
     assert window.range.end < 1.2
 
 
+def test_what_is_seen_for_a_moment_may_reach_out_of_the_range() -> None:
+    window = Window(Range1d(0, 1), memory=12)
+    for i in range(24):
+        window.glimpse((0.0, 400.0 if i % 8 == 5 else 0.9))
+        assert window.range.end < 2
+    for _ in range(12):
+        window.glimpse((0.0, 0.1))
+    assert window.range.end < 0.2, "and it closes in on what has become small"
+    for _ in range(12):
+        window.glimpse((0.0, 3.0))
+    assert window.range.end >= 3, "and grows with most of them"
+
+
 def test_a_range_that_does_not_follow_stays_and_catches_up() -> None:
     view = TrajectoryView(example_scene("banana"))
     view.follow = False
@@ -273,6 +287,76 @@ def test_another_plane_resets_the_ranges_and_the_labels() -> None:
     view.update(second)
     assert view.root.xaxis[0].axis_label == "w12"
     assert view.root.x_range.end - view.root.x_range.start < 0.2
+
+
+def test_what_is_round_looks_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = example_scene("banana")
+    square = {**scene["plane"], "x_range": (-3.0, 3.0), "y_range": (-3.0, 3.0)}
+    view = TrajectoryView()
+    for size, plane, equal in (
+        ((400, 200), square, True),
+        ((200, 400), square, True),
+        (None, square, False),
+        ((400, 200), {**square, "y_range": (-30.0, 3.0)}, False),
+    ):
+        monkeypatch.setattr(TrajectoryView, "frame_size", size)
+        view.reset({**scene, "plane": plane})
+        for seq in range(60):
+            view.update(example_frame(scene, seq))
+        across, up = ((r.end - r.start) for r in (view.root.x_range, view.root.y_range))
+        width, height = size or (400, 200)
+        assert (abs(across / width / (up / height) - 1) < 0.05) == equal
+
+
+def test_the_arrow_points_where_the_chain_is_going() -> None:
+    scene = example_scene("network1d")
+    view = TrajectoryView(scene)
+    frame = example_frame(scene, 3)
+    view.update(frame)
+    marks = {name: values[-1] for name, values in view.marks.data.items()}
+    assert (marks["x"], marks["now"]) == pytest.approx((frame["path"]["now_x"], frame["path"]["now_y"]), rel=1e-6)
+    assert (marks["dx"], marks["dy"]) == pytest.approx((frame["path"]["now_dx"], frame["path"]["now_dy"]), rel=1e-6)
+    assert np.isnan(view.marks.data["dx"][:-1]).all()
+
+
+def test_the_draws_of_one_coordinate_are_seen_beside_its_density() -> None:
+    x = np.linspace(-3, 3, 301)
+    density = {"label": "x1", "x": x, "y": np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)}
+    view = DensityView({**example_scene("banana"), "density": density})
+    assert view.root.yaxis[0].axis_label == "density"
+    assert np.allclose(view.known.data["y"], density["y"])
+    part = {"x": np.array([-1.0, 0.0, 1.0]), "y": np.array([0.2, 0.9, 0.2]), "width": 1.0, "draws": 1300}
+    assert view.update({"seq": 0, "density": part})
+    assert view.note == "1,300 draws"
+    assert view.root.y_range.end >= 0.9
+    assert view._bars.width == 1.0
+    view.forget()
+    assert view.source.data["x"].size == 0 and view.known.data["x"].size == 301
+
+
+def test_a_label_that_does_not_fit_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = ThinningView(example_scene("banana"))
+    for height, labels in ((300, ("time since the last event (path time)", "rate (1/time)")), (60, (None, "rate"))):
+        monkeypatch.setattr(ThinningView, "frame_size", (400, height))
+        view.update(example_frame(example_scene("banana"), 1))
+        assert view.root.yaxis[0].axis_label == labels[1]
+    monkeypatch.setattr(ThinningView, "frame_size", (400, 30))
+    view.update(example_frame(example_scene("banana"), 2))
+    assert view.root.xaxis[0].axis_label == ""
+    assert "rate (1/time)" in view.description
+
+
+def test_a_box_is_taken_away_once() -> None:
+    view = TraceView(example_scene("banana"))
+    view.pointer.unbox()
+    assert view.pointer._said.tags[0]["unboxed"] == 0, "there was none"
+    heard: list[dict] = []
+    view.pointer.listen(heard.append)
+    view.pointer._said.data = {"said": ['{"do": "box", "box": [0, 1, 0, 1], "n": 1}']}
+    assert heard[0]["box"] == [0, 1, 0, 1]
+    view.pointer.unbox()
+    view.pointer.unbox()
+    assert view.pointer._said.tags[0]["unboxed"] == 1
 
 
 def test_contours_are_drawn_once_and_leave_with_the_plane() -> None:
@@ -314,6 +398,8 @@ def test_what_was_proposed_lies_inside_the_thinning_figure() -> None:
     scene = example_scene("banana")
     view = ThinningView(scene)
     for seq in range(200):
+        # Seen twice, a segment is looked at; at speed the widest ones reach out.
+        view.update(example_frame(scene, seq))
         view.update(example_frame(scene, seq))
         data, top, right = view.source.data, view.root.y_range.end, view.root.x_range.end
         for name in ("past", "now", "rate"):
@@ -337,7 +423,7 @@ def test_the_figures_of_the_envelope_stand_in_the_note() -> None:
     view, frame = ThinningView(scene), example_frame(scene, 3)
     frame["envelope"].update(acceptance=0.714, violation_share=0.051, excess=0.036, ratio_q99=1.8)
     view.update(frame)
-    assert view.note == "accepted 0.71 · violations 5.1 % · E[(ratio−1)+] 0.036 · q99 1.80"
+    assert view.note == "so far: accepted 0.71 · violations 5.1 % · E[(ratio−1)+] 0.036 · q99 1.80"
 
 
 def test_functions_are_one_line_with_gaps() -> None:
@@ -449,7 +535,7 @@ def test_the_step_of_an_event_reaches_the_browser_whole() -> None:
 def test_the_trace_takes_eight_chains_and_another_basis() -> None:
     scene = example_scene("network1d")
     view = TraceView(scene)
-    part = {"label": "PC 1", "basis": 0, "index": np.arange(50), "values": np.ones((9, 50)) * 40.0}
+    part = {"label": "PC 1", "basis": 0, "index": np.arange(50), "values": np.ones((9, 50)) * 40.0, "chains": 9}
     assert view.update({"seq": 0, "trace": part})
     assert view.title == "PC 1, 9 chains"
     assert view.root.y_range.end > 40
@@ -463,7 +549,7 @@ def test_the_trace_moves_on_by_half_a_window() -> None:
     starts = set()
     for first in range(0, 2000, 5):
         index = np.arange(first, first + 400)
-        part = {"label": "PC 1", "basis": 0, "index": index, "values": np.sin(index)[None]}
+        part = {"label": "PC 1", "basis": 0, "index": index, "values": np.sin(index)[None], "chains": 1}
         view.update({"seq": first, "trace": part})
         starts.add(view.root.x_range.start)
         assert view.root.x_range.start <= first and view.root.x_range.end >= first + 399

@@ -34,8 +34,8 @@ from tour import Tour
 from transport import Transport
 
 OPENING = Path(__file__).parent.parent / "opening.json"
-OF_DRAWS = ("trace", "acf")
-RARE = ("spread",)  # the page is painted sooner without these views, which few runs feed
+OF_DRAWS = ("trace", "acf", "density")
+RARE = ("spread", "density")  # the page is painted sooner without these views, which few runs feed
 DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar
 ALWAYS = ("status", "caption", "trace", "acf", "table")
@@ -45,6 +45,7 @@ _STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
   grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
 @media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
+:host(.waiting) {opacity: .4; transition: opacity .15s .2s}
 /* Panel's hidden button would take a row of the grid for itself. */
 .scroll-button {display: none !important}
 """
@@ -69,6 +70,8 @@ class Lab:
         self._flags = {name: text for name, text in visit.flags.items() if name in address.KEPT}
         self._flags |= {"theme": "dark"} if dark else {}
         self._scene: dict[str, Any] = {}
+        self.large = False
+        self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
         self._era, self._dark = 0, dark
         self.heartbeat = Heartbeat(self._key)
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
@@ -122,7 +125,7 @@ class Lab:
                 self.tour,
                 sizing_mode="stretch_both",
                 margin=0,
-                stylesheets=[_PAGE, *([projector.PAGE] if visit.on("projector") else [])],
+                stylesheets=[_PAGE, projector.PAGE],
             )
         ]
         self.tools = pn.Row(
@@ -133,11 +136,8 @@ class Lab:
             align="center",
             css_classes=["tour-tools"],
         )
-        self.large = visit.on("projector")
-        # What is not shown could still be reached by the keyboard: it is left out.
-        self.sidebar = [] if self.large or "sidebar" in self._hidden else [self.controls.root]
-        if self.large:
-            self._enlarge()
+        if visit.on("projector"):
+            self._magnify(True)
         if dark:
             self.theme(dark)
         self._obey(visit)
@@ -151,6 +151,11 @@ class Lab:
         self._flags |= {"theme": "dark" if dark else "default"}
         self._readdress()
 
+    @property
+    def sidebar(self) -> list[Any]:
+        """What stands at the left; what is not shown could still be reached by the keyboard, and is left out."""
+        return [] if self.large or "sidebar" in self._hidden else [self.controls.root]
+
     def close(self) -> None:
         """End what the page runs."""
         self.session.close()
@@ -159,6 +164,7 @@ class Lab:
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
+        self.show_waiting(False)
         self._arrange(set(scene["emits"]))
         self.plane.show(scene)
         self._scene, self._era = scene, 0
@@ -166,6 +172,10 @@ class Lab:
         self.points.reset(scene)
         for shown in self._fed():
             shown.reset(scene)
+
+    def show_waiting(self, waiting: bool) -> None:
+        """Dim what is still seen of the run before."""
+        self.stage.css_classes = ["waiting"] if waiting else []
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts that have come."""
@@ -195,6 +205,7 @@ class Lab:
 
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to if there is one."""
+        self.show_waiting(False)
         self.narrator.say(error.sentence)
         self.controls.take_back(self.session.spec)
         self.session.on_spec(self.session.spec)
@@ -257,6 +268,8 @@ class Lab:
         return [f"The scene has steps 1 to {count}, and none {asked[:20]!r}; step {taken} was taken."]
 
     def _show_step(self, step: Step, number: int, anew: bool) -> None:
+        if self.bar.asking and not anew and self.session.playing:
+            self.transport.play()
         if anew or (step.begins is not None and not self.bar.asking):
             spec, actions = self.bar.scene.beginning(number, self.bar.asking)
             self.session.playing = False
@@ -268,11 +281,13 @@ class Lab:
             self._do(step.actions)
         # What runs is as the scene has it until the reader changes it.
         self._led = self.bar.scene.running(number, self.bar.asking)
+        self.caption.write()
         self._ring(step.focus)
         self._conceal()
         self._readdress()
 
     def _leave_scene(self) -> None:
+        self.caption.write()
         self._ring(frozenset())
         self._conceal()
         self._readdress()
@@ -314,18 +329,19 @@ class Lab:
 
     # ---- projector ----------------------------------------------------------------------------------------
 
-    def _enlarge(self) -> None:
+    def _magnify(self, large: bool) -> None:
+        self.large = large
+        projector.dress(self.main[0], large)
         for shown in (self.caption, self.transport, self.bar, *self.cards.values()):
-            shown.enlarge()
+            shown.magnify(large)
 
     def _project(self) -> None:
-        """Go to the same run in projector mode, or back from it."""
-        there = {name: text for name, text in self._flags.items() if name != "projector"}
-        there |= {} if self.large else {"projector": "1"}
-        there |= {"play": "1"} if self.session.playing else {}
-        self._flags, kept = there, self._flags
-        self.address.away = self._query(self.session.spec)
-        self._flags = kept
+        """Turn projector mode on or off; what runs goes on."""
+        self._magnify(not self.large)
+        self._flags = {name: text for name, text in self._flags.items() if name != "projector"}
+        self._flags |= {"projector": "1"} if self.large else {}
+        self._readdress()
+        self.on_large()
 
     # ---- cards --------------------------------------------------------------------------------------------
 
@@ -336,7 +352,7 @@ class Lab:
         """Empty the views of draws, which have begun anew, and those of what was picked among them."""
         self._era = era
         self.picks.forget()
-        for part in OF_DRAWS:
+        for part in self.cards.keys() & OF_DRAWS:
             self.cards[part].reset(self._scene)
         # While it plays, the new ones come at once; at rest, old ones would pass for those of the new data.
         if not self.session.playing:
@@ -358,6 +374,7 @@ class Lab:
 
     def _add_card(self, part: str, view: type[views.View]) -> None:
         card = self.cards[part] = Card(view(dark=self._dark))
+        card.magnify(self.large)
         self._shown.append(card)
         self.stage.append(card.root)
 

@@ -31,8 +31,11 @@ _LONGEST_WAIT = 2.0
 # At full speed ESS and R-hat are computed this often, in seconds.
 _DIAGNOSE_S = 1.0
 _FAST_STEPS = 20
-_FEW_DRAWS = 400
+_FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
+_MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _NEAR = 0.1
+_SUMMARY_S = 1.5  # at full speed the caption changes this often
+_BINS, _DENSITY_POINTS = 60, 300
 
 
 class FrameBuilder:
@@ -53,12 +56,15 @@ class FrameBuilder:
         self._figures: dict[str, float] = {}
         self._diagnosed = -np.inf
         self._component: tuple[tuple, np.ndarray] | None = None
+        self._variances: list[tuple[str, float, float, float]] = []
+        self._summary_due, self._summed_up = -np.inf, ""
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         self._pca_draws = 0
         self._selection.clear()
         self._figures, self._diagnosed, self._component = {}, -np.inf, None
+        self._variances, self._summary_due = [], -np.inf
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -90,6 +96,8 @@ class FrameBuilder:
         """Return what stays the same for the whole run."""
         run, target = self.run, self.run.target
         parts = [*_ENGINE_PARTS, *sorted(run.sampler.emits)]
+        if target.dim == 1:
+            parts.append("density")
         if self.predictor is not None:
             parts.append("prediction")
             if self.predictor.kind == "map":
@@ -107,6 +115,7 @@ class FrameBuilder:
             "sampler": run.sampler.title,
             "target": target.describe_value(),
             "plane": self._scene_plane(),
+            "density": self._known_density() if target.dim == 1 else None,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
         }
@@ -135,6 +144,15 @@ class FrameBuilder:
         potential = potential.double().cpu().numpy().reshape(len(y), len(x))
         return {"x": x, "y": y, "density": np.exp(np.nanmin(potential) - potential)}
 
+    def _known_density(self) -> dict[str, np.ndarray]:
+        """Return the target's density of its only coordinate, which is one over the window."""
+        target = self.run.target
+        x = np.linspace(*(target.window() or ((-4.0, 4.0),))[0], _DENSITY_POINTS)
+        potential = target.potential(torch.as_tensor(x[:, None], dtype=target.dtype, device=target.device))
+        potential = potential.double().cpu().numpy()
+        density = np.exp(np.nanmin(potential) - potential)
+        return {"label": target.names()[0], "x": x, "y": density / np.trapezoid(density, x)}
+
     def plane(self) -> Plane:
         """Return the plane that paths are drawn in."""
         target, wanted = self.run.target, self._wanted_plane
@@ -142,7 +160,7 @@ class FrameBuilder:
             return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, self._basis)
         names = target.names()
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
-        if not by_choice and (target.dim > 2 or wanted is not None) and self._pca is not None:
+        if not by_choice and self._pca is not None:
             return Plane("pca", ("PC 1", "PC 2"), *self._pca, self._basis)
         i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
@@ -171,8 +189,12 @@ class FrameBuilder:
 
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
         run = self.run
-        if name in ("status", "caption", "table"):
+        if name == "caption":
+            return self._caption(fast)
+        if name in ("status", "table"):
             return getattr(self, f"_{name}")()
+        if name == "density":
+            return self._density()
         if name in ("trace", "acf"):
             self._refit()
             if not run.store.common(run.alive):
@@ -182,7 +204,8 @@ class FrameBuilder:
             return self._selection.part(self.plane(), self._first_component()[1], self.predictor)
         if name in ("prediction", "spread"):
             return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)
-        if name not in run.sampler.emits:
+        # A target that has failed is not asked again for the rate along a segment.
+        if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
         part = run.tracer.part(name, self.plane(), fast)
         return part | run.tally.summary() if part and name == "envelope" else part
@@ -211,19 +234,28 @@ class FrameBuilder:
             "progress": run.progress,
         }
 
-    def _caption(self) -> dict[str, Any]:
+    def _caption(self, fast: bool) -> dict[str, Any]:
         run = self.run
         part = run.tracer.part("caption", self.plane(), False)
         if not part:
             return {"text": _PHASES[run.phase], "kind": "phase", "warning": "", "remedies": []}
+        if fast and run.phase != "start":
+            part = {"text": self._summary(), "kind": "summary"}
         warning, remedies = run.sampler.warning(run.tally.summary())
         measured = self._against_truth()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
+    def _summary(self) -> str:
+        """Say what all chains did so far, in words that stay long enough to be read."""
+        now = time.perf_counter()
+        if now > self._summary_due:
+            self._summary_due, self._summed_up = now + _SUMMARY_S, self.run.tally.sentence()
+        return self._summed_up
+
     def _against_truth(self) -> str:
         """Say where a variance is far from the known one, by its Monte Carlo error."""
         worst = self._figures.get("worst")
-        if worst is None or abs(self._figures["worst_z"]) < 5:
+        if worst is None or self._figures["judged"] < _FEW_DRAWS or abs(self._figures["worst_z"]) < 5:
             return ""
         ratio = self._figures["worst_ratio"]
         if abs(ratio - 1) < 0.02:
@@ -237,7 +269,7 @@ class FrameBuilder:
         """Refit the principal axes when the draws have grown by more than half since the last fit."""
         run = self.run
         count = run.store.common(run.alive) * int(run.alive.sum())
-        if run.target.dim < 2 or count < max(_PCA_FIRST, _PCA_GROWTH * self._pca_draws):
+        if run.target.dim <= 2 or count < max(_PCA_FIRST, _PCA_GROWTH * self._pca_draws):
             return
         draws = run.store.view(run.alive)
         stride = max(1, -(-count // _PCA_ROWS))
@@ -262,14 +294,19 @@ class FrameBuilder:
                 centre = float(self._pca.centre @ self._pca.axes[:, 0])
                 values = (new @ axis).double().cpu().numpy() - centre
             self._component = (key, np.concatenate([known, values], axis=1))
-        return run.target.names()[0] if self._pca is None else "PC 1", self._component[1]
+        return "PC 1" if self._pca is not None else self._first_name(), self._component[1]
+
+    def _first_name(self) -> str:
+        name = self.run.target.names()[0]
+        return f"weight {name}" if self.predictor is not None else name
 
     def _trace(self) -> dict[str, Any]:
         label, values = self._first_component()
         values = values[:, -_TRACE_DRAWS:]
         last = self.run.store.common(self.run.alive)
         index = (np.arange(last - values.shape[1], last)) * self.run.store.every
-        return {"label": label, "basis": self._basis, "index": index, "values": values[:_TRACE_CHAINS]}
+        shown = values[:_TRACE_CHAINS]
+        return {"label": label, "basis": self._basis, "index": index, "values": shown, "chains": len(values)}
 
     def _acf(self, fast: bool) -> dict[str, Any]:
         _, values = self._first_component()
@@ -289,35 +326,73 @@ class FrameBuilder:
     def _measure(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""
         run = self.run
-        cov = run.target.cov()
-        if cov is None or run.target.dim > 50 or run.store.common(run.alive) * run.spec.chains < _FEW_DRAWS:
+        cov, count = run.target.cov(), run.store.common(run.alive) * run.spec.chains
+        if cov is None or run.target.dim > 50 or count < _FEWEST_DRAWS:
             return
         moments = diagnostics.moments_with_errors(run.draws.astype(float))
-        variance, error = np.diag(moments.cov), np.diag(moments.cov_se)
-        true = np.diag(cov)
+        variance, error, true = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
+        self._variances = list(zip(run.target.names(), variance, error, true, strict=True))[:_MOST_VARIANCES]
         z = (variance - true) / np.maximum(error, 1e-12)
         worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
         self._figures |= {
             "worst": worst,
             "worst_z": float(z[worst]),
             "worst_ratio": float((variance / true)[worst]),
+            "judged": count,
         }
+
+    def _density(self) -> dict[str, Any]:
+        """Return the histogram of all draws of the only coordinate, as a density."""
+        run = self.run
+        draws = run.store.view(run.alive)[..., 0].double().cpu().numpy().ravel()
+        if not draws.size:
+            return {}
+        low, high = (run.target.window() or ((-4.0, 4.0),))[0]
+        count, edges = np.histogram(draws, _BINS, (low, high))
+        width = edges[1] - edges[0]
+        return {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
 
     def _table(self) -> dict[str, Any]:
         run, figures = self.run, self._figures
         rows = run.tally.rows() if run.tally.events else []
         if "ess" in figures:
-            rhat = figures["rhat"]
+            rhat, label = figures["rhat"], self._first_component()[0]
             tone = "bad" if rhat > 1.05 else "good" if rhat < 1.01 else ""
-            rows.append(["R-hat, bulk ESS (PC 1)", f"{_number(rhat, '.2f')}, {_number(figures['ess'], ',.0f')}", tone])
+            rows.append(
+                [f"R-hat, bulk ESS ({label})", f"{_number(rhat, '.2f')}, {_number(figures['ess'], ',.0f')}", tone]
+            )
             per_million = figures["ess"] / max(run.gradients / 1e6, 1e-9)
             rows.append(["ESS per million gradients", _number(per_million, ",.0f"), ""])
-        if "worst_ratio" in figures:
-            ratio, off = figures["worst_ratio"], abs(figures["worst_z"]) > 5
-            # What cannot be told from one yet, though far from it, is neither.
-            tone = "bad" if off else "good" if abs(ratio - 1) < _NEAR else ""
-            rows.append(["Variance / truth (worst)", f"{ratio:.2f}", tone])
-        return {"rows": rows}
+        return {"rows": rows + self._variance_rows()}
+
+    def _variance_rows(self) -> list[list[str]]:
+        """Return the variances beside the known ones, each with its error; of many coordinates only the worst."""
+        figures = self._figures
+        if not self._variances:
+            return []
+        if self.run.target.dim > _MOST_VARIANCES:
+            return [
+                [
+                    "Variance / truth (worst)",
+                    f"{figures['worst_ratio']:.2f}",
+                    _tone(figures["worst_ratio"], figures["worst_z"], figures["judged"]),
+                ]
+            ]
+        return [
+            [
+                f"Variance of {name}; true {true:.3g}",
+                f"{variance:.2f} ± {_number(error, '.2f')}",
+                _tone(variance / true, (variance - true) / max(error, 1e-12), figures["judged"]),
+            ]
+            for name, variance, error, true in self._variances
+        ]
+
+
+def _tone(ratio: float, z: float, draws: int) -> str:
+    """Judge a variance; what cannot be told from the truth yet, though far from it, is neither good nor bad."""
+    if draws < _FEW_DRAWS or not np.isfinite(z):
+        return ""
+    return "bad" if abs(z) > 5 else "good" if abs(ratio - 1) < _NEAR else ""
 
 
 _PHASES = {

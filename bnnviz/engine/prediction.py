@@ -26,7 +26,7 @@ class Predictor:
 
     A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
     two inputs on a grid (``map``), everything else on the test rows: ``intervals`` for a regression, ``classes``
-    for a choice between classes. All numbers are in original units.
+    for a choice between classes. All numbers are in original units but the nll, which is that of `scores`.
     """
 
     def __init__(self, target: BNN) -> None:
@@ -208,13 +208,15 @@ class Predictor:
         density = -0.5 * ((values - self.observed) / noise) ** 2 - np.log(noise * np.sqrt(2 * np.pi))
         log_mean = np.logaddexp.reduce(density, axis=0) - np.log(len(values))
         inside = (self.observed >= low) & (self.observed <= high)
+        # As `scores` and the papers' tables give it: the density of the standardised target.
+        nll = -log_mean.mean() - (0.0 if self.scale is None else np.log(self.scale.y_scale))
         return {
             "observed": self.observed,
             "mean": mean,
             "lo": low,
             "hi": high,
             "rmse": float(np.sqrt(np.mean((mean - self.observed) ** 2))),
-            "nll": float(-log_mean.mean()),
+            "nll": float(nll),
             "coverage": float(inside.mean()),
         }
 

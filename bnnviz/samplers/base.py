@@ -59,6 +59,9 @@ class Tally(Protocol):
     def rows(self) -> list[list[str]]:
         """Return the figures as rows (label, text, tone) of the table view."""
 
+    def sentence(self) -> str:
+        """Return the counts in one sentence."""
+
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
 

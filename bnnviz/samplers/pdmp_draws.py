@@ -149,6 +149,8 @@ class RatioTally:
 
     def rows(self) -> list[list[str]]:
         """Return the figures as rows of the table view."""
+        if not self.proposals:
+            return [["Proposals", "none", ""]]
         figures = self.summary()
         bad = "bad" if figures["violation_share"] > 0.01 else ""
         return [
@@ -159,6 +161,16 @@ class RatioTally:
             ],
             ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
         ]
+
+    def sentence(self) -> str:
+        """Return the counts in one sentence."""
+        events = f"All chains so far: {self.bounces:,} bounces and {self.refreshes:,} refreshments."
+        if not self.proposals:
+            return events
+        violated = 100 * self.violations / self.proposals
+        broken = f"{violated:.2g} % of them violated the envelope" if self.violations else "none violated the envelope"
+        accepted = 100 * self.bounces / self.proposals
+        return f"{events} Of {self.proposals:,} proposals {accepted:.0f} % were accepted, and {broken}."
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""

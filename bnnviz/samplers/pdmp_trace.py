@@ -191,9 +191,7 @@ class PathTracer:
         segment = next((s for s in self.past or () if s.step == step), None)
         if segment is None:
             raise BnnvizError("That event is no longer remembered; pick a newer one.", "event")
-        duration = torch.tensor([segment.duration], dtype=torch.float64, device=segment.x.device)
-        point = self.sampler.flow(segment.x[None], segment.v[None], duration)[0][0]
-        return step, f"event {segment.number + 1:,}: {_WORDS[segment.kind]}", point
+        return step, f"event {segment.number + 1:,}: {_WORDS[segment.kind]}", self._at_end(segment)[0]
 
     def _events(self) -> dict[str, np.ndarray]:
         recent = list(self.past)[-_EVENTS:]
@@ -276,8 +274,15 @@ class PathTracer:
             "event_step": np.array([segment.step for segment in ended], dtype=np.int64),
             "now_x": float(points[-1, 0]),
             "now_y": float(points[-1, 1]),
+            **self._velocity(plane),
             "contour": None,
         }
+
+    def _velocity(self, plane: Plane) -> dict[str, float]:
+        """Return where the watched chain is going, in the plane; a phase plane moves it by its velocity."""
+        v = self._at_end(self.now)[1]
+        across, up = (v.item(), 0.0) if plane.axes is None else self._projection(plane).linear(v[None])[0].tolist()
+        return {"now_dx": across, "now_dy": up}
 
     @property
     def _points_each(self) -> int:
@@ -309,15 +314,18 @@ class PathTracer:
         return points.reshape(n, copies, 2)
 
     def _planar(self, both: Tensor, t: Tensor, plane: Plane) -> np.ndarray:
-        key = (plane.kind, plane.basis)
-        if self._plane is None or self._plane[0] != key:
-            self._plane = (key, _Projection(plane, both.device))
-        project = self._plane[1]
+        project = self._projection(plane)
         flat, n, copies = project.linear(both), len(both) // 2, self._points_each + 1
         place = np.repeat(np.arange(n), copies)
         # A plane's few points are moved on the CPU: no kernel launches for each of them.
         x, v = flat[:n][place] - project.offset, flat[n:][place]
         return self.sampler.planar_flow(project)(x, v, t).numpy()
+
+    def _projection(self, plane: Plane) -> _Projection:
+        key = (plane.kind, plane.basis)
+        if self._plane is None or self._plane[0] != key:
+            self._plane = (key, _Projection(plane, self.now.x.device))
+        return self._plane[1]
 
     def _phase(self, x: Tensor, v: Tensor, t: Tensor) -> np.ndarray:
         """Return position against velocity of a one-dimensional path."""
@@ -327,8 +335,13 @@ class PathTracer:
 
     def current_point(self) -> Tensor:
         """Return the watched chain's newest certain position (dim,)."""
-        duration = torch.tensor([self.now.duration], dtype=torch.float64, device=self.now.x.device)
-        return self.sampler.flow(self.now.x[None], self.now.v[None], duration)[0][0]
+        return self._at_end(self.now)[0]
+
+    def _at_end(self, segment: Segment) -> tuple[Tensor, Tensor]:
+        """Return position and velocity (dim,) at a segment's end, or as far as it has come."""
+        duration = torch.tensor([segment.duration], dtype=torch.float64, device=segment.x.device)
+        x, v = self.sampler.flow(segment.x[None], segment.v[None], duration)
+        return x[0], v[0]
 
     def _caption(self) -> dict[str, Any]:
         last = self.last

@@ -17,6 +17,8 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.base import REGISTRY, Target
 
+_MANY = {"size": {"least": 2}}
+
 
 @REGISTRY.add
 class Gaussian(Target):
@@ -30,6 +32,7 @@ class Gaussian(Target):
         0.6,
         bounds=(-0.99, 0.99),
         step=0.01,
+        when=_MANY,
         doc="Correlation of neighbouring coordinates (falls off as a power).",
     )
     spread = settings.Number(
@@ -39,7 +42,9 @@ class Gaussian(Target):
         doc="Standard deviation of the last coordinate; the first has 1.",
     )
     mean_list = settings.Text("", label="Mean", doc="Mean as a JSON list, such as [0, 1]; empty means zero.")
-    cov_list = settings.Text("", label="Covariance", doc="Covariance as JSON rows; empty: from the settings above.")
+    cov_list = settings.Text(
+        "", label="Covariance", when=_MANY, doc="Covariance as JSON rows; empty: from the settings above."
+    )
 
     def __init__(self, mean: Any = None, cov: Any = None, **values: Any) -> None:
         super().__init__(**values)

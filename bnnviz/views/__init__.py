@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bnnviz.views.acf import AcfView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
+from bnnviz.views.density import DensityView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.spread import SpreadView
@@ -31,6 +32,7 @@ _VIEWS: tuple[type[View], ...] = (
     ThinningView,
     PredictionView,
     SpreadView,
+    DensityView,
     TraceView,
     AcfView,
     TimelineView,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.events import RangesUpdate, Reset
 from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Range1d
 from bokeh.plotting import figure
@@ -19,7 +20,9 @@ from bnnviz.views.pointer import Pointer
 
 DESCRIBE_S = 0.6  # between two descriptions of a figure in words
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
-LABEL_SIZE, TICK_SIZE = "13px", "12px"
+LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
+WIDTH = 0.5  # of a letter, in sizes of its type
+LOW = 55  # pixels of height
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
 #: browser, except the kinds that the document's theme names, and the views colour themselves.
@@ -66,6 +69,8 @@ class Window:
     def __init__(self, range_: Range1d, memory: int = 20) -> None:
         self.range = range_
         self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
+        self._glimpses: deque[tuple[float, float]] = deque(maxlen=memory)
+        self.slack = 1.0  # how much wider it was made than what it covers needs
         self._follow = True
         self._fresh = True
         self._need = (float(range_.start), float(range_.end))
@@ -84,8 +89,9 @@ class Window:
     def start_at(self, low: float, high: float) -> None:
         """Take exactly these ends, as a new beginning."""
         self._need = (float(low), float(high))
-        self._fresh = False
+        self._fresh, self.slack = False, 1.0
         self._recent.clear()
+        self._glimpses.clear()
         self.range.update(start=float(low), end=float(high))
 
     def restart(self) -> None:
@@ -117,7 +123,7 @@ class Window:
         if need is None or not self._follow:
             return
         self._recent.append(need)
-        width = self.range.end - self.range.start
+        width = (self.range.end - self.range.start) / self.slack
         if settle and need[1] - need[0] < 0.5 * width:
             self._set(*need)
         elif len(self._recent) == self._recent.maxlen:
@@ -125,13 +131,31 @@ class Window:
             if np.quantile(highs - lows, 0.75) < 0.5 * width:
                 self._set(np.quantile(lows, 0.15), np.quantile(highs, 0.85))
 
+    def glimpse(self, need: tuple[float, float] | None) -> None:
+        """Cover most of the last few things, each of which is seen for a moment only; the widest may reach out."""
+        if need is None or not self._follow:
+            return
+        self._need = need
+        self._glimpses.append(need)
+        lows, highs = np.array(self._glimpses).T
+        low, high = float(np.quantile(lows, 0.2)), float(np.quantile(highs, 0.8))
+        if high - low < 0.4 * (self.range.end - self.range.start):
+            self._set(low, high)
+        else:
+            self.cover((low, high))
+
+    def widen(self, low: float, high: float) -> None:
+        """Show more on both sides than is needed, so that another axis has the same scale."""
+        self.slack = (high - low) / (self.range.end - self.range.start) * self.slack
+        self.range.update(start=low, end=high)
+
     def _grow(self, low: float, high: float) -> None:
         start, end = min(low, self.range.start), max(high, self.range.end)
         spare = 0.08 * (end - start)
         self._set(start - spare * (low < self.range.start), end + spare * (high > self.range.end))
 
     def _set(self, low: float, high: float) -> None:
-        self._fresh = False
+        self._fresh, self.slack = False, 1.0
         self._recent.clear()
         if high <= low:
             low, high = low - 0.5, high + 0.5
@@ -182,6 +206,7 @@ class View:
         self._paints: list[tuple[Any, dict[str, str]]] = []
         self._windows: list[Window] = []
         self._follow = True
+        self._scale, self._labels = 1.0, ("", "")
         self.root: figure
         self.ink: Ink
         self.pointer: Pointer | None = None
@@ -211,6 +236,7 @@ class View:
             Whether anything changed on the screen.
         """
         part = frame.get(self.needs[0])
+        self._fit_labels()
         if part is None:
             return False
         changed = self._show(part)
@@ -220,7 +246,7 @@ class View:
     @property
     def description(self) -> str:
         """What the figure shows now, in words, for those who cannot see it."""
-        x, y = self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label
+        x, y = self._labels
         axes = f", {y} against {x}" if x and y else ""
         return f"{self.title}{axes}: {self._words() or 'nothing yet'}"
 
@@ -245,6 +271,54 @@ class View:
         for model, roles in self._paints:
             model.update(**{name: getattr(self.palette, role) for name, role in roles.items()})
         self.ink.publish()
+
+    def magnify(self, scale: float) -> None:
+        """Write the axes in type of another size; 1 is the size that they are made with."""
+        self._scale = scale
+        self._fit_labels()
+        for axis in self.root.axis:
+            axis.axis_label_text_font_size = f"{scale * LABEL_SIZE:g}px"
+            axis.major_label_text_font_size = f"{scale * TICK_SIZE:g}px"
+
+    @property
+    def frame_size(self) -> tuple[int, int] | None:
+        """Width and height of the frame in pixels; None until the browser has laid the figure out."""
+        try:
+            size = self.root.inner_width, self.root.inner_height
+        except UnsetValueError:
+            return None
+        return size if all(size) else None
+
+    @property
+    def x_label(self) -> str:
+        """The horizontal axis's label; a low frame goes without."""
+        return self._labels[0]
+
+    @x_label.setter
+    def x_label(self, text: str) -> None:
+        self._labels = (text, self._labels[1])
+        self._fit_labels()
+
+    @property
+    def y_label(self) -> str:
+        """The vertical axis's label; where it does not fit, less of it is written."""
+        return self._labels[1]
+
+    @y_label.setter
+    def y_label(self, text: str) -> None:
+        self._labels = (self._labels[0], text)
+        self._fit_labels()
+
+    def _fit_labels(self) -> None:
+        across, up = self.root.xaxis[0], self.root.yaxis[0]
+        size, type_size = self.frame_size, self._scale * LABEL_SIZE
+        height = np.inf if size is None else size[1]
+        # Without the label the frame is higher, which must not bring it back.
+        low = LOW if across.axis_label else LOW + 2.5 * type_size
+        fits = [s for s in (self.y_label, self.y_label.split(" (")[0]) if len(s) * WIDTH * type_size <= height]
+        for axis, label in ((across, self.x_label if height >= low else ""), (up, fits[0] if fits else "")):
+            if axis.axis_label != label:
+                axis.axis_label = label
 
     @property
     def sources(self) -> list[Sheet | ColumnDataSource]:
@@ -326,6 +400,8 @@ class View:
                 "min_border": 4,
                 # Wide enough for most numbers, so that the frame does not move when the ticks change.
                 "min_border_left": 58,
+                # And for half of the number at the axis's end.
+                "min_border_right": 16,
                 "background_fill_alpha": 0,
                 "border_fill_alpha": 0,
                 "outline_line_color": None,
@@ -334,6 +410,7 @@ class View:
             }
         )
         fig.toolbar.logo = None
+        self._labels = (x_label, y_label)
         self.ink = Ink(fig)
         self._style_axis(fig.xaxis[0], ticks=5)
         self._style_axis(fig.yaxis[0], ticks=4)
@@ -345,11 +422,11 @@ class View:
         axis.update(
             ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
             formatter=BasicTickFormatter(power_limit_low=-5),
-            axis_label_text_font_size=LABEL_SIZE,
+            axis_label_text_font_size=f"{LABEL_SIZE}px",
             axis_label_text_font_style="normal",
             axis_label_text_font=FONT,
             axis_label_standoff=6,
-            major_label_text_font_size=TICK_SIZE,
+            major_label_text_font_size=f"{TICK_SIZE}px",
             major_label_text_font=FONT,
             major_tick_in=0,
             major_tick_out=4,

@@ -156,6 +156,25 @@ const hands = {
     }
   },
 
+  arrow(ctx, {x, y, dx, dy, size, width, colour}, data, to) {
+    const HEAD = 8, SPREAD = 0.5
+    Object.assign(ctx, {strokeStyle: colour, lineWidth: width, lineJoin: "round", lineCap: "round"})
+    for (let i = 0; i < data[x].length; i++) {
+      const px = to.x(data[x][i]), py = to.y(data[y][i])
+      const across = to.x(data[x][i] + data[dx][i]) - px, up = to.y(data[y][i] + data[dy][i]) - py
+      if (!(Math.hypot(across, up) > 0)) { continue }
+      const angle = Math.atan2(up, across), tip = [px + size * Math.cos(angle), py + size * Math.sin(angle)]
+      const barb = (side) => [tip[0] - HEAD * Math.cos(angle + side), tip[1] - HEAD * Math.sin(angle + side)]
+      ctx.beginPath()
+      ctx.moveTo(px, py)
+      ctx.lineTo(...tip)
+      ctx.moveTo(...barb(SPREAD))
+      ctx.lineTo(...tip)
+      ctx.lineTo(...barb(-SPREAD))
+      ctx.stroke()
+    }
+  },
+
   // One pixel for each value, drawn large: the canvas blends between them.
   map(ctx, {x, box, across, ramp, high}, data, to) {
     const values = data[x], rows = values.length / across

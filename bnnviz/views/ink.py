@@ -56,7 +56,7 @@ class Stroke:
 
     Parameters
     ----------
-    kind : {"line", "trail", "band", "bars", "marks", "words", "map"}
+    kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "map"}
     source : Sheet
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
@@ -70,7 +70,9 @@ class Stroke:
     shape : str
         A mark's shape, as in `palette.Kind`.
     size : float
-        A mark's size in pixels.
+        A mark's size, an arrow's length, in pixels.
+    dx, dy : str
+        Columns of an arrow's direction, in units of the axes.
     fill : str or None
         A mark's inside; None leaves it empty.
     of, code : str or None, int
@@ -101,6 +103,8 @@ class Stroke:
     dash: list[float] = field(default_factory=list)
     shape: str = ""
     size: float = 0.0
+    dx: str = ""
+    dy: str = ""
     fill: str | None = None
     of: str | None = None
     code: int = 0
@@ -197,6 +201,10 @@ class Ink:
                 alpha=alpha,
             )
         )
+
+    def arrow(self, source: Sheet, x: str, y: str, dx: str, dy: str, *, size: float, width: float) -> Stroke:
+        """Draw an arrow from each point, of one length on the screen."""
+        return self._add(Stroke("arrow", source, x, y, dx=dx, dy=dy, size=size, width=width))
 
     def words(self, source: Sheet, x: str, y: str, *, text: str, font: str) -> Stroke:
         """Write words beside each point."""

@@ -104,6 +104,9 @@ KINDS: dict[int, Kind] = {
 }
 REJECTED, BOUNCE, REFRESH, VIOLATION = 1, 2, 3, 5
 ACCEPTED = Kind("accepted", "circle", "green", True)
+UNIFORM = Kind("u × envelope", "diamond", "ink", False)
+NOW = Kind("now", "circle", "orange", False)
+KNOWN = Kind("not picked", "circle", "green", False)
 PICKED = Kind("picked", "diamond", "green", True, 0.9)
 EVENTS = (BOUNCE, VIOLATION, REFRESH)
 

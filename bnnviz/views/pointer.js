@@ -7,6 +7,7 @@ if (place !== undefined && !place.bnnviz_heard && said.tags[0].heard) {
   place.bnnviz_heard = true
   hear(pen.view, place)
 }
+place?.bnnviz_unbox?.(said.tags[0].unboxed)
 
 function hear(view, place) {
   const NEAR = 12, FAR = 5, LONG_MS = 600, HOVER_MS = 70, STEPS = 40
@@ -125,17 +126,34 @@ function hear(view, place) {
     Object.assign(rectangle.style, {display: "block", left: `${left}px`, top: `${top}px`})
     Object.assign(rectangle.style, {width: `${width}px`, height: `${height}px`})
   }
+  // The box stays where it is in the figure until it is taken away, here or by one in another figure.
+  let kept = null, unboxed = said.tags[0].unboxed
   function end_box(from, to) {
-    rectangle.style.display = "none"
     const a = data_at(from), b = data_at(to)
+    kept = {a, b}
     boxed = true
     say({do: "box", box: [Math.min(a.x, b.x), Math.max(a.x, b.x), Math.min(a.y, b.y), Math.max(a.y, b.y)]})
   }
-  function clear() {
+  function drop_box() {
     rectangle.style.display = "none"
+    kept = null
+    boxed = false
+  }
+  view.repainted.connect(() => {
+    if (kept === null || drag !== null) { return }
+    const from = pixel_of(kept.a.x, kept.a.y), to = pixel_of(kept.b.x, kept.b.y), {left, right, top, bottom} = frame()
+    const seen = Math.max(from.x, to.x) > left && Math.min(from.x, to.x) < right &&
+      Math.max(from.y, to.y) > top && Math.min(from.y, to.y) < bottom
+    if (seen) { show_box(clamped(from), clamped(to)) } else { rectangle.style.display = "none" }
+  })
+  place.bnnviz_unbox = (count) => {
+    if (count !== unboxed) { drop_box() }
+    unboxed = count
+  }
+  function clear() {
+    drop_box()
     pinned = false
     picked = null
-    boxed = false
     say({do: "box", box: null})
   }
 
@@ -251,7 +269,7 @@ function hear(view, place) {
   place.addEventListener("pointerdown", down, ours)
   place.addEventListener("pointermove", moved, ours)
   place.addEventListener("pointerup", up, ours)
-  place.addEventListener("pointercancel", () => { drag = cancelled(); rectangle.style.display = "none" }, ours)
+  place.addEventListener("pointercancel", () => { drag = cancelled(); if (kept === null) { drop_box() } }, ours)
   place.addEventListener("pointerleave", () => { if (!pinned && picked !== null) { pick(null) } })
   place.addEventListener("contextmenu", menu, ours)
   place.addEventListener("keydown", key, ours)

@@ -34,7 +34,8 @@ class Pointer:
     """
 
     def __init__(self, root: figure, events: Sheet | None = None, points: Sheet | None = None) -> None:
-        self._said = ColumnDataSource({"said": []}, tags=[{"editable": False, "heard": False}])
+        self._boxed = False
+        self._said = ColumnDataSource({"said": []}, tags=[{"editable": False, "heard": False, "unboxed": 0}])
         arguments = {
             "figure": root,
             "said": self._said,
@@ -57,6 +58,12 @@ class Pointer:
         if value != self.editable:
             self._said.tags = [self._said.tags[0] | {"editable": value}]
 
+    def unbox(self) -> None:
+        """Take the box away that was drawn in the figure."""
+        if self._boxed:
+            self._boxed = False
+            self._said.tags = [self._said.tags[0] | {"unboxed": self._said.tags[0]["unboxed"] + 1}]
+
     def listen(self, on_message: Callable[[Message], None]) -> None:
         """Hear what is done; needs a Bokeh server.
 
@@ -70,7 +77,10 @@ class Pointer:
 
         def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
             for text in new["said"]:
-                on_message(json.loads(text))
+                message = json.loads(text)
+                if message["do"] == "box":
+                    self._boxed = message["box"] is not None
+                on_message(message)
 
         self._said.on_change("data", hear)
         # A figure that nobody listens to leaves drags to Bokeh, which pans.

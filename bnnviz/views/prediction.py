@@ -252,7 +252,7 @@ class PredictionView(View):
         self.ink.publish()
 
     def _frame_axes(self, x_label: str, y_label: str, x_range: tuple, y_range: tuple) -> None:
-        self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label = x_label, y_label
+        self.x_label, self.y_label = x_label, y_label
         self._x.start_at(*x_range)
         self._y.start_at(*y_range)
 

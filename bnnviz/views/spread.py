@@ -30,7 +30,7 @@ class SpreadView(View):
         data = scene["data"]
         if data is None or data["kind"] != MAP:
             return
-        self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label = data["x_label"], data["y_label"]
+        self.x_label, self.y_label = data["x_label"], data["y_label"]
         self._x.start_at(*data["x_range"])
         self._y.start_at(*data["y_range"])
         place_map(self._map, data)

@@ -11,14 +11,13 @@ from bnnviz.views.palette import (
     BOUNCE,
     KINDS,
     REJECTED,
+    UNIFORM,
     VIOLATION,
-    Kind,
     legend,
     line_html,
     mark_html,
 )
 
-UNIFORM = Kind("u × envelope", "diamond", "ink", False)
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
 DOTTED, DASHED = (2, 4), (6, 4)
 # Columns of x and y, role of the colour, width, dash.
@@ -39,6 +38,7 @@ FAR = 1e9  # path time
 TINY = 1e-6  # no rate yet
 LATEST = 12  # proposals are shown with their uniform mark
 SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
+HURRIED = 3  # frames in a row, each with another segment
 
 
 class ThinningView(View):
@@ -53,7 +53,7 @@ class ThinningView(View):
         fig = self._figure("time since the last event (path time)", "rate (1/time)", TIMES, RATES)
         self._x, self._y = self._window(fig.x_range, MEMORY), self._window(fig.y_range, MEMORY)
         self._segment: int | None = None
-        self._frames = 0
+        self._frames = self._in_a_row = 0
         self._paused = self._look = False
         self._needs: dict[Window, tuple[float, float] | None] = {}
         self.source = source = Sheet(_columns(None))
@@ -64,7 +64,7 @@ class ThinningView(View):
         for x, y, role, width, dash in LINES:
             self._inked(ink.line(source, x, y, width=width, dash=dash), role=role)
         self._inked(
-            ink.words(source, "label_t", "label", text="refresh clock", font=f"{TICK_SIZE} {FONT}"), role="purple"
+            ink.words(source, "label_t", "label", text="refresh clock", font=f"{TICK_SIZE}px {FONT}"), role="purple"
         )
         for code, kind in MARKS.items():
             self._inked(ink.marks(source, "t", "rate", kind, 11, width=2.2, of="kind", code=code), kind)
@@ -73,6 +73,7 @@ class ThinningView(View):
     def reset(self, scene: dict) -> None:
         """Forget the last run's segment."""
         self.note, self._segment, self._frames, self._needs = "", None, 0, {}
+        self._in_a_row = 0
         self._x.start_at(*TIMES)
         self._y.start_at(*RATES)
         self._push(self.source, _columns(None))
@@ -90,11 +91,14 @@ class ThinningView(View):
         )
 
     def _show(self, part: dict) -> bool:
-        self.root.yaxis[0].axis_label = f"rate ({part['unit']})"
+        self.y_label = f"rate ({part['unit']})"
         self.note = _note(part)
         self._enter_segment(part["segment"])
         self._needs = {self._x: (0.0, part["t_max"]), self._y: _heights(part)}
         for window, need in self._needs.items():
+            if self._in_a_row >= HURRIED and not self._paused:
+                window.glimpse(need)
+                continue
             if self._look:
                 window.remember(need, settle=True)
             window.cover(need)
@@ -112,7 +116,9 @@ class ThinningView(View):
         """Let the axes close in on what the segment before needed in the end; in it they only grow."""
         if segment == self._segment:
             self._frames += 1
+            self._in_a_row = 0
             return
+        self._in_a_row += 1
         for window, need in self._needs.items():
             window.remember(need, settle=self._frames >= SLOW)
         self._segment, self._frames = segment, 1
@@ -179,6 +185,6 @@ def _note(part: dict) -> str:
     if not part["proposals"]:
         return ""
     return (
-        f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} % · "
+        f"so far: accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} % · "
         f"E[(ratio−1)+] {part['excess']:.3f} · q99 {part['ratio_q99']:.2f}"
     )

@@ -55,7 +55,7 @@ class TraceView(View):
 
     def _show(self, part: dict) -> bool:
         values = np.atleast_2d(part["values"])
-        shown = (part["label"], part["basis"], len(values))
+        shown = (part["label"], part["basis"], len(values), part["chains"])
         if shown != self._shown:
             self._begin(shown)
         self._draws = extent(part["index"])
@@ -68,11 +68,13 @@ class TraceView(View):
 
     def _begin(self, shown: tuple) -> None:
         """Name what is shown; another basis has another scale."""
-        label, _, chains = shown
+        label, _, drawn, chains = shown
         self._shown = shown
-        self.title = f"{label}, one chain" if chains == 1 else f"{label}, {chains} chains"
-        self.root.yaxis[0].axis_label = label
+        count = "one chain" if chains == 1 else f"{chains} chains" if drawn == chains else f"{drawn} of {chains} chains"
+        self.title = f"{label}, {count}"
+        self.y_label = label
         self._y.restart()
+        self.pointer.unbox()
 
     def _follow_draws(self, need: tuple[float, float] | None) -> None:
         """Grow with the draws; where old ones leave, go on by half a window rather than at every draw."""

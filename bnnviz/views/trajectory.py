@@ -8,15 +8,17 @@ from bokeh.plotting.contour import contour_data
 
 from bnnviz.views.base import View, columns, extent
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import EVENTS, KINDS, PICKED, Kind, legend, mark_html
+from bnnviz.views.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, Kind, legend, mark_html
 from bnnviz.views.pointer import Pointer
 
-NOW = Kind("now", "circle", "orange", False)
 HERE = Kind("here", "dot", "ink", True)
 LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
 OLDEST_MARK = 0.35
 MEMORY = 45  # frames
 MARGIN = 0.04
+SIMILAR = 1.7  # of two axes: from here on neither has the other's scale
+UNEQUAL = 0.03  # in scale, is not seen
+ARROW = 34  # pixels
 _STEP_PAGE = 4096  # as in pointer.js
 
 
@@ -42,6 +44,7 @@ class TrajectoryView(View):
         self._x, self._y = self._window(fig.x_range, MEMORY), self._window(fig.y_range, MEMORY)
         self._plane: tuple | None = None
         self._scene_plane: dict | None = None
+        self._alike = False
         self._bands: tuple = ()
         self._events = 0
         self._contour: dict | None = None
@@ -56,7 +59,9 @@ class TrajectoryView(View):
         for code in EVENTS:
             kind = KINDS[code]
             self._inked(ink.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
-        self.picked = Sheet(("x", "y"))
+        self._inked(ink.arrow(self.marks, "x", "now", "dx", "dy", size=ARROW, width=2.2), NOW)
+        self.known, self.picked = Sheet(("x", "y")), Sheet(("x", "y"))
+        self._inked(ink.marks(self.known, "x", "y", KNOWN, 5, width=1), KNOWN)
         self._inked(ink.marks(self.picked, "x", "y", PICKED, 8, width=1), PICKED)
         self._inked(ink.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
         self._inked(ink.marks(self.marks, "x", "now", HERE, 12), HERE)
@@ -70,16 +75,20 @@ class TrajectoryView(View):
         self._x.start_at(*plane["x_range"])
         self._y.start_at(*plane["y_range"])
         self._draw_contour(plane["contour"])
+        self._alike = plane["contour"] is not None and _similar(plane["x_range"], plane["y_range"])
         self._push(self.source, _path_columns(None))
         self._push(self.marks, _mark_columns(None))
-        self._push(self.picked, columns(x=[], y=[]))
+        for sheet in (self.known, self.picked):
+            self._push(sheet, columns(x=[], y=[]))
 
     def mark(self, selection: dict) -> bool:
         """Mark where the picked draws or event lie."""
-        nothing = selection["kind"] == "none"
         self.note = selection.get("text", "")
-        x, y = ([], []) if nothing else (selection["path_x"], selection["path_y"])
-        return self._push(self.picked, columns(x=x, y=y))
+        changed = [
+            self._push(sheet, columns(x=selection.get(f"{name}_x", []), y=selection.get(f"{name}_y", [])))
+            for sheet, name in ((self.known, "known"), (self.picked, "path"))
+        ]
+        return any(changed)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the contours' too."""
@@ -97,8 +106,22 @@ class TrajectoryView(View):
             need = self._needed(part, axis)
             window.remember(need)
             window.cover(need)
+        self._equalise()
         moved = self._push(self.source, _path_columns(part))
         return self._push(self.marks, _mark_columns(part)) or moved
+
+    def _equalise(self) -> None:
+        """Make a unit as long across as up, where the density is about as wide as high: what is round looks round."""
+        size = self.frame_size
+        if size is None or not (self._alike and self.follow):
+            return
+        width, height = size
+        x, y = self._x.range, self._y.range
+        scales = (x.end - x.start) / width, (y.end - y.start) / height
+        if max(scales) > (1 + UNEQUAL) * min(scales):
+            narrow, size = (self._x, width) if scales[0] < scales[1] else (self._y, height)
+            middle, half = (narrow.range.start + narrow.range.end) / 2, max(scales) * size / 2
+            narrow.widen(middle - half, middle + half)
 
     def _words(self) -> str:
         return f"the path of one chain with its last {self._events} events"
@@ -120,6 +143,8 @@ class TrajectoryView(View):
         own = scene is not None and plane[:2] == (scene["x_label"], scene["y_label"])
         contour = part["contour"] if part["contour"] is not None else (scene["contour"] if own else None)
         first, self._plane = self._plane is None, plane
+        if not first:
+            self.pointer.unbox()
         if first and own and part["contour"] is None:
             return
         self._label(*plane[:2])
@@ -131,7 +156,7 @@ class TrajectoryView(View):
                 window.start_at(*extent(contour[axis]))
 
     def _label(self, x_label: str, y_label: str) -> None:
-        self.root.xaxis[0].axis_label, self.root.yaxis[0].axis_label = x_label, y_label
+        self.x_label, self.y_label = x_label, y_label
 
     def _draw_contour(self, contour: dict | None) -> None:
         self._bands, self._contour = (), contour
@@ -156,15 +181,23 @@ def _path_columns(part: dict | None) -> dict:
 
 def _mark_columns(part: dict | None) -> dict:
     if part is None:
-        return columns(x=[], y=[], kind=[], alpha=[], now=[], step_high=[], step_low=[])
+        return columns(**dict.fromkeys(("x", "y", "kind", "alpha", "now", "dx", "dy", "step_high", "step_low"), ()))
     count = len(part["event_kind"])
+    nowhere = np.full(count, np.nan)
     return columns(
         x=np.append(part["event_x"], part["now_x"]),
         y=np.append(part["event_y"], np.nan),
         kind=np.append(part["event_kind"], np.nan),
         alpha=np.append(np.linspace(OLDEST_MARK, 1.0, count), 1.0),
-        now=np.append(np.full(count, np.nan), part["now_y"]),
+        now=np.append(nowhere, part["now_y"]),
+        dx=np.append(nowhere, part["now_dx"]),
+        dy=np.append(nowhere, part["now_dy"]),
         # A float32 holds whole numbers up to 2^24 only.
         step_high=part["event_step"] // _STEP_PAGE,
         step_low=part["event_step"] % _STEP_PAGE,
     )
+
+
+def _similar(x_range: tuple[float, float], y_range: tuple[float, float]) -> bool:
+    ratio = (x_range[1] - x_range[0]) / (y_range[1] - y_range[0])
+    return 1 / SIMILAR < ratio < SIMILAR

@@ -167,8 +167,8 @@ def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
 
     def choose(name: str) -> None:
-        lab.select("Presets").click()
-        lab.page.get_by_role("option", name=name, exact=True).click()
+        lab.press("Presets")
+        lab.page.get_by_role("menuitem", name=name, exact=True).click()
 
     choose("sine")
     until(lambda: len(lab.points()) == 21, 5, "the preset did not come")
@@ -222,8 +222,8 @@ def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Ca
     before = lab.figures()
     until(lambda: lab.figures()["spread"] != before["spread"], 10, "the spread stands still")
     count = len(lab.points())
-    lab.press("class 0")
-    lab.button("class 1").wait_for()
+    lab.press("add 1")
+    until(lambda: lab.button("add 1").get_attribute("aria-pressed") == "true", 5, "the class stays")
     lab.click_at(-1.5, 2.0)
     until(lambda: len(lab.points()) == count + 1, 5, "no point came")
     assert lab.points()[-1][2] == 1
