@@ -284,9 +284,11 @@ def test_a_failure_is_shown():
     calls = []
 
     def fails_later(x):
-        calls.append(1)
-        if len(calls) > 200:
-            raise RuntimeError("out of luck")
+        # A figure's curve has more points than there are chains: the sampler must be the one that meets it.
+        if len(x) <= 16:
+            calls.append(1)
+            if len(calls) > 200:
+                raise RuntimeError("out of luck")
         return 0.5 * (x**2).sum(-1)
 
     run = bnnviz.start(fails_later, "bps", dim=1, draws=None, paused=True)
