@@ -82,7 +82,7 @@ class FrameBuilder:
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Pick draws or an event (`Run.select`)."""
-        self._selection.choose(choice, self._basis)
+        self._selection.choose(choice, self.plane())
 
     def _check_plane(self, plane: dict[str, Any]) -> None:
         if plane.get("kind") == "pca":

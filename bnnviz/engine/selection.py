@@ -40,18 +40,19 @@ class Selection:
         self._view: str | None = None
         self._box: tuple[float, ...] = ()
         self._keys: list[Key] = []
-        self._basis: int | None = None  # of the plane that a box was drawn in
+        self._plane: Plane | None = None  # that a box was drawn in
+        self._found = False
         self._event: tuple[int, str, Tensor] | None = None
 
-    def choose(self, choice: dict[str, Any] | None, basis: int) -> None:
-        """Pick what `Run.select` describes; ``basis`` is that of the present plane."""
+    def choose(self, choice: dict[str, Any] | None, plane: Plane) -> None:
+        """Pick what `Run.select` describes; ``plane`` is the present one."""
         event = None if choice is None else choice.get("event")
         checked = self._checked(choice) if choice is not None and event is None else None
         self.clear()
         if event is not None:
             self._event = self._run.tracer.event(event)
         elif checked is not None:
-            self._view, self._box, self._basis = *checked, basis
+            self._view, self._box, self._plane = *checked, plane
 
     @staticmethod
     def _checked(choice: dict[str, Any]) -> tuple[str, tuple[float, ...]]:
@@ -82,7 +83,7 @@ class Selection:
             return NOTHING
         known = chosen_draws(self._run.store, self._run.alive, _MOST)
         places = _projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
-        self._find(known, places, component, plane.basis, predictor)
+        self._find(known, component, plane.basis, predictor)
         place = {key: i for i, key in enumerate(known)}
         keys = [key for key in self._keys if key in place]
         points = places[[place[key] for key in keys]].reshape(-1, 2)
@@ -101,22 +102,22 @@ class Selection:
             **self._functions(keys, predictor),
         }
 
-    def _find(
-        self, known: list[Key], places: np.ndarray, component: np.ndarray, basis: int, predictor: Predictor | None
-    ) -> None:
-        """Note which draws lie in the box; in a plane that is no longer shown, those stay that were found last."""
-        x0, x1, y0, y1 = self._box
+    def _find(self, known: list[Key], component: np.ndarray, basis: int, predictor: Predictor | None) -> None:
+        """Note which draws lie in the box, as it was drawn; on a trace of other axes those stay that were found."""
         if self._view == "prediction":
-            self._keys = [] if predictor is None else predictor.through((x0, x1, y0, y1))
-            return
-        if basis != self._basis:
+            self._keys = [] if predictor is None else predictor.through(self._box)
             return
         if self._view == "path":
+            places = _projected(weights(self._run.store, known), self._plane) if known else np.empty((0, 2))
             x, y = places.T
+        elif self._found and basis != self._plane.basis:
+            return
         else:
             x = np.array([number for _, number in known], dtype=float)
             y = np.array([self._on_trace(key, component) for key in known], dtype=float)
+        x0, x1, y0, y1 = self._box
         inside = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
+        self._found = True
         self._keys = [key for key, chosen in zip(known, inside, strict=True) if chosen]
 
     def _on_trace(self, key: Key, component: np.ndarray) -> float:
