@@ -11,7 +11,9 @@ from typing import Any
 import axe_playwright_python
 import pytest
 from colours import contrast
-from test_lab import FIGURES, Lab, until
+from test_lab import FIGURES, Lab, at_length, until
+
+THEMES = ["default", at_length("dark")]
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 RUN_AXE = "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
@@ -81,7 +83,7 @@ def hex_of(colour: str) -> str:
 # ---- axe ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("theme", ["default", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], theme: str
 ) -> None:
@@ -111,7 +113,7 @@ def test_axe_finds_nothing(
     screenshot(lab.page, f"access-{theme}-keys")
 
 
-@pytest.mark.parametrize("theme", ["default", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], dashboard: Any, theme: str) -> None:
     """The frame of a field lies over its text, so axe does not tell its background: it is the card's own surface."""
     lab = Lab(open_page(f"{dashboard.url}?theme={theme}")).ready()
@@ -139,7 +141,7 @@ def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], 
 # ---- keys ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("theme", ["default", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_tab_comes_to_every_control_in_order_and_shows_where_it_is(
     open_page: Callable[..., Any], dashboard: Any, theme: str
 ) -> None:
@@ -296,5 +298,6 @@ def test_reduced_motion_is_kept(open_page: Callable[..., Any], dashboard: Any) -
     assert 1 < rate <= 2.2
 
 
+@pytest.mark.demand
 def test_others_have_motion(lab: Lab) -> None:
     assert lab.page.evaluate(LONGEST_MOTION) > 0.1

@@ -60,6 +60,7 @@ def test_the_chosen_plane_is_kept_through_a_reset_and_a_lost_worker(lab: Lab, da
     assert lab.page.evaluate(AXES) == chosen
 
 
+@pytest.mark.demand
 def test_the_status_line_says_with_how_many_runs_the_worker_is_shared(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:

@@ -17,7 +17,7 @@ from bnnviz.engine.backend import Backend
 from bnnviz.errors import BnnvizError
 
 pytestmark = pytest.mark.quick
-SIZES = [(1400, 900), (1280, 720)]
+SIZES = [pytest.param((1400, 900), marks=pytest.mark.slow), (1280, 720)]
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
 
 # A number for each figure that changes with what it draws.
@@ -60,6 +60,11 @@ UNTIL_DRAWN = """async (button) => {
 OVERFLOW = (
     """() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"""
 )
+
+
+def at_length(*values: Any) -> Any:
+    """Mark a case that repeats what another one shows: it is tried on demand."""
+    return pytest.param(*values, marks=pytest.mark.demand)
 
 
 class Lab:
@@ -260,6 +265,7 @@ def test_a_speed_is_kept(lab: Lab) -> None:
     assert 7 < rate < 13
 
 
+@pytest.mark.slow
 def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:
     hide = """(hidden) => {
       Object.defineProperty(document, "hidden", {value: hidden, configurable: true})
@@ -364,7 +370,7 @@ def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     "sampler",
     [
-        pytest.param(s["title"], marks=[pytest.mark.slow] if i else [])
+        at_length(s["title"]) if i else pytest.param(s["title"], marks=pytest.mark.slow)
         for i, s in enumerate(catalogue.load()["samplers"])
     ],
 )
@@ -413,7 +419,7 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
     assert "Traceback" not in lab.page.content()
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
     labs = [Lab(open_page(dashboard.url)).ready() for _ in range(2)]
     for lab in labs:
