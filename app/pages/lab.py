@@ -85,6 +85,7 @@ class Lab:
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
         self.caption.reserved = lambda: self.bar.asking
         self._led: Spec | None = None
+        self._held = False  # a question has paused what runs
         self._hidden = _parts(visit.flags.get("hide", ""))
         self.address = address.Address(query=self._query(first))
         self.session.on_spec = lambda spec: self._readdress()
@@ -269,6 +270,7 @@ class Lab:
 
     def _show_step(self, step: Step, number: int, anew: bool) -> None:
         if self.bar.asking and not anew and self.session.playing:
+            self._held = True
             self.transport.play()
         if anew or (step.begins is not None and not self.bar.asking):
             spec, actions = self.bar.scene.beginning(number, self.bar.asking)
@@ -279,6 +281,9 @@ class Lab:
             self.session.begin(spec, (lambda: self._do(actions)) if actions else None)
         elif not self.bar.asking:
             self._do(step.actions)
+            if self._held:
+                self._do([("play", 1)])
+        self._held = self._held and self.bar.asking
         # What runs is as the scene has it until the reader changes it.
         self._led = self.bar.scene.running(number, self.bar.asking)
         self.caption.write()

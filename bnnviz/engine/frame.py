@@ -34,7 +34,7 @@ _FAST_STEPS = 20
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _NEAR = 0.1
-_SUMMARY_S = 1.5  # at full speed the caption changes this often
+_COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _BINS, _DENSITY_POINTS = 60, 300
 
 
@@ -57,14 +57,14 @@ class FrameBuilder:
         self._diagnosed = -np.inf
         self._component: tuple[tuple, np.ndarray] | None = None
         self._variances: list[tuple[str, float, float, float]] = []
-        self._summary_due, self._summed_up = -np.inf, ""
+        self._counted = _Counted()
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         self._pca_draws = 0
         self._selection.clear()
         self._figures, self._diagnosed, self._component = {}, -np.inf, None
-        self._variances, self._summary_due = [], -np.inf
+        self._variances, self._counted = [], _Counted()
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -174,6 +174,7 @@ class FrameBuilder:
         self._last_steps = run.steps
         self._seq += 1
         self._rates.note(run)
+        self._counted.note(run, fast)
         frame: dict[str, Any] = {"seq": self._seq}
         for name in want:
             if fast and time.perf_counter() < self._due.get(name, 0.0):
@@ -208,7 +209,7 @@ class FrameBuilder:
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
         part = run.tracer.part(name, self.plane(), fast)
-        return part | run.tally.summary() if part and name == "envelope" else part
+        return part | self._counted.figures if part and name == "envelope" else part
 
     def _predicted(self, name: str) -> dict[str, Any]:
         run = self.run
@@ -240,17 +241,10 @@ class FrameBuilder:
         if not part:
             return {"text": _PHASES[run.phase], "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
-            part = {"text": self._summary(), "kind": "summary"}
-        warning, remedies = run.sampler.warning(run.tally.summary())
+            part = {"text": self._counted.sentence, "kind": "summary"}
+        warning, remedies = run.sampler.warning(self._counted.figures)
         measured = self._against_truth()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
-
-    def _summary(self) -> str:
-        """Say what all chains did so far, in words that stay long enough to be read."""
-        now = time.perf_counter()
-        if now > self._summary_due:
-            self._summary_due, self._summed_up = now + _SUMMARY_S, self.run.tally.sentence()
-        return self._summed_up
 
     def _against_truth(self) -> str:
         """Say where a variance is far from the known one, by its Monte Carlo error."""
@@ -354,7 +348,7 @@ class FrameBuilder:
 
     def _table(self) -> dict[str, Any]:
         run, figures = self.run, self._figures
-        rows = run.tally.rows() if run.tally.events else []
+        rows = self._counted.rows if run.tally.events else []
         if "ess" in figures:
             rhat, label = figures["rhat"], self._first_component()[0]
             tone = "bad" if rhat > 1.05 else "good" if rhat < 1.01 else ""
@@ -363,7 +357,7 @@ class FrameBuilder:
             )
             per_million = figures["ess"] / max(run.gradients / 1e6, 1e-9)
             rows.append(["ESS per million gradients", _number(per_million, ",.0f"), ""])
-        return {"rows": rows + self._variance_rows()}
+        return {"rows": self._variance_rows() + rows}
 
     def _variance_rows(self) -> list[list[str]]:
         """Return the variances beside the known ones, each with its error; of many coordinates only the worst."""
@@ -407,6 +401,25 @@ _PHASES = {
 
 def _number(value: float, form: str) -> str:
     return format(value, form) if np.isfinite(value) else "–"
+
+
+class _Counted:
+    """What all chains did so far; at full speed it stays for long enough to be read."""
+
+    def __init__(self) -> None:
+        self._due = -np.inf
+        self.figures: dict[str, float] = {}
+        self.rows: list[list[str]] = []
+        self.sentence = ""
+
+    def note(self, run: Run, fast: bool) -> None:
+        """Count anew, unless it is too soon."""
+        now = time.perf_counter()
+        if fast and now < self._due:
+            return
+        self._due = now + _COUNT_S if fast else -np.inf
+        tally = run.tally
+        self.figures, self.rows, self.sentence = tally.summary(), tally.rows(), tally.sentence()
 
 
 class _Rates:

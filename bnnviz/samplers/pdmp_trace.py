@@ -257,8 +257,10 @@ class PathTracer:
     def _path(self, plane: Plane) -> dict[str, Any]:
         most = _CURVED_SEGMENTS if self.sampler.curved else _SEGMENTS
         segments = [*list(self.past)[-most:], self.now]
-        points, age = self._points(segments, plane)
-        corners = points[_corner_index(len(segments), self._points_each)]
+        pieces = self._pieces(segments, plane)
+        # In a phase plane the velocity jumps at an event; elsewhere a piece begins where the one before ended.
+        joined = [*pieces] if plane.axes is None else [pieces[0], *(piece[1:] for piece in pieces[1:])]
+        points, corners = np.concatenate(joined), np.array([piece[-1] for piece in pieces])
         ended = segments[:-1]
         return {
             "plane": {"kind": plane.kind},
@@ -267,7 +269,7 @@ class PathTracer:
             "basis": plane.basis,
             "x": points[:, 0],
             "y": points[:, 1],
-            "age": age,
+            "age": _age(len(points)),
             "event_x": corners[: len(ended), 0],
             "event_y": corners[: len(ended), 1],
             "event_kind": np.array([segment.kind for segment in ended], dtype=np.int8),
@@ -288,18 +290,15 @@ class PathTracer:
     def _points_each(self) -> int:
         return _CURVE_POINTS if self.sampler.curved else 1
 
-    def _points(self, segments: list[Segment], plane: Plane) -> tuple[np.ndarray, np.ndarray]:
-        """Return the polyline (1 + segments * points each, 2) in the plane, and the age of each point."""
+    def _pieces(self, segments: list[Segment], plane: Plane) -> list[np.ndarray]:
+        """Return each segment's points (1 + points each, 2) in the plane."""
         key = (plane.kind, plane.basis)
         # The last one is still growing; what has ended is projected once.
         new = [s for s in segments if s is self.now or s.drawn is None or s.drawn[0] != key]
         projected = self._project(new, plane)
         for segment, points in zip(new, projected, strict=True):
             segment.drawn = None if segment is self.now else (key, points)
-        pieces = [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]]
-        return np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)]), _age(
-            len(segments) * self._points_each + 1
-        )
+        return [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]]
 
     def _project(self, segments: list[Segment], plane: Plane) -> np.ndarray:
         """Return the points (segments, 1 + points each, 2) of segments in a plane, their beginnings first."""
@@ -396,10 +395,6 @@ def _columns(states: list[Any], chain: int, name: str) -> list[tuple[float, floa
 def _lines(name: str, pieces: list[tuple[float, float, float, float]]) -> dict[str, np.ndarray]:
     table = np.array(pieces, dtype=float).reshape(-1, 4)
     return {f"{name}_{key}": table[:, i] for i, key in enumerate(("t0", "t1", "h0", "h1"))}
-
-
-def _corner_index(segments: int, each: int) -> np.ndarray:
-    return np.arange(1, segments + 1) * each
 
 
 def _ordinal(n: int) -> str:

@@ -36,6 +36,7 @@ class TraceView(View):
         """Forget the last run's chains."""
         self._draws = None
         self._shown, self.title = None, "Trace"
+        self.y_label = "PC 1" if scene["dim"] > 2 else scene["names"][0]
         self._x.start_at(0.0, 100.0)
         self._y.restart()
         self._push(self.source, _columns(None))
