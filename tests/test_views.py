@@ -328,7 +328,7 @@ def test_the_draws_of_one_coordinate_are_seen_beside_its_density() -> None:
     part = {"x": np.array([-1.0, 0.0, 1.0]), "y": np.array([0.2, 0.9, 0.2]), "width": 1.0, "draws": 1300}
     assert view.update({"seq": 0, "density": part})
     assert view.note == "1,300 draws"
-    assert view.root.y_range.end >= 0.9
+    assert 0.6 < view.root.y_range.end < 0.8, "a tower of few draws does not flatten the rest"
     assert view._bars.width == 1.0
     view.forget()
     assert view.source.data["x"].size == 0 and view.known.data["x"].size == 301

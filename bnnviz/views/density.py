@@ -6,7 +6,7 @@ from bnnviz.views.base import View, columns, extent
 from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import band_html, legend, line_html
 
-HEADROOM = 1.25  # of the known density's height
+HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers
 
 
 class DensityView(View):
@@ -53,5 +53,5 @@ class DensityView(View):
         if self._bars.width != part["width"]:
             self._bars.width = part["width"]
             self.ink.publish()
-        self._y.cover((0.0, float(part["y"].max())))
+        self._y.cover((0.0, min(float(part["y"].max()), MOST * float(self.known.data["y"].max()))))
         return self._push(self.source, columns(x=part["x"], y=part["y"]))
