@@ -12,7 +12,7 @@ from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, line_html, mark_ht
 
 KEYS = {
     "space": "play or pause",
-    "→": "one proposal for every chain, then pause",
+    "→": "one step: one evaluation for every chain, a look ahead or a proposal; then pause",
     "shift → or e": "go on to the watched chain's next event, then pause",
     "r": "reset: the same run from its beginning",
     "tab": "to the next control; there space presses and opens, arrows choose and slide, escape closes",
@@ -58,8 +58,9 @@ WORDS = {
     "proposal, u": "a time drawn from the envelope; accepted if u, uniform between 0 and 1, is below rate / envelope",
     "violation": "a proposal where the rate was above the envelope: ratio = rate / envelope is over 1; E[(ratio−1)+] is"
     " the mean of what is over, q99 the ratio that 1 in 100 exceeds",
-    "step, event, draw": "a step evaluates the rate once for each chain; an event changes the velocity; draws are taken"
-    " along the path, evenly in path time",
+    "step, event, draw": "a step evaluates the rate once for each chain, ahead of the path or at a proposal; an event"
+    " changes the velocity; draws are taken along the path, evenly in path time",
+    "gradients": "counted for each row of the data, and twice where the bound asks for the rate's slope too",
     "tuning, warm-up": "the first events set the pace of the draws; the first draws are thrown away",
     "PC 1, PC 2": "the two directions in which the draws vary most",
     "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth",

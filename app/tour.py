@@ -23,13 +23,13 @@ STOPS: tuple[tuple[str, str, str], ...] = (
     (
         "envelope",
         "How event times are found",
-        "The rate is what the chain should turn at, the envelope what times are drawn from. A proposal is accepted"
-        " with probability rate / envelope. A rate above the envelope is a violation.",
+        "The blue rate is what the chain should turn at. Times are drawn from the envelope, orange while it is in use,"
+        " red when it was used, and accepted with probability rate / envelope. A rate above it is a violation.",
     ),
     (
         "prediction",
         "What the weights mean",
-        "Every draw of the weights is a function. The bands hold half of them and 95 % of them.",
+        "Every draw of the weights is a function. Once it plays, the bands hold half of them and 95 % of them.",
     ),
     (
         "transport",

@@ -489,6 +489,7 @@ def _path(world: World, step: int) -> dict:
         "now_dx": float(ahead[0]),
         "now_dy": float(ahead[1]),
         "contour": None,
+        "awaits": "",
     }
 
 

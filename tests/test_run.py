@@ -128,7 +128,7 @@ def test_changes_are_logged_and_repeatable():
         for _ in range(400):
             run.step_proposal()
         run.change({"bound": "interpolated", "alpha": 2.0})
-        for _ in range(400):
+        for _ in range(600):
             run.step_proposal()
         return run
 
@@ -445,7 +445,8 @@ def test_a_missing_device_is_told():
 
 def drawing(sampler: str = "boomerang", **changes) -> Spec:
     settings = {"data": "toy_c", "hidden": "8", "points": [[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]}
-    return spec(target="network", target_settings=settings, sampler=sampler, draws=None, warmup=5, **changes)
+    quick = {"settings": {"warmup_events": 60}} if sampler == "sigma_bps" else {}
+    return spec(target="network", target_settings=settings, sampler=sampler, draws=None, warmup=5, **quick | changes)
 
 
 MOVED = [[-0.3, 0.4], [0.0, 0.1], [0.3, 0.2]]

@@ -86,10 +86,18 @@ def interpolated(**changes) -> Interpolated:
     return Interpolated(**({"alpha": 1.0, "t_init": 1.0, "reject_above": math.inf, "clip": False} | changes))
 
 
+NOWHERE = torch.zeros(1, 1)  # these bounds do not ask where the chain is
+
+
+def drawing(mass: float):
+    """Give the exponential draws of a plan."""
+    return lambda like: torch.full_like(like, mass)
+
+
 def after_first_line(bound: Interpolated, f0: float, f1: float, horizon: float = 10.0):
     none = tensor(0.0) > 1
-    state = bound.start(tensor(f0), tensor(0.0), ~none, None, tensor(horizon))
-    state, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(horizon))
+    state = bound.start(NOWHERE, NOWHERE, tensor(f0), tensor(0.0), ~none, None, tensor(horizon))
+    state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(horizon))
     assert int(plan.kind) == PROBE
     return bound.learn(state, plan.kind, plan.t, tensor(f1), tensor(0.0), none), plan
 
@@ -98,7 +106,7 @@ def test_first_line_runs_through_zero_and_t_init():
     bound = interpolated(t_init=0.5)
     state, probe = after_first_line(bound, -1.0, 1.0)
     assert float(probe.t) == 0.5
-    _, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(10.0))
+    _, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(10.0))
     assert [float(plan.piece.at(tensor(t))) for t in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0, 0, 1, 3])
     assert int(plan.kind) == PROPOSAL
     assert float(plan.t) == pytest.approx(0.25 + math.sqrt(2 * 1.0 / 4))
@@ -124,7 +132,7 @@ def test_clipped_points_leave_an_empty_envelope_after_a_bounce():
     for clip, rising in ((True, False), (False, True)):
         bound = interpolated(clip=clip)
         state, _ = after_first_line(bound, -3.0, -1.0)
-        _, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(100.0))
+        _, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(100.0))
         assert (int(plan.kind) == PROPOSAL) is rising
         if clip:
             assert int(plan.kind) == HORIZON and float(plan.t) == 100.0
@@ -134,7 +142,7 @@ def test_clipped_points_leave_an_empty_envelope_after_a_bounce():
 def test_horizon_is_reached_when_the_line_holds_too_little():
     bound = interpolated()
     state, _ = after_first_line(bound, 1.0, 0.0, horizon=3.0)
-    _, plan = bound.plan(state, tensor(0.5), tensor(5.0), tensor(3.0))
+    _, plan = bound.plan(state, tensor(0.5), drawing(5.0), tensor(3.0))
     assert int(plan.kind) == HORIZON
     assert float(plan.t) == pytest.approx(3.5)
 
@@ -167,11 +175,11 @@ def test_grid_bounds_every_parabola(a, b, c, t0, width):
 def test_grid_passes_an_empty_cell_to_the_next_one():
     bound = Grid(0.1, 10.0)
     none = tensor(0.0) > 1
-    state = bound.start(tensor(-5.0), tensor(1.0), ~none, None, tensor(0.5))
+    state = bound.start(NOWHERE, NOWHERE, tensor(-5.0), tensor(1.0), ~none, None, tensor(0.5))
     probe = torch.tensor([PROBE], dtype=torch.int8)
     state = bound.learn(state, probe, tensor(0.5), tensor(-4.5), tensor(1.0), none)
     assert float(state.bound) == 0.0
-    state, plan = bound.plan(state, tensor(0.0), tensor(1.0), tensor(0.5))
+    state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(0.5))
     assert int(plan.kind) == PROBE
     assert float(plan.s) == 0.5
     assert float(plan.t) > 0.5
@@ -181,7 +189,7 @@ def test_grid_passes_an_empty_cell_to_the_next_one():
 def test_grid_raises_its_bound_after_a_violation():
     bound = Grid(0.1, 10.0)
     none = tensor(0.0) > 1
-    state = bound.start(tensor(1.0), tensor(0.0), ~none, None, tensor(1.0))
+    state = bound.start(NOWHERE, NOWHERE, tensor(1.0), tensor(0.0), ~none, None, tensor(1.0))
     state = bound.learn(state, torch.tensor([PROBE], dtype=torch.int8), tensor(1.0), tensor(1.0), tensor(0.0), none)
     low = float(state.bound)
     kind = torch.tensor([REJECTED], dtype=torch.int8)

@@ -35,6 +35,7 @@ from transport import Transport
 
 OPENING = Path(__file__).parent.parent / "opening.json"
 OF_DRAWS = ("trace", "acf", "density")
+OF_PATH = {"path", "envelope", "events"}
 RARE = ("spread", "density")  # the page is painted sooner without these views, which few runs feed
 DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar
@@ -364,6 +365,9 @@ class Lab:
             for part in self.cards.keys() & {DRAWN, *RARE}:
                 self.cards[part].view.forget()
                 self.cards[part].head()
+            for shown in self._fed():
+                if shown.hot and shown.needs <= OF_PATH:
+                    shown.reset(self._scene)
 
     def _arrange(self, emits: set[str]) -> None:
         """Show the cards that a run feeds, and share the stage among them."""

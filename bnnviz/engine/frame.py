@@ -35,6 +35,7 @@ _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judge
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _NEAR = 0.1
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
+_CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
 _BINS, _DENSITY_POINTS = 60, 300
 
 
@@ -58,13 +59,14 @@ class FrameBuilder:
         self._component: tuple[tuple, np.ndarray] | None = None
         self._variances: list[tuple[str, float, float, float]] = []
         self._counted = _Counted()
+        self._begun = time.perf_counter()  # this era
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         self._pca_draws = 0
         self._selection.clear()
         self._figures, self._diagnosed, self._component = {}, -np.inf, None
-        self._variances, self._counted = [], _Counted()
+        self._variances, self._counted, self._begun = [], _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -144,6 +146,13 @@ class FrameBuilder:
         potential = potential.double().cpu().numpy().reshape(len(y), len(x))
         return {"x": x, "y": y, "density": np.exp(np.nanmin(potential) - potential)}
 
+    def _awaited(self) -> str:
+        """Say why the path is not drawn in the plane that is asked for; "" where it is."""
+        by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
+        if by_choice or self._pca is not None or self.run.target.dim <= 2:
+            return ""
+        return f"PC 1, PC 2 from {_PCA_FIRST} draws on"
+
     def _known_density(self) -> dict[str, np.ndarray]:
         """Return the target's density of its only coordinate, which is one over the window."""
         target = self.run.target
@@ -209,6 +218,8 @@ class FrameBuilder:
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
         part = run.tracer.part(name, self.plane(), fast)
+        if part and name == "path":
+            part = part | {"awaits": self._awaited()}
         return part | self._counted.figures if part and name == "envelope" else part
 
     def _predicted(self, name: str) -> dict[str, Any]:
@@ -241,7 +252,8 @@ class FrameBuilder:
         if not part:
             return {"text": _PHASES[run.phase], "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
-            part = {"text": self._counted.sentence, "kind": "summary"}
+            changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
+            part = {"text": changed + self._counted.sentence, "kind": "summary"}
         warning, remedies = run.sampler.warning(self._counted.figures)
         measured = self._against_truth()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
@@ -348,7 +360,7 @@ class FrameBuilder:
 
     def _table(self) -> dict[str, Any]:
         run, figures = self.run, self._figures
-        rows = self._counted.rows if run.tally.events else []
+        rows = [*self._counted.rows] if run.tally.events else []
         if "ess" in figures:
             rhat, label = figures["rhat"], self._first_component()[0]
             tone = "bad" if rhat > 1.05 else "good" if rhat < 1.01 else ""
@@ -386,7 +398,8 @@ def _tone(ratio: float, z: float, draws: int) -> str:
     """Judge a variance; what cannot be told from the truth yet, though far from it, is neither good nor bad."""
     if draws < _FEW_DRAWS or not np.isfinite(z):
         return ""
-    return "bad" if abs(z) > 5 else "good" if abs(ratio - 1) < _NEAR else ""
+    wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
+    return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
 
 
 _PHASES = {

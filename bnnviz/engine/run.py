@@ -222,8 +222,10 @@ class Run:
             self._next_phase()
 
     def _end_tuning(self) -> None:
-        at_grain = self.steps % _TUNING_GRAIN == 0
-        if at_grain and (self.sampler.settled(self.state) or self.steps >= _TUNING_LIMIT):
+        if self.steps % _TUNING_GRAIN:
+            return
+        self.state, done = self.sampler.tune(self.state)
+        if done or self.steps >= _TUNING_LIMIT:
             self.emitter = self.sampler.emitter(self.state)
             self.tally = self.sampler.tally()
             self.phase = "warm-up"

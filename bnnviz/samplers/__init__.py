@@ -3,5 +3,7 @@
 from bnnviz.samplers.base import REGISTRY, Sampler
 from bnnviz.samplers.boomerang import Boomerang
 from bnnviz.samplers.bps import BPS
+from bnnviz.samplers.sigma_bps import SigmaBPS
+from bnnviz.samplers.zigzag import ZigZag
 
-__all__ = ["BPS", "REGISTRY", "Boomerang", "Sampler"]
+__all__ = ["BPS", "REGISTRY", "Boomerang", "Sampler", "SigmaBPS", "ZigZag"]

@@ -127,6 +127,10 @@ class Sampler(param.Parameterized):
         """Return whether the tuning at the start of a run has seen enough."""
         raise NotImplementedError
 
+    def tune(self, state: Any) -> tuple[Any, bool]:
+        """Return the state to go on from in the tuning, and whether the tuning is done."""
+        return state, self.settled(state)
+
     def emitter(self, state: Any) -> Emitter:
         """End the tuning and return what turns the steps from this state on into draws."""
         raise NotImplementedError

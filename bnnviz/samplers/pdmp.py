@@ -16,6 +16,7 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
 from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.exact_bound import Exact, Lines
 from bnnviz.samplers.pdmp_draws import EventEmitter, PathEmitter, RatioTally
 from bnnviz.samplers.pdmp_trace import PathTracer
 from bnnviz.samplers.thinning import (
@@ -33,8 +34,10 @@ _GRID = {"bound": ["grid"]}
 _INTERPOLATED = {"bound": ["interpolated"]}
 # Evaluations further apart than this share of the mean time between events widen the posterior.
 _HORIZON_SHARE = 0.3
-_GRID_SHARE = 0.5
+# How far the other bounds look ahead at most, in mean times between events.
+_SHARES = {"grid": 0.5, "exact": 20.0}
 _TUNING_EVENTS = 40
+_POOLED_GAPS = 10  # so much the other chains' paces count beside a chain's own
 # Below this mean excess the variances of SCIENCE's table are within some percent of the truth.
 _SMALL_EXCESS = 0.03
 
@@ -143,11 +146,11 @@ class PDMP(Sampler):
     )
     bound = settings.Choice(
         "grid",
-        objects=["grid", "interpolated"],
+        objects=["grid", "interpolated", "exact"],
         live=True,
         doc="The envelope that event times are thinned under. grid: a step bound from rates and derivatives, raised"
         " when it fails, right to within Monte Carlo error. interpolated: the papers' line through the last two"
-        " points, cheaper, no bound in the strict sense.",
+        " points, cheaper, no bound in the strict sense. exact: without an approximation, on a Gaussian target only.",
     )
     alpha = settings.Number(
         1.2,
@@ -281,6 +284,14 @@ class PDMP(Sampler):
         """Return the velocity after a bounce."""
         raise NotImplementedError
 
+    def rate_after(self, x: Tensor, v: Tensor, g: Tensor, f: Tensor) -> Tensor:
+        """Return the signed rate right after a bounce to v, from the rate f before it."""
+        return -f
+
+    def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
+        """Return the terms of the rate on a Gaussian target, and whether their sum is the rate (`exact_bound`)."""
+        raise NotImplementedError
+
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw fresh velocities shaped like ``like`` from their invariant law."""
         raise NotImplementedError
@@ -294,9 +305,17 @@ class PDMP(Sampler):
         self.tuning = True
         self._thinner = self._make_bound()
 
-    def _make_bound(self) -> thinning.Interpolated | thinning.Grid:
+    def _make_bound(self) -> thinning.Interpolated | thinning.Grid | Exact:
         if self.bound == "grid":
             return thinning.Grid(self.margin, self.widest_cell)
+        if self.bound == "exact":
+            form = self.target.quadratic()
+            if form is None:
+                raise BnnvizError(
+                    'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".',
+                    "bound",
+                )
+            return Exact(*self.exact_lines(*form))
         reject_above = float("inf") if self.reject_above is None else self.reject_above
         return thinning.Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
 
@@ -312,10 +331,14 @@ class PDMP(Sampler):
         zero = torch.zeros(chains, dtype=torch.float64, device=x0.device)
         v = self.draw_velocity(x0)
         refresh = self._refresh_times(zero)
-        f = self.rate(x0, v, self.target.gradient(x0)[1]).double()
-        # Until events have been seen: a time in which about one is due at the rate met at the start.
-        pace = 1 / (self.refresh_rate + f.abs().mean() + 1e-3).expand(chains)
+        pace = self._guessed_pace(x0, v)
         return self._restarted(x0, v, zero, refresh, pace, zero, torch.ones(chains, dtype=torch.bool, device=x0.device))
+
+    def _guessed_pace(self, x: Tensor, v: Tensor) -> Tensor:
+        """Return a time (chains,) in which about one event is due, at the rate met here or, at a mode, not far away."""
+        _, g, curvature = self.target.gradient_and_curvature(x, v)
+        near, far = self.rate(x, v, g).double().abs().mean(), curvature.double().abs().mean().sqrt()
+        return (1 / (self.refresh_rate + near + far + 1e-3)).expand(len(x))
 
     def _restarted(
         self, x: Tensor, v: Tensor, clock: Tensor, refresh: Tensor, pace: Tensor, gaps: Tensor, alive: Tensor
@@ -324,7 +347,7 @@ class PDMP(Sampler):
         zero = torch.zeros_like(clock)
         nowhere = Piece(zero, zero, zero)
         horizon = self._horizon(pace)
-        bound = self._thinner.start(zero, zero, alive & False, None, horizon)
+        bound = self._thinner.start(x, v, zero, zero, alive & False, None, horizon)
         kind = torch.full_like(zero, START, dtype=torch.int8)
         return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive)
 
@@ -356,8 +379,8 @@ class PDMP(Sampler):
         return _unpack(self._restarted(x, x, clock, clock, clock, clock, clock > 0), flat)
 
     def _horizon(self, pace: Tensor) -> Tensor:
-        if self.bound == "grid":
-            return pace * _GRID_SHARE
+        if self.bound in _SHARES:
+            return pace * _SHARES[self.bound]
         return pace * _HORIZON_SHARE if self.horizon is None else torch.full_like(pace, self.horizon)
 
     def _refresh_times(self, like: Tensor) -> Tensor:
@@ -397,6 +420,8 @@ class PDMP(Sampler):
             potential,
             failed,
         )
+        if self.tuning:
+            self._observe(state, info)
         return new, info
 
     def _refreshed(self, v: Tensor, refreshing: Tensor) -> Tensor:
@@ -415,7 +440,7 @@ class PDMP(Sampler):
         proposal = state.kind == PROPOSAL
         height = state.piece.at(state.t)
         uniform = torch.rand(f.shape, generator=self._rng, device=f.device, dtype=f.dtype)
-        ratio = torch.where(proposal & (f > 0), f / height, 0.0)
+        ratio = proposal.to(f.dtype) if self._thinner.certain else torch.where(proposal & (f > 0), f / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self._thinner.reject_above)
         if self._thinner.redraws:
@@ -439,15 +464,15 @@ class PDMP(Sampler):
         accepted, event = verdict.accepted, verdict.event
         bounced = torch.where(accepted[:, None], self.reflect(x, v, g), v)
         fresh = event | (state.kind == START)
-        f_new = torch.where(accepted, -f, f)
+        f_new = torch.where(accepted, self.rate_after(x, bounced, g, f), f)
         horizon = self._horizon(state.pace)
-        begun = self._thinner.start(f_new, slope, ~accepted, state.bound, horizon)
+        begun = self._thinner.start(x, bounced, f_new, slope, ~accepted, state.bound, horizon)
         learnt = self._thinner.learn(state.bound, state.kind, state.t, f, slope, verdict.violated)
         bound = _choose(fresh, begun, learnt)
         s = self._certain(state, verdict, fresh)
         refresh = torch.where(event, state.refresh - state.t, state.refresh)
         refresh = torch.where(state.kind == REFRESH, self._refresh_times(refresh), refresh)
-        bound, plan = self._thinner.plan(bound, s, self._exponentials(s), horizon)
+        bound, plan = self._thinner.plan(bound, s, self._exponentials, horizon)
         # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
         early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
         pace, gaps = self._paced(state, event)
@@ -484,11 +509,24 @@ class PDMP(Sampler):
             return state.pace, state.gaps
         gaps = torch.where(event, (state.gaps + 1).clamp_max(50), state.gaps)
         pace = torch.where(event, state.pace + (state.t - state.pace) / gaps.clamp_min(1), state.pace)
+        # After a first gap near zero a chain would creep: a gap that is still open is a gap of at least its length.
+        pace = torch.where(event, pace, torch.maximum(pace, state.s / 2))
         return pace, gaps
+
+    def _observe(self, before: State, info: Info) -> None:
+        """Take note of a step of the tuning, where there is anything to be learnt from it."""
 
     def settled(self, state: State) -> bool:
         """Return whether the chains have seen enough events for a pace."""
         return bool(state.gaps.mean() >= _TUNING_EVENTS)
+
+    def tune(self, state: State) -> tuple[State, bool]:
+        """End the tuning once the chains have a pace; one that has seen little takes that of the others."""
+        if not self.settled(state):
+            return state, False
+        pooled = (state.gaps * state.pace).sum() / state.gaps.sum()
+        pace = (state.gaps * state.pace + _POOLED_GAPS * pooled) / (state.gaps + _POOLED_GAPS)
+        return state._replace(pace=pace), True
 
     def emitter(self, state: State) -> PathEmitter | EventEmitter:
         """End the tuning, and draw from this state on."""
@@ -515,7 +553,9 @@ class PDMP(Sampler):
                 f" {figures['excess']:.3f}): {self._lateness(figures['excess'])}."
             )
             remedies.append({"label": "Use the grid bound", "settings": {"bound": "grid"}})
-            remedies.append({"label": "Shorten the horizon", "settings": {"horizon": None, "clip_points": False}})
+            if self.horizon is not None and figures["excess"] >= _SMALL_EXCESS:
+                shorter = {"horizon": None, "clip_points": False}
+                remedies.append({"label": "Shorten the horizon", "settings": shorter})
         if self.samples == "events":
             sentences.append("Draws at events favour places where events are frequent: they are biased.")
             remedies.append({"label": "Draw along the path", "settings": {"samples": "path"}})

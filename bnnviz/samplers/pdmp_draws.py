@@ -167,10 +167,11 @@ class RatioTally:
         events = f"All chains so far: {self.bounces:,} bounces and {self.refreshes:,} refreshments."
         if not self.proposals:
             return events
-        violated = 100 * self.violations / self.proposals
-        broken = f"{violated:.2g} % of them violated the envelope" if self.violations else "none violated the envelope"
         accepted = 100 * self.bounces / self.proposals
-        return f"{events} Of {self.proposals:,} proposals {accepted:.0f} % were accepted, and {broken}."
+        broken = f"{self.violations:,}" if self.violations else "none"
+        return (
+            f"{events} Of {self.proposals:,} proposals {accepted:.0f} % were accepted; {broken} violated the envelope."
+        )
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""

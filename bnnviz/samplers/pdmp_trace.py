@@ -342,12 +342,20 @@ class PathTracer:
         x, v = self.sampler.flow(segment.x[None], segment.v[None], duration)
         return x[0], v[0]
 
+    def _nothing_ahead(self) -> bool:
+        """Whether the envelope in use is zero up to its end."""
+        state, chain = self.state
+        pieces = self._current_piece(state, chain, float(state.piece.end[chain]))
+        return bool(pieces) and max(max(piece[2:]) for piece in pieces) <= 0
+
     def _caption(self) -> dict[str, Any]:
         last = self.last
         ended = last.kind in (BOUNCE, REFRESH)
         segment = self.past[-1] if ended else self.now
         tried = [e for e in segment.evaluations if e.proposal]
         text = _SENTENCES[last.kind](last, len(tried), self.count)
+        if last.kind == PROBE and self._nothing_ahead():
+            text += " It is zero there: no event can happen before."
         broken = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
         if broken:
             text += " " + _violation(*broken[-1], self.sampler.bound == "grid")

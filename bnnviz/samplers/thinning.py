@@ -9,6 +9,7 @@ is chosen by `torch.where`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +19,9 @@ PROBE, REJECTED, BOUNCE, REFRESH, HORIZON, VIOLATION, START = range(7)
 """What an evaluation of the rate was. Until it is made, a proposal is coded as REJECTED."""
 
 PROPOSAL = REJECTED
+
+#: Gives exponential draws shaped like a tensor.
+Draw = Callable[[Tensor], Tensor]
 
 
 class Piece(NamedTuple):
@@ -104,11 +108,14 @@ class Interpolated:
 
     needs_curvature = False
     redraws = False
+    certain = False
 
     def __init__(self, alpha: float, t_init: float, reject_above: float, clip: bool) -> None:
         self.alpha, self.t_init, self.reject_above, self.clip = alpha, t_init, reject_above, clip
 
-    def start(self, f: Tensor, curvature: Tensor, known: Tensor, previous: Any, horizon: Tensor) -> InterpolatedState:
+    def start(
+        self, x: Tensor, v: Tensor, f: Tensor, curvature: Tensor, known: Tensor, previous: Any, horizon: Tensor
+    ) -> InterpolatedState:
         """Begin at t = 0 with rate f; the first line needs the point at t_init."""
         zero = torch.zeros_like(f)
         return InterpolatedState(zero, zero, zero, f, torch.ones_like(f, dtype=torch.bool))
@@ -137,12 +144,10 @@ class Interpolated:
             torch.zeros_like(state.probing),
         )
 
-    def plan(
-        self, state: InterpolatedState, s: Tensor, mass: Tensor, horizon: Tensor
-    ) -> tuple[InterpolatedState, Plan]:
+    def plan(self, state: InterpolatedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[InterpolatedState, Plan]:
         """Propose from the line, or look at the horizon if that comes first."""
         piece = Piece(state.slope, state.height, s + horizon)
-        t = first_arrival(s, state.slope, state.height, mass)
+        t = first_arrival(s, state.slope, state.height, draw(s))
         beyond = t > piece.end
         kind = torch.where(beyond, HORIZON, PROPOSAL)
         t = torch.where(beyond, piece.end, t)
@@ -184,13 +189,21 @@ class Grid:
 
     needs_curvature = True
     redraws = True
+    certain = False
     reject_above = float("inf")
 
     def __init__(self, margin: float, widest: float) -> None:
         self.margin, self.widest = margin, widest
 
     def start(
-        self, f: Tensor, curvature: Tensor, known: Tensor, previous: GridState | None, horizon: Tensor
+        self,
+        x: Tensor,
+        v: Tensor,
+        f: Tensor,
+        curvature: Tensor,
+        known: Tensor,
+        previous: GridState | None,
+        horizon: Tensor,
     ) -> GridState:
         """Begin at t = 0 with rate f; its derivative is known after a refreshment, not after a bounce."""
         zero = torch.zeros_like(f)
@@ -240,9 +253,9 @@ class Grid:
         low = torch.minimum(f0, f1)
         return (top + self.margin * (top - low)).clamp_min(0)
 
-    def plan(self, state: GridState, s: Tensor, mass: Tensor, horizon: Tensor) -> tuple[GridState, Plan]:
+    def plan(self, state: GridState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[GridState, Plan]:
         """Propose within the cell, or pass on to the next one and look at its end."""
-        t = s + mass / state.bound
+        t = s + draw(s) / state.bound
         passed = ~state.probing & (t > state.t1)
         width = torch.where(passed, (state.width * 1.08).clamp_max(self.widest), state.width)
         end = torch.where(passed, state.t1 + width, state.t1)

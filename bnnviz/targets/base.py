@@ -69,17 +69,23 @@ class Target(param.Parameterized):
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient (chains, dim) and the curvature v' H v along v (chains,)."""
+        potential, gradient, product = self.gradient_and_product(x, v)
+        return potential, gradient, (product * v).sum(-1)
+
+    def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U (chains,), its gradient and the product H v with the Hessian, both (chains, dim)."""
         with torch.enable_grad():
             x = x.detach().requires_grad_(True)
             potential = self.potential(x)
             (gradient,) = torch.autograd.grad(potential.sum(), x, create_graph=True)
             along = (gradient * v).sum()
-            if along.requires_grad:
-                (product,) = torch.autograd.grad(along, x, allow_unused=True)
-            else:
-                product = None
-        curvature = torch.zeros_like(potential) if product is None else (product * v).sum(-1)
-        return potential.detach(), gradient.detach(), curvature.detach()
+            product = torch.autograd.grad(along, x, allow_unused=True)[0] if along.requires_grad else None
+        product = torch.zeros_like(gradient) if product is None else product
+        return potential.detach(), gradient.detach(), product.detach()
+
+    def quadratic(self) -> tuple[Tensor, Tensor] | None:
+        """Return centre (dim,) and precision (dim, dim) where U is a quadratic form, or None where it is not."""
+        return None
 
     def curvature_diagonal(self, x: Tensor) -> Tensor:
         """Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.

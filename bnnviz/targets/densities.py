@@ -78,6 +78,14 @@ class Gaussian(Target):
         """Return U, its gradient and v' P v."""
         return *self.gradient(x), ((v @ self.precision) * v).sum(-1)
 
+    def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and P v."""
+        return *self.gradient(x), v @ self.precision
+
+    def quadratic(self) -> tuple[Tensor, Tensor]:
+        """Return m and P."""
+        return self.centre, self.precision
+
     def mean(self) -> np.ndarray:
         """Return the mean."""
         return self._mean

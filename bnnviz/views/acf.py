@@ -35,7 +35,7 @@ class AcfView(View):
 
     def _show(self, part: dict) -> bool:
         ess = part["ess"]
-        self.note = f"ESS {ess:,.0f} · R-hat {part['rhat']:.2f}" if np.isfinite(ess) else ""
+        self.note = f"ESS {ess:,.0f}" if np.isfinite(ess) else ""
         data = _columns(part)
         self._show_lags(_telling(data["acf"], data["high"]))
         # A bar just outside would show as a sliver: the frame clips a pixel late.

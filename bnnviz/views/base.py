@@ -123,7 +123,7 @@ class Window:
         if need is None or not self._follow:
             return
         self._recent.append(need)
-        width = (self.range.end - self.range.start) / self.slack
+        width = self.width
         if settle and need[1] - need[0] < 0.5 * width:
             self._set(*need)
         elif len(self._recent) == self._recent.maxlen:
@@ -144,10 +144,17 @@ class Window:
         else:
             self.cover((low, high))
 
-    def widen(self, low: float, high: float) -> None:
-        """Show more on both sides than is needed, so that another axis has the same scale."""
-        self.slack = (high - low) / (self.range.end - self.range.start) * self.slack
-        self.range.update(start=low, end=high)
+    @property
+    def width(self) -> float:
+        """How wide the range is without what `widen` has added."""
+        return (self.range.end - self.range.start) / self.slack
+
+    def widen(self, width: float, tolerance: float) -> None:
+        """Show so much, more on both sides than is needed, so that another axis has the same scale."""
+        now = self.range.end - self.range.start
+        if abs(now / width - 1) > tolerance:
+            middle, self.slack = (self.range.start + self.range.end) / 2, width / self.width
+            self.range.update(start=middle - width / 2, end=middle + width / 2)
 
     def _grow(self, low: float, high: float) -> None:
         start, end = min(low, self.range.start), max(high, self.range.end)

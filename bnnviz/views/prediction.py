@@ -270,7 +270,7 @@ def _ramp(palette: Palette) -> list[str]:
 
 def _drawn(part: dict) -> str:
     noise = "" if part.get("noise") is None else f"noise sd {part['noise']:.3g} · "
-    return noise + ("warm-up" if part["settling"] else f"{part['draws']:,} draws")
+    return noise + ("warm-up" if part["settling"] else f"from {part['draws']:,} draws")
 
 
 def _band_columns(part: dict | None) -> Columns:

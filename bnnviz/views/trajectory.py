@@ -45,6 +45,7 @@ class TrajectoryView(View):
         self._plane: tuple | None = None
         self._scene_plane: dict | None = None
         self._alike = False
+        self._picked = self._awaits = ""
         self._bands: tuple = ()
         self._events = 0
         self._contour: dict | None = None
@@ -66,6 +67,8 @@ class TrajectoryView(View):
         self._inked(ink.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
         self._inked(ink.marks(self.marks, "x", "now", HERE, 12), HERE)
         self.pointer = Pointer(fig, events=self.marks)
+        for size in ("inner_width", "inner_height"):
+            fig.on_change(size, lambda attr, old, new: self._equalise())
 
     def reset(self, scene: dict) -> None:
         """Show the new run's plane, with its contours if it has any."""
@@ -83,7 +86,8 @@ class TrajectoryView(View):
 
     def mark(self, selection: dict) -> bool:
         """Mark where the picked draws or event lie."""
-        self.note = selection.get("text", "")
+        self._picked = selection.get("text", "")
+        self.note = self._picked or self._awaits
         changed = [
             self._push(sheet, columns(x=selection.get(f"{name}_x", []), y=selection.get(f"{name}_y", [])))
             for sheet, name in ((self.known, "known"), (self.picked, "path"))
@@ -101,6 +105,8 @@ class TrajectoryView(View):
 
     def _show(self, part: dict) -> bool:
         self._enter_plane(part)
+        self._awaits = part["awaits"]
+        self.note = self._picked or self._awaits
         self._events = len(part["event_kind"])
         for window, axis in ((self._x, "x"), (self._y, "y")):
             need = self._needed(part, axis)
@@ -112,16 +118,13 @@ class TrajectoryView(View):
 
     def _equalise(self) -> None:
         """Make a unit as long across as up, where the density is about as wide as high: what is round looks round."""
-        size = self.frame_size
-        if size is None or not (self._alike and self.follow):
+        sizes = self.frame_size
+        if sizes is None or not (self._alike and self.follow):
             return
-        width, height = size
-        x, y = self._x.range, self._y.range
-        scales = (x.end - x.start) / width, (y.end - y.start) / height
-        if max(scales) > (1 + UNEQUAL) * min(scales):
-            narrow, size = (self._x, width) if scales[0] < scales[1] else (self._y, height)
-            middle, half = (narrow.range.start + narrow.range.end) / 2, max(scales) * size / 2
-            narrow.widen(middle - half, middle + half)
+        pairs = tuple(zip((self._x, self._y), sizes, strict=True))
+        scale = max(window.width / size for window, size in pairs)
+        for window, size in pairs:
+            window.widen(scale * size, UNEQUAL)
 
     def _words(self) -> str:
         return f"the path of one chain with its last {self._events} events"

@@ -31,12 +31,18 @@ def run_chains(
     seed: int = 0,
     mode: np.ndarray | None = None,
     dtype: torch.dtype = torch.float64,
+    scale: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return (chains, draws, dim) of chains that start at x0, stopped at equal path time, with no warm-up."""
+    """Return (chains, draws, dim) of chains that start at x0, stopped at equal path time, with no warm-up.
+
+    A sampler that learns scales in its warm-up is given them.
+    """
     target.to("cpu", dtype)
     rng = torch.Generator().manual_seed(seed)
     sampler.prepare(target, None if mode is None else torch.as_tensor(mode, dtype=dtype))
     state = sampler.init(torch.as_tensor(x0, dtype=dtype), rng)
+    if scale is not None:
+        state = sampler.scaled(state, torch.as_tensor(scale, dtype=dtype))
     emitter = sampler.emitter(state)
     kept = torch.zeros(len(x0), draws, target.dim, dtype=dtype)
     while int(emitter.made.min()) < draws:

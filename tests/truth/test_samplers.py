@@ -11,7 +11,10 @@ import pytest
 import torch
 
 from bnnviz import samplers, targets
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
+from bnnviz.spec import Spec
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
 CHAINS = 512
@@ -23,7 +26,14 @@ RIGHT = [
     ("bps", {"spacing": 2.0, "velocity_sd": 0.3}),
     ("boomerang", {"spacing": 0.5}),
     ("boomerang", {"spacing": 0.5, "gamma": 0.5, "refresh_rate": 0.2}),
+    ("bps", {"spacing": 0.5, "turn": "generalised", "refresh_rate": 0.0}),
+    ("sigma_bps", {"spacing": 0.5}),
+    ("sigma_bps", {"spacing": 0.5, "turn": "generalised", "refresh_rate": 0.1, "velocity_sd": 2.0}),
+    ("zigzag", {"spacing": 0.5}),
+    ("zigzag", {"spacing": 1.0, "velocity": 0.5, "refresh_rate": 0.5}),
 ]
+EXACT = [(name, {**settings, "bound": "exact"}) for name, settings in RIGHT]
+GAUSSIANS = [{}, {"size": 5, "correlation": 0.8, "spread": 3.0}, {"size": 1}, {"mean_list": "[3, -1]"}]
 TARGETS = [
     ("gaussian", {}),
     ("gaussian", {"size": 5, "correlation": 0.8, "spread": 3.0}),
@@ -45,8 +55,12 @@ def make(sampler: str, settings: dict) -> samplers.Sampler:
 def verdict_on(target: targets.Target, sampler: samplers.Sampler, draws: int = 40, seed: int = 0):
     x0 = target.exact_draws(CHAINS, seed=seed + 1)
     # Off the mode on purpose: a Boomerang centred at a Gaussian's mean would never bounce.
-    mode = MODES.get(target.registered, target.mean()) + 0.2 * np.sqrt(np.diag(target.cov()))
-    return compare(run_chains(target, sampler, x0, draws, seed, mode), target.exact_draws(400_000, seed=99))
+    sd = np.sqrt(np.diag(target.cov()))
+    mode = MODES.get(target.registered, target.mean()) + 0.2 * sd
+    # As a warm-up finds them: about right.
+    scale = sd * np.linspace(0.8, 1.3, target.dim) if sampler.registered == "sigma_bps" else None
+    found = run_chains(target, sampler, x0, draws, seed, mode, scale=scale)
+    return compare(found, target.exact_draws(400_000, seed=99))
 
 
 @pytest.mark.parametrize(("target", "target_settings"), TARGETS)
@@ -56,11 +70,26 @@ def test_right_sampler_keeps_the_target(sampler, settings, target, target_settin
     assert verdict.p > LEVEL, verdict
 
 
+@pytest.mark.parametrize("target_settings", GAUSSIANS)
+@pytest.mark.parametrize(("sampler", "settings"), EXACT)
+def test_exact_event_times_keep_a_gaussian(sampler, settings, target_settings):
+    verdict = verdict_on(targets.Gaussian(**target_settings), make(sampler, settings))
+    assert verdict.p > LEVEL, verdict
+
+
+def test_exact_event_times_need_a_gaussian():
+    with pytest.raises(BnnvizError, match='needs a Gaussian target.*use "grid"') as caught:
+        verdict_on(targets.Banana(), make("bps", {"bound": "exact"}))
+    assert caught.value.field == "bound"
+
+
 def test_every_registered_sampler_is_in_the_table():
     assert {name for name, _ in RIGHT} == set(samplers.REGISTRY.names())
 
 
-@pytest.mark.parametrize(("sampler", "settings"), [("bps", {}), ("boomerang", {}), ("boomerang", {"gamma": 2.0})])
+@pytest.mark.parametrize(
+    ("sampler", "settings"), [("bps", {}), ("boomerang", {}), ("boomerang", {"gamma": 2.0}), ("zigzag", {})]
+)
 def test_logistic_regression_by_quadrature(sampler, settings):
     target = targets.LogisticRegression()
     rng = np.random.default_rng(1)
@@ -70,7 +99,7 @@ def test_logistic_regression_by_quadrature(sampler, settings):
     assert verdict.p > LEVEL, verdict
 
 
-@pytest.mark.parametrize("sampler", ["bps", "boomerang"])
+@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
 def test_without_data_the_posterior_is_the_prior(sampler):
     target = targets.Network(hidden="2", prior_sd=0.7, points=[])
     x0, truth = (0.7 * np.random.default_rng(seed).standard_normal((n, 7)) for seed, n in ((1, CHAINS), (2, 400_000)))
@@ -97,6 +126,23 @@ def test_single_precision_is_enough():
 # Broken on purpose: each of these must be caught.
 
 
+def first_coordinate(self, x, v, g):
+    return torch.cat([-v[:, :1], v[:, 1:]], dim=1)
+
+
+def likeliest_coordinate(self, x, v, g):
+    turning = (v * g).argmax(-1, keepdim=True)
+    return v.scatter(1, turning, -v.gather(1, turning))
+
+
+def unscaled(self):
+    return 1.0
+
+
+def wholly_drawn_anew(self, x, v, g):
+    return self.draw_velocity(v)
+
+
 def half_reflection(self, x, v, g):
     along = (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True)
     return v - along * g
@@ -107,7 +153,8 @@ def flipped_rate(self, x, v, g):
 
 
 def unscaled_boomerang_reflection(self, x, v, g):
-    return samplers.BPS.reflect(self, x, v, self._energy_gradient(x, g))
+    g = self._energy_gradient(x, g)
+    return v - 2 * (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g
 
 
 def paper_reflection_of_the_wrong_gradient(self, x, v, g):
@@ -122,6 +169,11 @@ def paper_reflection_of_the_wrong_gradient(self, x, v, g):
         ("bps", "rate", flipped_rate, targets.Gaussian()),
         ("boomerang", "reflect", unscaled_boomerang_reflection, targets.Gaussian(spread=5.0)),
         ("boomerang", "reflect", paper_reflection_of_the_wrong_gradient, targets.Gaussian()),
+        ("zigzag", "reflect", first_coordinate, targets.Gaussian()),
+        ("zigzag", "reflect", likeliest_coordinate, targets.Gaussian(size=3)),
+        ("zigzag", "rate", flipped_rate, targets.Gaussian()),
+        ("sigma_bps", "metric", unscaled, targets.Gaussian(spread=5.0)),
+        ("bps", "reflect", wholly_drawn_anew, targets.Gaussian()),
     ],
 )
 def test_a_broken_sampler_is_caught(monkeypatch, sampler, method, wrong, target):
@@ -134,6 +186,18 @@ def test_a_halved_envelope_is_caught(monkeypatch):
     monkeypatch.setattr(thinning.Grid, "_bound", lambda self, *a: 0.5 * whole(self, *a))
     monkeypatch.setattr(thinning.Grid, "redraws", False)
     assert verdict_on(targets.Gaussian(), make("bps", {"spacing": 0.5})).p < LEVEL
+
+
+@pytest.mark.parametrize(("sampler", "part", "factor"), [("bps", 1, 0.5), ("zigzag", 0, 0.5), ("boomerang", 0, 0.2)])
+def test_a_wrong_exact_line_is_caught(monkeypatch, sampler, part, factor):
+    right = samplers.REGISTRY.get(sampler).exact_lines
+
+    def wrong(self, centre, precision):
+        lines, certain = right(self, centre, precision)
+        return (lambda x, v: tuple(factor * p if i == part else p for i, p in enumerate(lines(x, v)))), certain
+
+    monkeypatch.setattr(samplers.REGISTRY.get(sampler), "exact_lines", wrong)
+    assert verdict_on(targets.Gaussian(), make(sampler, {"spacing": 0.5, "bound": "exact"})).p < LEVEL
 
 
 def test_missing_refreshment_on_an_isotropic_gaussian_is_caught():
@@ -163,6 +227,35 @@ def test_draws_at_events_are_as_wide_as_stated():
     draws = run_chains(target, sampler, target.exact_draws(CHAINS, seed=1), 200)
     sd = draws[:, 50:].std(axis=1)
     assert draws[:, 50:].std() == pytest.approx(1.327, abs=4 * sd.std() / np.sqrt(CHAINS) + 0.002)
+
+
+def test_sigma_bps_as_printed_narrows_the_narrow_axis_as_stated():
+    """SCIENCE, section 1: sd (1, .1) gives the narrow variance .0021 instead of .0100."""
+    target = targets.Gaussian(cov_list="[[1, 0], [0, 0.01]]")
+    sampler = make("sigma_bps", {"variant": "paper", "spacing": 0.5})
+    x0 = target.exact_draws(CHAINS, seed=1)
+    draws = run_chains(target, sampler, x0, 120, scale=np.array([1.0, 0.1]))[:, 40:]
+    variance = draws[..., 1].var(axis=1)
+    assert draws[..., 1].var() == pytest.approx(0.0021, abs=0.0003 + 4 * variance.std() / np.sqrt(CHAINS))
+
+
+def test_the_scales_are_those_of_the_target():
+    target = targets.Gaussian(size=3, correlation=0.5, spread=5.0)
+    run = Run(
+        Spec(
+            target="gaussian",
+            target_settings={"size": 3, "correlation": 0.5, "spread": 5.0},
+            sampler="sigma_bps",
+            settings={"warmup_events": 60_000},
+            chains=64,
+            draws=1,
+            warmup=0,
+        ).checked()
+    )
+    while not run.finished:
+        run.advance(0.5)
+    ratio = run.sampler.scale.numpy() / np.sqrt(np.diag(target.cov()))
+    assert np.allclose(ratio, 1, atol=0.15), ratio
 
 
 @pytest.mark.parametrize("clip", [True, False])

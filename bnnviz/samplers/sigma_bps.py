@@ -1,0 +1,160 @@
+"""The Bouncy Particle Sampler with its scales learnt in a warm-up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.bps import BPS
+from bnnviz.samplers.pdmp import Info, State
+from bnnviz.samplers.thinning import BOUNCE, REFRESH
+from bnnviz.targets import Target
+
+_LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up still moves after it
+
+
+@REGISTRY.add
+class SigmaBPS(BPS):
+    """Bouncy Particle Sampler in coordinates divided by A = diag(std), found in a warm-up.
+
+    Moves w + A v t, bounces at rate max(0, v . A grad U), reflects v on A grad U. The velocity kept here is A v,
+    that of w itself. Two readings: ``variant="corrected"`` refreshes v ~ N(0, velocity_sd^2 I), which the
+    reflection leaves as it is; ``variant="paper"`` refreshes v ~ N(0, velocity_sd^2 A^2) as printed, and makes narrow
+    coordinates narrower. std is that of each chain's path in the second half of the warm-up, averaged in time by
+    Welford's sums (the paper: at 1,000 events of a plain BPS; its code starts the sums at 1, so that std >= 0.032).
+    Source: the PDMP paper, section on sigma-BPS.
+    """
+
+    registered = "sigma_bps"
+    title = "sigma-BPS"
+
+    warmup_events = settings.Integer(
+        1000,
+        bounds=(20, 1_000_000),
+        doc="Events, over all chains, of the plain Bouncy Particle that the scales are learnt from.",
+    )
+    variant = settings.Choice(
+        "corrected",
+        objects=["corrected", "paper"],
+        doc="Refreshed velocities. corrected: normal in the scaled coordinates. paper: with variance std^2 in them, as"
+        " printed, which the reflection does not keep: narrow coordinates come out too narrow.",
+    )
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target; until the scales are learnt they are 1."""
+        super().prepare(target, mode)
+        self.scale = torch.ones(target.dim, dtype=target.dtype, device=target.device)
+        self._sums: _Sums | None = None
+        self.learning = True
+
+    def _observe(self, before: State, info: Info) -> None:
+        """Add the stretch of path that became certain, as long as the scales are learnt."""
+        if not self.learning:
+            return
+        if self._sums is None:
+            self._sums = _Sums(before.x)
+        self._sums.add(before, info)
+
+    def tune(self, state: State) -> tuple[State, bool]:
+        """Learn the scales first, then the pace in the scaled coordinates."""
+        if not self.learning:
+            return super().tune(state)
+        sums = self._sums
+        if sums is None or not self.settled(state) or not sums.ready(self.warmup_events):
+            if sums is not None:
+                sums.forget_half(self.warmup_events)
+            return state, False
+        return self.scaled(state, sums.sd()), False
+
+    def scaled(self, state: State, sd: Tensor) -> State:
+        """Return the state to go on from in coordinates divided by ``sd`` (dim,)."""
+        self.scale = sd.clamp_min(_LEAST * float(sd.max())).to(self.target.dtype)
+        self.learning, self._sums = False, None
+        state = self.resume(state, moved=True)
+        # Events come at another pace now.
+        pace = self._guessed_pace(state.x, state.v)
+        return self.resume(state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
+
+    def metric(self) -> Tensor:
+        """Return A^2 (dim,), in whose metric the reflection is orthogonal."""
+        return self.scale.square()
+
+    def draw_velocity(self, like: Tensor) -> Tensor:
+        """Draw A v with v from N(0, velocity_sd^2 I), or of the paper's variance."""
+        scale = self.scale if self.variant == "corrected" else self.scale.square()
+        return self.velocity_sd * scale * self._normals(like)
+
+    def adopt(self, other: SigmaBPS) -> None:
+        """Keep the scales that were learnt."""
+        super().adopt(other)
+        self.scale, self.learning, self._sums = other.scale, other.learning, other._sums
+
+    def save(self, state: State) -> dict[str, Any]:
+        """Return the state and the scales, and what they are being learnt from."""
+        sums = None if self._sums is None else self._sums.save()
+        return super().save(state) | {"scale": self.scale, "learning": self.learning, "sums": sums}
+
+    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+        """Take the scales over and return the saved state."""
+        self.scale, self.learning = saved["scale"].to(self.target.device), saved["learning"]
+        self._sums = None if saved["sums"] is None else _Sums.restored(saved["sums"], self.target.device)
+        return super().load(saved, rng)
+
+
+class _Sums:
+    """Time, and integrals of the path and of its square along straight lines, for every chain, from an origin.
+
+    Parameters
+    ----------
+    origin : Tensor, shape (chains, dim)
+        Subtracted first: far from zero, squares would lose the digits that a variance is made of.
+    """
+
+    def __init__(self, origin: Tensor) -> None:
+        self.origin = origin.double()
+        self.first, self.second = torch.zeros_like(self.origin), torch.zeros_like(self.origin)
+        self.time = torch.zeros(len(origin), 1, dtype=torch.float64, device=origin.device)
+        self.events = torch.zeros((), dtype=torch.int64, device=origin.device)
+        self.halved = False
+
+    def add(self, before: State, info: Info) -> None:
+        """Add the stretch from s0 to s1 of each chain."""
+        s0, s1 = info.s0[:, None], info.s1[:, None]
+        x, v = before.x.double() - self.origin, before.v.double()
+        a, b, span = x + v * s0, x + v * s1, s1 - s0
+        self.time += span
+        self.first += span * (a + b) / 2
+        self.second += span * (a * a + a * b + b * b) / 3
+        self.events += ((info.kind == BOUNCE) | (info.kind == REFRESH)).sum()
+
+    def forget_half(self, wanted: int) -> None:
+        """Begin anew once, when half of the events are there: on the way to the target there is nothing to learn."""
+        if not self.halved and int(self.events) >= wanted / 2:
+            self.halved = True
+            for part in (self.first, self.second, self.time):
+                part.zero_()
+
+    def ready(self, wanted: int) -> bool:
+        """Return whether enough has been seen."""
+        return self.halved and int(self.events) >= wanted
+
+    def sd(self) -> Tensor:
+        """Return the standard deviation (dim,) within the chains."""
+        time = self.time.clamp_min(1e-12)
+        variance = self.second / time - (self.first / time).square()
+        return variance.clamp_min(0).mean(0).sqrt()
+
+    def save(self) -> dict[str, Any]:
+        """Return everything for a checkpoint."""
+        return dict(vars(self))
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any], device: torch.device) -> _Sums:
+        """Return what was saved."""
+        sums = cls(saved["origin"].to(device))
+        vars(sums).update({k: v.to(device) if isinstance(v, Tensor) else v for k, v in saved.items()})
+        return sums
