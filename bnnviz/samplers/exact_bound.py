@@ -71,12 +71,12 @@ class Exact:
         beyond = t > end
         t = torch.where(beyond, end, t)
         kind = torch.where(beyond, HORIZON, PROPOSAL)
-        piece = self._chord(state, s, end)
+        piece = self._chord(state, s, t)
         return state, Plan(t, kind, s, piece, piece)
 
     @staticmethod
     def _chord(state: ExactState, s: Tensor, end: Tensor) -> Piece:
-        """Return the line that a sum of such terms, which is convex, stays under; the rate itself if there is one."""
+        """Return a line that meets the sum of the terms at both ends, and that it, being convex, stays under."""
         if state.height.shape[1] == 1:
             return Piece(state.slope[:, 0], state.height[:, 0], end)
         first, last = ((state.slope * t[:, None] + state.height).clamp_min(0).sum(-1) for t in (s, end))
