@@ -31,10 +31,6 @@ _STATUS = """
 @media (max-width: 1390px) {.line .keys, .crowded .gradients {display: none}}
 """
 
-_STEPS = {
-    "proposal": "One evaluation of the rate for every chain: a look ahead, a proposal or a refreshment",
-    "event": "On to the watched chain's next event",
-}
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
 _PREPARING = {
     "device": "–",
@@ -156,8 +152,7 @@ class Transport:
         """Turn light or dark: the page's own colours do."""
 
     def _step(self, label: str, kind: str, width: int) -> pmui.Button:
-        told = {"description": _STEPS[kind], "description_delay": 800}
-        button = pmui.Button(label=label, variant="outlined", width=width, **told, **_BUTTON)
+        button = pmui.Button(label=label, variant="outlined", width=width, **_BUTTON)
         button.on_click(lambda event: self.step(kind))
         return button
 

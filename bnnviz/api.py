@@ -346,6 +346,15 @@ class Run:
         with self._lock:
             return self._run.draws
 
+    def event_weights(self) -> np.ndarray | None:
+        """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).
+
+        Draws at events lie at x in proportion to pi(x) (refresh rate + mean rate at x); the weights are the reciprocal.
+        They hold for a bound that is not violated. None for draws that need no weights.
+        """
+        with self._lock:
+            return self._run.event_weights()
+
     @property
     def stats(self) -> dict[str, Any]:
         """Counts and ratios of the kernel."""

@@ -356,6 +356,23 @@ def test_learnt_noise_has_the_exact_posterior_density():
     assert np.allclose(stats.norm(np.log(0.3), 1.0).logpdf(np.log(sd)), prior)
 
 
+def test_hessian_diagonal_and_row_sums(monkeypatch):
+    points = [[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]
+    network = targets.Network(data="toy_c", hidden="3", points=points)
+    for target in (targets.LogisticRegression(), network, targets.Banana()):
+        target.to("cpu", torch.float64)
+        x = torch.linspace(-0.4, 0.6, target.dim, dtype=torch.float64)
+        full = torch.func.hessian(lambda one, target=target: target.potential(one[None])[0])(x)
+        full = full - (target.prior_precision or 0.0) * torch.eye(target.dim, dtype=torch.float64)
+        assert torch.allclose(target.hessian_diagonal(x), full.diagonal(), atol=1e-8)
+        assert torch.allclose(target.hessian_row_sums(x), full.sum(1), atol=1e-8)
+        monkeypatch.setattr("bnnviz.targets.base._EXACT_DIAGONAL", 0)
+        monkeypatch.setattr("bnnviz.targets.base._PROBES", 2000)
+        spread = (full - torch.diag(full.diagonal())).square().sum(1).sqrt() / 2000**0.5
+        assert ((target.hessian_diagonal(x) - full.diagonal()).abs() < 5 * spread + 1e-9).all()
+        monkeypatch.undo()
+
+
 @pytest.mark.parametrize("activation", ["tanh", "softplus"])
 def test_gauss_newton_of_learnt_noise_is_the_expected_curvature(activation):
     """The average Hessian over many data sets that the network itself has made."""

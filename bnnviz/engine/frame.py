@@ -34,6 +34,7 @@ _FAST_STEPS = 20
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _NEAR = 0.1
+_WEIGHED = 4000  # draws at events that are weighted for the table
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
 _BINS, _DENSITY_POINTS = 60, 300
@@ -58,6 +59,7 @@ class FrameBuilder:
         self._diagnosed = -np.inf
         self._component: tuple[tuple, np.ndarray] | None = None
         self._variances: list[tuple[str, float, float, float]] = []
+        self._weighted: list[float] = []
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
@@ -66,7 +68,8 @@ class FrameBuilder:
         self._pca_draws = 0
         self._selection.clear()
         self._figures, self._diagnosed, self._component = {}, -np.inf, None
-        self._variances, self._counted, self._begun = [], _Counted(), time.perf_counter()
+        self._variances, self._weighted = [], []
+        self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
 
@@ -338,6 +341,7 @@ class FrameBuilder:
         moments = diagnostics.moments_with_errors(run.draws.astype(float))
         variance, error, true = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
         self._variances = list(zip(run.target.names(), variance, error, true, strict=True))[:_MOST_VARIANCES]
+        self._reweigh(run)
         z = (variance - true) / np.maximum(error, 1e-12)
         worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
         self._figures |= {
@@ -346,6 +350,17 @@ class FrameBuilder:
             "worst_ratio": float((variance / true)[worst]),
             "judged": count,
         }
+
+    def _reweigh(self, run: Run) -> None:
+        """Note the variances of draws at events with the weights that undo their bias."""
+        draws = run.draws.astype(float)
+        every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
+        weights = run.event_weights(every)
+        self._weighted = []
+        if weights is not None:
+            rows, weights = draws[:, ::every].reshape(-1, draws.shape[2]), weights.ravel()
+            mean = np.average(rows, axis=0, weights=weights)
+            self._weighted = np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _density(self) -> dict[str, Any]:
         """Return the histogram of all draws of the only coordinate, as a density."""
@@ -384,7 +399,7 @@ class FrameBuilder:
                     _tone(figures["worst_ratio"], figures["worst_z"], figures["judged"]),
                 ]
             ]
-        return [
+        rows = [
             [
                 f"Variance of {name}; true {true:.3g}",
                 f"{variance:.2f} ± {_number(error, '.2f')}",
@@ -392,6 +407,8 @@ class FrameBuilder:
             ]
             for name, variance, error, true in self._variances
         ]
+        again = zip(self._variances, self._weighted, strict=False)
+        return rows + [[f"{row[0]} weighted by 1 / rate", f"{variance:.2f}", ""] for row, variance in again]
 
 
 def _tone(ratio: float, z: float, draws: int) -> str:

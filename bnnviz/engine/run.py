@@ -181,6 +181,7 @@ class Run:
             # A sampler with one centre for all chains sets all of them out from it.
             x0 = mode.expand_as(x0).clone() if self.sampler.needs_mode else self._descent.ends()
         self.sampler.prepare(self.target, mode)
+        self.notes += self.sampler.remarks()
         self.state = self.sampler.init(x0, self.rng)
         self._descent = None
         self.phase = "tuning"
@@ -355,6 +356,19 @@ class Run:
     def draws(self) -> np.ndarray:
         """Kept draws of the living chains, (chains, draws, dim)."""
         return self.store.view(self.alive).cpu().numpy()
+
+    def event_weights(self, every: int = 1) -> np.ndarray | None:
+        """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none.
+
+        Parameters
+        ----------
+        every : int, default 1
+            Weigh only each so manyth draw of a chain: a weight costs a gradient.
+        """
+        draws = self.store.view(self.alive)[:, ::every]
+        if getattr(self.sampler, "samples", "") != "events" or not draws.shape[1]:
+            return None
+        return self.sampler.event_weights(draws.flatten(0, 1)).view(draws.shape[:2]).cpu().numpy()
 
     @property
     def stats(self) -> dict[str, Any]:

@@ -68,10 +68,23 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[2] <= _MOST_MOMENTS:
         moments = diagnostics.moments_with_errors(draws)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
+        found |= _reweighted(run, draws)
     if isinstance(run.target, BNN):
         found |= scores(run.target, run.store.view(run.alive))
         found["ess_pc1"] = _ess_first_component(draws)
     return found
+
+
+def _reweighted(run: Run, draws: np.ndarray) -> dict[str, Any]:
+    """Return mean and covariance of draws at events with the weights that undo their bias."""
+    weights = run.event_weights()
+    if weights is None:
+        return {}
+    rows, weights = draws.reshape(-1, draws.shape[2]), weights.ravel()
+    return {
+        "weighted_mean": np.average(rows, axis=0, weights=weights).tolist(),
+        "weighted_cov": np.cov(rows.T, aweights=weights, bias=True).reshape(draws.shape[2], -1).tolist(),
+    }
 
 
 def _ess_first_component(draws: np.ndarray) -> float | None:

@@ -151,6 +151,10 @@ class Sampler(param.Parameterized):
         """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
         raise NotImplementedError
 
+    def remarks(self) -> list[str]:
+        """Return sentences on how it was prepared that its user should know."""
+        return []
+
     def recentre(self, mode: Tensor) -> None:
         """Compute anew what depends on the mode (dim,): the target has changed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,13 @@ class Boomerang(PDMP):
         objects=["exact", "prior"],
         doc="exact: the target is the posterior. prior: the reference stands in for the prior, as in the paper.",
     )
+    curvature = settings.Choice(
+        "fisher",
+        objects=["fisher", "hessian", "paper"],
+        doc="What S^-1 is made of at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, its"
+        " Hessian's diagonal), never negative. hessian: the true diagonal, exact for small targets, by Hutchinson's"
+        " estimate for large ones. paper: the Hessian's row sums, as the reference code has them.",
+    )
     gamma = settings.Number(
         1.0,
         bounds=(1e-3, 1000.0),
@@ -66,13 +74,27 @@ class Boomerang(PDMP):
 
     def _reference_precision(self, mode: Tensor) -> tuple[Tensor, int]:
         prior = self.target.prior_precision or 0.0
-        diagonal = self.target.curvature_diagonal(mode)
+        diagonal = self._diagonal(mode)
         if not torch.isfinite(diagonal).all():
             raise BnnvizError("The curvature at the mode is not finite; try another start or precision.", "start")
         precision = diagonal + prior if self.reference == "exact" else diagonal
         floor = prior if prior else 1e-3 * float(diagonal.abs().max().clamp_min(1e-6))
         floored = int((precision < floor).sum())
         return precision.clamp_min(floor) / self.gamma, floored
+
+    def _diagonal(self, mode: Tensor) -> Tensor:
+        if self.curvature == "hessian":
+            return self.target.hessian_diagonal(mode)
+        return self.target.hessian_row_sums(mode) if self.curvature == "paper" else self.target.curvature_diagonal(mode)
+
+    def remarks(self) -> list[str]:
+        """Say how much of the reference could not be used as it was found."""
+        if not self.floored:
+            return []
+        return [
+            f"{self.floored} of {len(self.precision)} entries of the reference's precision were too small or negative,"
+            " and were raised to their floor."
+        ]
 
     def adopt(self, other: Boomerang) -> None:
         """Keep the reference that was found at the start."""
@@ -122,6 +144,11 @@ class Boomerang(PDMP):
         scaled = g / self.precision
         along = (g * v).sum(-1, keepdim=True) / (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
         return v - 2 * along * scaled
+
+    def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
+        """Return sqrt(g' S g) / sqrt(2 pi) with g = grad E."""
+        g = self._energy_gradient(x, g)
+        return (g * g / self.precision).sum(-1).sqrt() / math.sqrt(2 * math.pi)
 
     def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
         """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(w*)|, M = P - S^-1, above the rate.

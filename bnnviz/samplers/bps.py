@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from bnnviz import settings
@@ -64,6 +66,10 @@ class BPS(PDMP):
             return v - 2 * (g * v).sum(-1, keepdim=True) / norm * scaled
         fresh = self.draw_velocity(v)
         return fresh - (g * (fresh + v)).sum(-1, keepdim=True) / norm * scaled
+
+    def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
+        """Return velocity_sd sqrt(g' M g) / sqrt(2 pi)."""
+        return self.velocity_sd * (self.metric() * g * g).sum(-1).sqrt() / math.sqrt(2 * math.pi)
 
     def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
         """Return the rate itself, v . P (x - m) + t v' P v."""

@@ -37,6 +37,7 @@ _HORIZON_SHARE = 0.3
 # How far the other bounds look ahead at most, in mean times between events.
 _SHARES = {"grid": 0.5, "exact": 20.0}
 _TUNING_EVENTS = 40
+_ROWS = 512  # gradients at once, where as many are wanted as there are draws
 _POOLED_GAPS = 10  # so much the other chains' paces count beside a chain's own
 # Below this mean excess the variances of SCIENCE's table are within some percent of the truth.
 _SMALL_EXCESS = 0.03
@@ -291,6 +292,20 @@ class PDMP(Sampler):
     def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
         """Return the terms of the rate on a Gaussian target, and whether their sum is the rate (`exact_bound`)."""
         raise NotImplementedError
+
+    def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
+        """Return the rate (n,) at x, averaged over the velocity's law, from the gradient of U."""
+        raise NotImplementedError
+
+    def event_weights(self, x: Tensor) -> Tensor:
+        """Return weights (n,), of sum 1, that undo the bias of draws x (n, dim) at events.
+
+        Bounces and refreshments together follow pi(x) (refresh rate + mean rate at x), so that the reciprocal restores
+        pi; with the full data and no violations (SCIENCE, "where samples are taken").
+        """
+        g = torch.cat([self.target.gradient(part)[1] for part in torch.split(x, _ROWS)])
+        weights = 1 / (self.refresh_rate + self.mean_rate(x, g)).double()
+        return weights / weights.sum()
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw fresh velocities shaped like ``like`` from their invariant law."""

@@ -66,6 +66,10 @@ class ZigZag(PDMP):
         turning = (heaped <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
         return v.scatter(1, turning, -v.gather(1, turning))
 
+    def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
+        """Return velocity sum |g_i| / 2."""
+        return 0.5 * self.velocity * g.abs().sum(-1)
+
     def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
         """Return each coordinate's rate, v_i (P (x - m))_i + t v_i (P v)_i."""
 
