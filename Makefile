@@ -38,11 +38,14 @@ lint: $(TESTABLE)
 	$(PY) -m ruff format --check
 	$(VENV)/bin/lint-imports
 
+# Two at a time; but what a browser shows is timed, and has the machine to itself.
 test: lint
-	$(PY) -m pytest -m 'not slow and not demand'
+	$(PY) -m pytest -n 2 -m 'not browser and not slow and not demand'
+	$(PY) -m pytest -m 'browser and not slow and not demand'
 
 test-slow: $(TESTABLE)
-	$(PY) -m pytest -m 'slow and not demand'
+	$(PY) -m pytest -n 2 -m 'not browser and slow and not demand'
+	$(PY) -m pytest -m 'browser and slow and not demand'
 
 test-all: lint
 	$(PY) -m pytest

@@ -33,6 +33,7 @@ def test_a_folded_setting_is_unfolded_to_say_what_is_wrong_with_it(lab: Lab) -> 
     assert fold.get_attribute("aria-expanded") == "true"
 
 
+@pytest.mark.demand
 def test_the_chosen_plane_is_kept_through_a_reset_and_a_lost_worker(lab: Lab, dashboard: Any) -> None:
     lab.pick("Plane", "coordinates")
     across = lab.page.get_by_role("combobox", name="across")
