@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
 
@@ -24,10 +24,11 @@ from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-# Where the tests decide whether a change is taken, the same change meets the same examples.
-settings.register_profile("repeatable", derandomize=True)
-if os.environ.get("BNNVIZ_REQUIRE_BROWSER"):
-    settings.load_profile("repeatable")
+# Machines are shared and the first example imports torch: how long examples take says nothing. Where the tests decide
+# whether a change is taken, the same change meets the same examples.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("patient"), derandomize=True)
+settings.load_profile("repeatable" if os.environ.get("BNNVIZ_REQUIRE_BROWSER") else "patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 ARTIFACTS = ROOT / "tests" / "artifacts"

@@ -282,3 +282,15 @@ def test_the_probe_counts_frames_and_figures() -> None:
     for sent, came, painted in seen.frames:
         assert came - sent == pytest.approx(0.1, abs=0.05)
         assert painted - came >= 0.05
+
+
+def test_the_samplers_figures_are_of_one_run() -> None:
+    from bnnviz.bench.suites import pdmp
+
+    told: list[str] = []
+    rows = {row.metric: row for row in pdmp._measured("banana", "bps", "grid", 4, 0.5, told.append)}
+    assert set(rows) == {f"bps_grid_4_{what}" for what in ("events", "evaluations", "path", "ess")}
+    assert rows["bps_grid_4_evaluations"].value > rows["bps_grid_4_events"].value > 0
+    assert rows["bps_grid_4_path"].value > 0
+    assert told == ["bps, grid, 4 chains on banana."]
+    assert not list(pdmp._measured("toy_a", "bps", "grid", 4096, 0.5, told.append)), "too large to be measured"

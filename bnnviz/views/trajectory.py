@@ -40,6 +40,7 @@ class TrajectoryView(View):
             min_height=160,
         )
         fig.toolbar_location, fig.toolbar_inner, fig.toolbar.autohide = "right", True, True
+        fig.toolbar.stylesheets = [":host {background: none !important}"]
         fig.toolbar.active_scroll = fig.tools[1]
         self._x, self._y = self._window(fig.x_range, MEMORY), self._window(fig.y_range, MEMORY)
         self._plane: tuple | None = None
