@@ -177,8 +177,12 @@ def test_draws_at_events_are_as_wide_as_the_scenes_say(scenes: Any) -> None:
     assert sampled(events[1].spec, 2000)[0] == pytest.approx(1, abs=0.03)
     assert sampled(events[2].spec, 4000)[0] == pytest.approx(often, abs=0.05)
     assert events[0].spec.target_settings == scenes.load()["break-events"].steps[1].spec.target_settings
-    many = sampled(scenes.load()["break-events"].steps[2].spec, 400, 16).mean()
-    assert many == pytest.approx(1 + 1 / 150, abs=0.02)
+    # Refreshed rarely, a chain keeps its distance from the centre for long: it takes many chains to tell.
+    run = bnnviz.sample(scenes.load()["break-events"].steps[2].spec.replace(draws=400, chains=256, warmup=100))
+    each = (run.draws**2).mean(axis=(1, 2))
+    error = each.std() / math.sqrt(len(each))
+    assert error < 0.015
+    assert abs(each.mean() - (1 + 1 / 150)) < 4 * error
 
 
 @pytest.mark.slow
