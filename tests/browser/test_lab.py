@@ -176,7 +176,8 @@ def test_opens_on_one_stage_without_scrolling(
     lab.press("Play")
     until(lambda: lab.number("step") > 50, 20, "it did not play")
     assert lab.page.evaluate(OVERFLOW) == [0, 0]
-    status = lab.page.locator(".line").bounding_box()
+    # The line is written anew with every frame, and one that has just gone has no box.
+    status = until(lambda: lab.page.locator(".line").bounding_box(), 5, "there is no status line")
     assert status["y"] + status["height"] <= size[1]
     assert "?page=lab" in lab.page.url
     screenshot(lab.page, f"lab-{size[0]}x{size[1]}")
