@@ -59,11 +59,8 @@ def _unbind(frame: pmui.Page) -> None:
 
 
 def _resize(frame: pmui.Page, page: Any) -> None:
-    """Take the page's size of type, and open or close what it has at the left."""
-    if not page.large and not list(frame.sidebar):
-        frame.sidebar = page.sidebar
-    # Closed it cannot be reached by the keyboard, and is there at once when it is opened again.
-    frame.param.update(sidebar_open=not page.large, theme_config=material(page.large))
+    """Take the page's size of type, and what it has at the left."""
+    frame.param.update(sidebar=page.sidebar, sidebar_open=bool(page.sidebar), theme_config=material(page.large))
 
 
 def _open() -> None:

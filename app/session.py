@@ -148,8 +148,9 @@ class Session:
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings of the sampler while it runs."""
+        before = {name: self.spec.settings[name] for name in settings}
         self.spec = self.spec.replace(settings={**self.spec.settings, **settings})
-        self._send("change", settings=settings)
+        self._send("change", settings=settings, undo=before)
 
     def draw(self, points: list[list[float]]) -> None:
         """Put other data points in the place of the present ones while the run goes on."""
@@ -327,10 +328,11 @@ class Session:
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
-    def _send(self, name: str, **args: Any) -> None:
+    def _send(self, name: str, undo: dict[str, Any] | None = None, **args: Any) -> None:
+        """Send a command; where it is refused, the settings in ``undo`` are those that run on."""
         if self._handle is not None and not self._starting:
             self._commands += 1
-            self._spawn(self._command(self._handle, name, args))
+            self._spawn(self._command(self._handle, name, args, undo))
 
     def _send_latest(self, name: str, **args: Any) -> None:
         """Send a command that overtakes its own kind: a pointer moves faster than a worker answers."""
@@ -347,11 +349,13 @@ class Session:
             args = self._latest.pop(name)
         await self._command(handle, name, args)
 
-    async def _command(self, handle: Any, name: str, args: dict[str, Any]) -> None:
+    async def _command(self, handle: Any, name: str, args: dict[str, Any], undo: dict[str, Any] | None = None) -> None:
         async with self._in_order:
             try:
                 await handle.command(name, **args)
             except BnnvizError as error:
+                if undo is not None:
+                    self.spec = self.spec.replace(settings={**self.spec.settings, **undo})
                 await self._complain(error)
             finally:
                 self._commands -= 1

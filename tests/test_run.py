@@ -140,6 +140,26 @@ def test_changes_are_logged_and_repeatable():
     assert np.array_equal(one.draws, two.draws)
 
 
+def test_a_refused_change_harms_nothing():
+    run, other = (walked(prepared(spec(draws=None)), 300) for _ in range(2))
+    before = run.spec
+    with pytest.raises(bnnviz.BnnvizError, match="needs a Gaussian target"):
+        run.change({"bound": "exact"})
+    assert run.spec == before and run.changes == [] and run.era == 0
+    assert np.array_equal(walked(run, 700).draws, walked(other, 700).draws)
+
+
+def test_a_tuning_that_sees_too_little_says_so(monkeypatch):
+    monkeypatch.setattr("bnnviz.engine.run._TUNING_LIMIT", 50)
+    for sampler, settings in (("bps", {}), ("sigma_bps", {"warmup_events": 100_000})):
+        run = prepared(spec(sampler=sampler, settings=settings, target_settings={"bend": 0.2}, chains=2, draws=None))
+        walked(run, 50)
+        assert run.phase == "warm-up"
+        assert any("The tuning ended after 50 steps" in note for note in run.notes)
+        if sampler == "sigma_bps":
+            assert not run.sampler.learning and (run.sampler.scale != 1).all()
+
+
 def test_a_change_takes_effect_in_the_kernel():
     run = prepared(spec(draws=None))
     run.advance(0.3)

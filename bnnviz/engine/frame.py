@@ -101,7 +101,8 @@ class FrameBuilder:
         """Return what stays the same for the whole run."""
         run, target = self.run, self.run.target
         parts = [*_ENGINE_PARTS, *sorted(run.sampler.emits)]
-        if target.dim == 1:
+        has_density = target.dim == 1 and target.window() is not None
+        if has_density:
             parts.append("density")
         if self.predictor is not None:
             parts.append("prediction")
@@ -120,7 +121,7 @@ class FrameBuilder:
             "sampler": run.sampler.title,
             "target": target.describe_value(),
             "plane": self._scene_plane(),
-            "density": self._known_density() if target.dim == 1 else None,
+            "density": self._known_density() if has_density else None,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
         }
@@ -159,7 +160,7 @@ class FrameBuilder:
     def _known_density(self) -> dict[str, np.ndarray]:
         """Return the target's density of its only coordinate, which is one over the window."""
         target = self.run.target
-        x = np.linspace(*(target.window() or ((-4.0, 4.0),))[0], _DENSITY_POINTS)
+        x = np.linspace(*target.window()[0], _DENSITY_POINTS)
         potential = target.potential(torch.as_tensor(x[:, None], dtype=target.dtype, device=target.device))
         potential = potential.double().cpu().numpy()
         density = np.exp(np.nanmin(potential) - potential)
@@ -368,7 +369,7 @@ class FrameBuilder:
         draws = run.store.view(run.alive)[..., 0].double().cpu().numpy().ravel()
         if not draws.size:
             return {}
-        low, high = (run.target.window() or ((-4.0, 4.0),))[0]
+        low, high = run.target.window()[0]
         count, edges = np.histogram(draws, _BINS, (low, high))
         width = edges[1] - edges[0]
         return {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}

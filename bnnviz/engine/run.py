@@ -225,8 +225,11 @@ class Run:
     def _end_tuning(self) -> None:
         if self.steps % _TUNING_GRAIN:
             return
-        self.state, done = self.sampler.tune(self.state)
-        if done or self.steps >= _TUNING_LIMIT:
+        last = self.steps >= _TUNING_LIMIT
+        self.state, enough = self.sampler.tune(self.state, last)
+        if last and not enough:
+            self.notes.append(f"The tuning ended after {self.steps} steps, before the sampler had seen enough events.")
+        if last or enough:
             self.emitter = self.sampler.emitter(self.state)
             self.tally = self.sampler.tally()
             self.phase = "warm-up"
@@ -277,11 +280,13 @@ class Run:
         ).checked(self._own_target)
         _refuse_fixed(self.sampler, of_sampler)
         _refuse_fixed(self.target, of_target)
+        sampler = type(self.sampler)(**spec.settings)
+        sampler.check(self.target)
         if of_target:
             self.target.change({name: spec.target_settings[name] for name in of_target})
         self.changes.append((self.steps, dict(settings)))
         self.spec = spec
-        self._renew_sampler(type(self.sampler)(**spec.settings), moved=bool(of_target))
+        self._renew_sampler(sampler, moved=bool(of_target))
         self._new_era()
 
     def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:

@@ -111,6 +111,9 @@ class Sampler(param.Parameterized):
     start: str = "auto"
     mode_steps: int = 3000
 
+    def check(self, target: Target) -> None:
+        """Raise a `BnnvizError` where these settings do not fit a target, before anything is touched."""
+
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target, and compute what depends on its mode (dim,), before `init`."""
         self.target = target
@@ -127,8 +130,11 @@ class Sampler(param.Parameterized):
         """Return whether the tuning at the start of a run has seen enough."""
         raise NotImplementedError
 
-    def tune(self, state: Any) -> tuple[Any, bool]:
-        """Return the state to go on from in the tuning, and whether the tuning is done."""
+    def tune(self, state: Any, last: bool) -> tuple[Any, bool]:
+        """Return the state to go on from in the tuning, and whether the tuning has seen enough.
+
+        With ``last`` it ends here: what was seen so far has to do.
+        """
         return state, self.settled(state)
 
     def emitter(self, state: Any) -> Emitter:

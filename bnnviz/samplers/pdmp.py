@@ -314,8 +314,16 @@ class PDMP(Sampler):
     def _normals(self, like: Tensor) -> Tensor:
         return torch.randn(like.shape, generator=self._rng, device=like.device, dtype=like.dtype)
 
+    def check(self, target: Target) -> None:
+        """Raise where the bound does not fit the target."""
+        if self.bound == "exact" and target.quadratic() is None:
+            raise BnnvizError(
+                'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".', "bound"
+            )
+
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target and build the bound."""
+        self.check(target)
         super().prepare(target, mode)
         self.tuning = True
         self._thinner = self._make_bound()
@@ -324,13 +332,7 @@ class PDMP(Sampler):
         if self.bound == "grid":
             return thinning.Grid(self.margin, self.widest_cell)
         if self.bound == "exact":
-            form = self.target.quadratic()
-            if form is None:
-                raise BnnvizError(
-                    'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".',
-                    "bound",
-                )
-            return Exact(*self.exact_lines(*form))
+            return Exact(*self.exact_lines(*self.target.quadratic()))
         reject_above = float("inf") if self.reject_above is None else self.reject_above
         return thinning.Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
 
@@ -535,13 +537,14 @@ class PDMP(Sampler):
         """Return whether the chains have seen enough events for a pace."""
         return bool(state.gaps.mean() >= _TUNING_EVENTS)
 
-    def tune(self, state: State) -> tuple[State, bool]:
+    def tune(self, state: State, last: bool) -> tuple[State, bool]:
         """End the tuning once the chains have a pace; one that has seen little takes that of the others."""
-        if not self.settled(state):
-            return state, False
+        enough = self.settled(state)
+        if not (enough or last) or not bool(state.gaps.any()):
+            return state, enough
         pooled = (state.gaps * state.pace).sum() / state.gaps.sum()
         pace = (state.gaps * state.pace + _POOLED_GAPS * pooled) / (state.gaps + _POOLED_GAPS)
-        return state._replace(pace=pace), True
+        return state._replace(pace=pace), enough
 
     def emitter(self, state: State) -> PathEmitter | EventEmitter:
         """End the tuning, and draw from this state on."""

@@ -59,16 +59,15 @@ class SigmaBPS(BPS):
             self._sums = _Sums(before.x)
         self._sums.add(before, info)
 
-    def tune(self, state: State) -> tuple[State, bool]:
+    def tune(self, state: State, last: bool) -> tuple[State, bool]:
         """Learn the scales first, then the pace in the scaled coordinates."""
-        if not self.learning:
-            return super().tune(state)
         sums = self._sums
-        if sums is None or not self.settled(state) or not sums.ready(self.warmup_events):
-            if sums is not None:
-                sums.forget_half(self.warmup_events)
-            return state, False
-        return self.scaled(state, sums.sd()), False
+        if not self.learning or sums is None:
+            return super().tune(state, last)
+        if last or (self.settled(state) and sums.ready(self.warmup_events)):
+            return self.scaled(state, sums.sd()), False
+        sums.forget_half(self.warmup_events)
+        return state, False
 
     def scaled(self, state: State, sd: Tensor) -> State:
         """Return the state to go on from in coordinates divided by ``sd`` (dim,)."""

@@ -76,3 +76,18 @@ def test_the_status_line_says_with_how_many_runs_the_worker_is_shared(
     labs[0].press("Pause")
     labs[1].press("Pause")
     until(lambda: shared[2].count() == 0, 15, "it is still said")
+
+
+def test_a_live_setting_that_does_not_fit_is_refused_and_the_run_goes_on(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    lab = Lab(open_page(dashboard.url + "?target=banana&sampler=bps")).ready()
+    lab.press("Play")
+    until(lambda: lab.number("step") > 50, 20, "it did not play")
+    lab.pick("Bound", "exact")
+    lab.page.get_by_text("needs a Gaussian target").first.wait_for(timeout=10_000)
+    step = lab.number("step")
+    until(lambda: lab.number("step") > step + 100, 20, "the run did not go on")
+    assert "bound=exact" not in lab.page.evaluate("location.search")
+    lab.pick("Bound", "interpolated")
+    until(lambda: "bound=interpolated" in lab.page.evaluate("location.search"), 10, "the next change was not taken")
