@@ -3,5 +3,15 @@
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, rhat
 from bnnviz.diagnostics.moments import moments_with_errors
 from bnnviz.diagnostics.pca import principal_axes
+from bnnviz.diagnostics.stein import Widening, widening
 
-__all__ = ["autocorrelation", "ess", "ess_each", "moments_with_errors", "principal_axes", "rhat"]
+__all__ = [
+    "Widening",
+    "autocorrelation",
+    "ess",
+    "ess_each",
+    "moments_with_errors",
+    "principal_axes",
+    "rhat",
+    "widening",
+]

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine.measures import Measures
 from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.selection import Selection
 from bnnviz.errors import BnnvizError
@@ -28,13 +29,7 @@ _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
 _SHARE = 0.05
 _LONGEST_WAIT = 2.0
-# At full speed ESS and R-hat are computed this often, in seconds.
-_DIAGNOSE_S = 1.0
 _FAST_STEPS = 20
-_FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
-_MOST_VARIANCES = 3  # rows of the table, one for each coordinate
-_NEAR = 0.1
-_WEIGHED = 4000  # draws at events that are weighted for the table
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
 _BINS, _DENSITY_POINTS = 60, 300
@@ -55,11 +50,8 @@ class FrameBuilder:
         self._last_steps = 0
         self._due: dict[str, float] = {}
         self._rates = _Rates()
-        self._figures: dict[str, float] = {}
-        self._diagnosed = -np.inf
+        self._measures = Measures(run)
         self._component: tuple[tuple, np.ndarray] | None = None
-        self._variances: list[tuple[str, float, float, float]] = []
-        self._weighted: list[float] = []
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
@@ -67,8 +59,8 @@ class FrameBuilder:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         self._pca_draws = 0
         self._selection.clear()
-        self._figures, self._diagnosed, self._component = {}, -np.inf, None
-        self._variances, self._weighted = [], []
+        self._component = None
+        self._measures.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
@@ -241,7 +233,7 @@ class FrameBuilder:
             "gradients": run.gradients,
             "draws": run.store.common(run.alive),
             "chains": run.spec.chains,
-            "ess": self._figures.get("ess", float("nan")),
+            "ess": self._measures.ess,
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
@@ -259,21 +251,8 @@ class FrameBuilder:
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {"text": changed + self._counted.sentence, "kind": "summary"}
         warning, remedies = run.sampler.warning(self._counted.figures)
-        measured = self._against_truth()
+        measured = self._measures.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
-
-    def _against_truth(self) -> str:
-        """Say where a variance is far from the known one, by its Monte Carlo error."""
-        worst = self._figures.get("worst")
-        if worst is None or self._figures["judged"] < _FEW_DRAWS or abs(self._figures["worst_z"]) < 5:
-            return ""
-        ratio = self._figures["worst_ratio"]
-        if abs(ratio - 1) < 0.02:
-            return ""
-        side = "wider" if ratio > 1 else "narrower"
-        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else f"{100 * (ratio - 1):+.0f} % against"
-        name = self.run.target.names()[int(worst)]
-        return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
     def _refit(self) -> None:
         """Refit the principal axes when the draws have grown by more than half since the last fit."""
@@ -321,47 +300,14 @@ class FrameBuilder:
     def _acf(self, fast: bool) -> dict[str, Any]:
         _, values = self._first_component()
         acf = diagnostics.autocorrelation(values)
-        if not fast or time.perf_counter() > self._diagnosed + _DIAGNOSE_S:
-            self._diagnosed = time.perf_counter()
-            self._figures |= {"ess": diagnostics.ess(values), "rhat": diagnostics.rhat(values)}
-            self._measure()
+        self._measures.take(values, fast)
         return {
             "lag": np.arange(len(acf)),
             "acf": acf,
-            "ess": self._figures["ess"],
-            "rhat": self._figures["rhat"],
+            "ess": self._measures.ess,
+            "rhat": self._measures.rhat,
             "draws": values.size,
         }
-
-    def _measure(self) -> None:
-        """Compare the variances with the known ones, once there are enough draws."""
-        run = self.run
-        cov, count = run.target.cov(), run.store.common(run.alive) * run.spec.chains
-        if cov is None or run.target.dim > 50 or count < _FEWEST_DRAWS:
-            return
-        moments = diagnostics.moments_with_errors(run.draws.astype(float))
-        variance, error, true = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
-        self._variances = list(zip(run.target.names(), variance, error, true, strict=True))[:_MOST_VARIANCES]
-        self._reweigh(run)
-        z = (variance - true) / np.maximum(error, 1e-12)
-        worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
-        self._figures |= {
-            "worst": worst,
-            "worst_z": float(z[worst]),
-            "worst_ratio": float((variance / true)[worst]),
-            "judged": count,
-        }
-
-    def _reweigh(self, run: Run) -> None:
-        """Note the variances of draws at events with the weights that undo their bias."""
-        draws = run.draws.astype(float)
-        every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
-        weights = run.event_weights(every)
-        self._weighted = []
-        if weights is not None:
-            rows, weights = draws[:, ::every].reshape(-1, draws.shape[2]), weights.ravel()
-            mean = np.average(rows, axis=0, weights=weights)
-            self._weighted = np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _density(self) -> dict[str, Any]:
         """Return the histogram of all draws of the only coordinate, as a density."""
@@ -375,49 +321,9 @@ class FrameBuilder:
         return {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
 
     def _table(self) -> dict[str, Any]:
-        run, figures = self.run, self._figures
-        rows = [*self._counted.rows] if run.tally.events else []
-        if "ess" in figures:
-            rhat, label = figures["rhat"], self._first_component()[0]
-            tone = "bad" if rhat > 1.05 else "good" if rhat < 1.01 else ""
-            rows.append(
-                [f"R-hat, bulk ESS ({label})", f"{_number(rhat, '.2f')}, {_number(figures['ess'], ',.0f')}", tone]
-            )
-            per_million = figures["ess"] / max(run.gradients / 1e6, 1e-9)
-            rows.append(["ESS per million gradients", _number(per_million, ",.0f"), ""])
-        return {"rows": self._variance_rows() + rows}
-
-    def _variance_rows(self) -> list[list[str]]:
-        """Return the variances beside the known ones, each with its error; of many coordinates only the worst."""
-        figures = self._figures
-        if not self._variances:
-            return []
-        if self.run.target.dim > _MOST_VARIANCES:
-            return [
-                [
-                    "Variance / truth (worst)",
-                    f"{figures['worst_ratio']:.2f}",
-                    _tone(figures["worst_ratio"], figures["worst_z"], figures["judged"]),
-                ]
-            ]
-        rows = [
-            [
-                f"Variance of {name}; true {true:.3g}",
-                f"{variance:.2f} ± {_number(error, '.2f')}",
-                _tone(variance / true, (variance - true) / max(error, 1e-12), figures["judged"]),
-            ]
-            for name, variance, error, true in self._variances
-        ]
-        again = zip(self._variances, self._weighted, strict=False)
-        return rows + [[f"{row[0]} weighted by 1 / rate", f"{variance:.2f}", ""] for row, variance in again]
-
-
-def _tone(ratio: float, z: float, draws: int) -> str:
-    """Judge a variance; what cannot be told from the truth yet, though far from it, is neither good nor bad."""
-    if draws < _FEW_DRAWS or not np.isfinite(z):
-        return ""
-    wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
-    return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
+        run = self.run
+        counts = self._counted.rows if run.tally.events else []
+        return {"rows": [*self._measures.rows(), *counts, *self._measures.mixing(self._first_component()[0])]}
 
 
 _PHASES = {
@@ -428,10 +334,6 @@ _PHASES = {
     "done": "All draws are made.",
     "failed": "The run stopped.",
 }
-
-
-def _number(value: float, form: str) -> str:
-    return format(value, form) if np.isfinite(value) else "–"
 
 
 class _Counted:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz import diagnostics
+from bnnviz.engine.measures import measured_widening
 from bnnviz.engine.prediction import scores
 from bnnviz.targets import BNN
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
+_STEIN_WORK = 3e9  # multiply-adds
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -40,7 +42,17 @@ def summarise(run: Run) -> dict[str, Any]:
         "notes": run.notes,
         **_convergence(draws),
         **_estimates(run, draws),
+        "widening": _widening(run),
     }
+
+
+def _widening(run: Run) -> dict[str, Any] | None:
+    """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
+    found = measured_widening(run, _STEIN_WORK)
+    if found is None:
+        return None
+    each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}
+    return {"share": found.share, "se": found.error} | each
 
 
 def _number(value: float) -> float | None:

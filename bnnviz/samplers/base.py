@@ -153,6 +153,10 @@ class Sampler(param.Parameterized):
         """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
         return "", []
 
+    def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U (n,) and its gradient (n, dim) of the density that the draws are meant to follow."""
+        return self.target.gradient(x)
+
     def resume(self, state: Any, moved: bool = False) -> Any:
         """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
         raise NotImplementedError

@@ -123,6 +123,15 @@ class Boomerang(PDMP):
         centre = project(self.centre[None])
         return lambda x, v, t: _ellipse(x, v, t, centre)[0]
 
+    def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient, with the reference in the place of the prior where that is wanted."""
+        potential, g = super().aim(x)
+        if self.reference == "exact":
+            return potential, g
+        d, prior = x - self.centre, self.target.prior_precision
+        pull = self.precision * d
+        return potential + ((d * pull).sum(-1) - prior * x.square().sum(-1)) / 2, g + pull - prior * x
+
     def _energy_gradient(self, x: Tensor, g: Tensor) -> Tensor:
         if self.reference == "exact":
             return g - self.precision * (x - self.centre)

@@ -1,0 +1,204 @@
+"""What the draws of a run say of themselves so far: how well they mix, and how far their variances are off."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run import Run
+
+# At full speed the measures are taken this often, in seconds.
+_EVERY_S = 1.0
+_FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
+_MOST_VARIANCES = 3  # rows of the table, one for each coordinate
+_MOST_MOMENTS = 50  # dimensions
+_NEAR = 0.1
+_WEIGHED = 4000  # draws at events that are weighted for the table
+_GROWTH = 1.25  # of the draws until Stein's identity is tried anew
+_STEIN_WORK = 3e8  # multiply-adds of its gradients
+_STEIN_DRAWS = (200, 4000)
+_GRADIENTS = 512  # at once
+_CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
+
+
+class Measures:
+    """Measures of a run's draws, taken anew now and then; nothing that a draw depends on.
+
+    Attributes
+    ----------
+    ess, rhat : float
+        Of the first principal component; nan until they are taken.
+    widening : Widening or None
+        By what share the variances are too large, by Stein's identity.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was measured of earlier draws."""
+        self.ess = self.rhat = float("nan")
+        self.widening: diagnostics.Widening | None = None
+        self._taken = -np.inf
+        self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._weighted: list[float] = []
+        self._count = self._tried = 0
+
+    def take(self, component: np.ndarray, fast: bool) -> None:
+        """Measure the draws, of which ``component`` (chains, draws) is the first; at full speed not each time."""
+        if fast and time.perf_counter() < self._taken + _EVERY_S:
+            return
+        self.ess, self.rhat = diagnostics.ess(component), diagnostics.rhat(component)
+        self._compare()
+        self._try_identity()
+        self._taken = time.perf_counter()
+
+    def _compare(self) -> None:
+        """Compare the variances with the known ones, once there are enough draws."""
+        run = self._run
+        cov, self._count = run.target.cov(), run.store.common(run.alive) * int(run.alive.sum())
+        if cov is None or run.target.dim > _MOST_MOMENTS or self._count < _FEWEST_DRAWS:
+            return
+        moments = diagnostics.moments_with_errors(run.draws.astype(float))
+        self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
+        self._weighted = self._reweighed()
+
+    def _reweighed(self) -> list[float]:
+        """Return the variances of draws at events with the weights that undo their bias."""
+        draws = self._run.draws.astype(float)
+        every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
+        weights = self._run.event_weights(every)
+        if weights is None:
+            return []
+        rows, weights = draws[:, ::every].reshape(-1, draws.shape[2]), weights.ravel()
+        mean = np.average(rows, axis=0, weights=weights)
+        return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
+
+    def _try_identity(self) -> None:
+        """Measure the widening where there are a quarter more draws than at the last try."""
+        if self._count >= max(_FEW_DRAWS, _GROWTH * self._tried):
+            self._tried = self._count
+            self.widening = measured_widening(self._run)
+
+    def _judged(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the variances' ratios to the known ones, and their logarithms in standard errors.
+
+        The error of a variance is about in proportion to it: draws that have not been everywhere yet seem sure.
+        """
+        variance, error, true = self._moments
+        ratio = variance / true
+        return ratio, np.log(np.maximum(ratio, 1e-12)) / np.maximum(error / variance, 1e-12)
+
+    def sentence(self) -> str:
+        """Say where the variances are clearly wrong, against the known ones or by Stein's identity; "" if nowhere."""
+        return " ".join(part for part in (self._against_truth(), self._against_stein()) if part)
+
+    def _against_truth(self) -> str:
+        if self._moments is None or self._count < _FEW_DRAWS:
+            return ""
+        ratios, z = self._judged()
+        if not np.isfinite(z).any():
+            return ""
+        worst = int(np.nanargmax(np.abs(z)))
+        ratio = ratios[worst]
+        if abs(z[worst]) < 5 or abs(ratio - 1) < _SMALL:
+            return ""
+        side = "wider" if ratio > 1 else "narrower"
+        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else f"{100 * (ratio - 1):+.0f} % against"
+        name = self._run.target.names()[worst]
+        return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
+
+    def _against_stein(self) -> str:
+        if self.widening is None:
+            return ""
+        share, error = self.widening.share, self.widening.error
+        if abs(share) < max(_CLEAR * error, _SMALL):
+            return ""
+        side = "large" if share > 0 else "small"
+        if share > _LARGE:
+            return f"By Stein's identity these variances are at least {100 * share:.0f} % too {side}."
+        low, high = sorted(100 * abs(share + sign * 2 * error) for sign in (-1, 1))
+        about = f"about {100 * abs(share):.0f} % too {side} ({low:.0f} to {high:.0f} %)"
+        return f"By Stein's identity, which knows no truth, these variances are {about}."
+
+    def rows(self) -> list[list[str]]:
+        """Return rows (label, text, tone) of the table: variances beside the known ones, and the widening."""
+        return self._variances() + self._widening_row()
+
+    def _variances(self) -> list[list[str]]:
+        if self._moments is None:
+            return []
+        ratios, z = self._judged()
+        tones = [_tone(*judged, self._count) for judged in zip(ratios, z, strict=True)]
+        if self._run.target.dim > _MOST_VARIANCES:
+            worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
+            return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
+        names = self._run.target.names()
+        rows = [
+            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {_number(error, '.2f')}", tone]
+            for name, variance, error, true, tone in zip(names, *self._moments, tones, strict=True)
+        ]
+        again = zip(names, self._weighted, strict=False)
+        return rows + [[f"Variance of {name} weighted by 1 / rate", f"{variance:.2f}", ""] for name, variance in again]
+
+    def mixing(self, label: str) -> list[list[str]]:
+        """Return rows on how well the first component, called ``label``, mixes."""
+        if not np.isfinite(self._taken):
+            return []
+        tone = "bad" if self.rhat > 1.05 else "good" if self.rhat < 1.01 else ""
+        per_million = self.ess / max(self._run.gradients / 1e6, 1e-9)
+        return [
+            [f"R-hat, bulk ESS ({label})", f"{_number(self.rhat, '.2f')}, {_number(self.ess, ',.0f')}", tone],
+            ["ESS per million gradients", _number(per_million, ",.0f"), ""],
+        ]
+
+    def _widening_row(self) -> list[list[str]]:
+        if self.widening is None:
+            return []
+        share, error = 100 * self.widening.share, 100 * self.widening.error
+        wrong = abs(share) > max(_CLEAR * error, 100 * _SMALL)
+        tone = "bad" if wrong else "good" if error < 100 * _NEAR / 2 else ""
+        return [["Too wide, by Stein's identity", f"{share:+.1f} ± {error:.1f} %", tone]]
+
+
+def measured_widening(run: Run, work: float = _STEIN_WORK) -> diagnostics.Widening | None:
+    """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
+
+    Parameters
+    ----------
+    work : float
+        Multiply-adds that the gradients may take.
+    """
+    draws = run.store.view(run.alive)
+    chains, count, dim = draws.shape
+    each = 6 * max(run.target.examples, 1) * dim
+    rows = min(max(work / each, _STEIN_DRAWS[0]), _STEIN_DRAWS[1])
+    every = max(1, int(-(-chains * count // rows)))
+    x = draws[:, ::every]
+    if not x.numel():
+        return None
+    parts = [run.sampler.aim(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
+    potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
+    shape = x.shape
+    return diagnostics.widening(
+        draws.double().cpu().numpy(), potential.reshape(shape[:2]), gradient.reshape(shape), every
+    )
+
+
+def _tone(ratio: float, z: float, draws: int) -> str:
+    """Judge a variance; what cannot be told from the truth yet, though far from it, is neither good nor bad."""
+    if draws < _FEW_DRAWS or not np.isfinite(z):
+        return ""
+    wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
+    return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"
