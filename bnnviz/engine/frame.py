@@ -249,7 +249,7 @@ class FrameBuilder:
             return {"text": _PHASES[run.phase], "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
-            part = {"text": changed + self._counted.sentence, "kind": "summary"}
+            part = {"text": changed + self._counted.sentence + self._measures.remark(), "kind": "summary"}
         warning, remedies = run.sampler.warning(self._counted.figures)
         measured = self._measures.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}

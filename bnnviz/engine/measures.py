@@ -116,17 +116,27 @@ class Measures:
         return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
     def _against_stein(self) -> str:
-        if self.widening is None:
+        if not self._is_off() or self.widening.share < 0:
             return ""
-        share, error = self.widening.share, self.widening.error
-        if abs(share) < max(_CLEAR * error, _SMALL):
+        share, error = 100 * self.widening.share, 100 * self.widening.error
+        if share > 100 * _LARGE:
+            return f"By Stein's identity the variances so far are at least {share:.0f} % too large."
+        about = f"about {share:.0f} % too large ({share - 2 * error:.0f} to {share + 2 * error:.0f} %)"
+        return f"By Stein's identity, which knows no truth, the variances so far are {about}."
+
+    def remark(self) -> str:
+        """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
+        if not self._is_off() or self.widening.share > 0:
             return ""
-        side = "large" if share > 0 else "small"
-        if share > _LARGE:
-            return f"By Stein's identity these variances are at least {100 * share:.0f} % too {side}."
-        low, high = sorted(100 * abs(share + sign * 2 * error) for sign in (-1, 1))
-        about = f"about {100 * abs(share):.0f} % too {side} ({low:.0f} to {high:.0f} %)"
-        return f"By Stein's identity, which knows no truth, these variances are {about}."
+        share = 100 * (1 + self.widening.share)
+        return (
+            f" By Stein's identity the draws' variances are {share:.0f} % of the posterior's:"
+            " the chains have not been everywhere yet."
+        )
+
+    def _is_off(self) -> bool:
+        """Whether the widening can be told from none."""
+        return self.widening is not None and abs(self.widening.share) > max(_CLEAR * self.widening.error, _SMALL)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table: variances beside the known ones, and the widening."""
@@ -162,10 +172,9 @@ class Measures:
     def _widening_row(self) -> list[list[str]]:
         if self.widening is None:
             return []
-        share, error = 100 * self.widening.share, 100 * self.widening.error
-        wrong = abs(share) > max(_CLEAR * error, 100 * _SMALL)
-        tone = "bad" if wrong else "good" if error < 100 * _NEAR / 2 else ""
-        return [["Too wide, by Stein's identity", f"{share:+.1f} ± {error:.1f} %", tone]]
+        ratio, error = 1 + self.widening.share, self.widening.error
+        tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
+        return [["Variances / true (Stein's identity)", f"{ratio:.2f} ± {error:.2f}", tone]]
 
 
 def measured_widening(run: Run, work: float = _STEIN_WORK) -> diagnostics.Widening | None:
