@@ -21,8 +21,8 @@ _MOST_MOMENTS = 50  # dimensions
 _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
 _GROWTH = 1.25  # of the draws until Stein's identity is tried anew
-_STEIN_WORK = 3e8  # multiply-adds of its gradients
-_STEIN_DRAWS = (200, 4000)
+_STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
+_STEIN_LEAST = 200  # draws
 _GRADIENTS = 512  # at once
 _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
 
@@ -177,18 +177,20 @@ class Measures:
         return [["Variances / true (Stein's identity)", f"{ratio:.2f} ± {error:.2f}", tone]]
 
 
-def measured_widening(run: Run, work: float = _STEIN_WORK) -> diagnostics.Widening | None:
+def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS) -> diagnostics.Widening | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
 
     Parameters
     ----------
     work : float
         Multiply-adds that the gradients may take.
+    most : int
+        Draws whose gradients are used, at most.
     """
     draws = run.store.view(run.alive)
     chains, count, dim = draws.shape
     each = 6 * max(run.target.examples, 1) * dim
-    rows = min(max(work / each, _STEIN_DRAWS[0]), _STEIN_DRAWS[1])
+    rows = min(max(work / each, _STEIN_LEAST), most)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]
     if not x.numel():

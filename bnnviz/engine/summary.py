@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
-_STEIN_WORK = 3e9  # multiply-adds
+_STEIN_WORK, _STEIN_DRAWS = 3e9, 4000  # multiply-adds, and draws, at most
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def summarise(run: Run) -> dict[str, Any]:
 
 def _widening(run: Run) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
-    found = measured_widening(run, _STEIN_WORK)
+    found = measured_widening(run, _STEIN_WORK, _STEIN_DRAWS)
     if found is None:
         return None
     each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}
