@@ -137,6 +137,8 @@ def start_dashboard(log: Path, *, timeout: float = 60.0, env: dict[str, str] | N
 
 def stop_dashboard(served: Served) -> None:
     """End a dashboard as Ctrl-C does, and whatever does not follow the hard way."""
+    if not served.process.is_running():
+        return
     family = [served.process, *served.process.children(recursive=True)]
     served.process.terminate()
     _, alive = psutil.wait_procs(family, timeout=10)
@@ -161,12 +163,22 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
             stop_dashboard(served)
 
 
+@pytest.fixture(scope="session")
+def ending() -> Iterator[list[Served]]:
+    """Return a list for dashboards that were told to end: nobody has to wait while the next tests begin."""
+    told: list[Served] = []
+    yield told
+    for served in told:
+        stop_dashboard(served)
+
+
 @pytest.fixture(scope="module")
-def dashboard(request: pytest.FixtureRequest) -> Iterator[Served]:
+def dashboard(request: pytest.FixtureRequest, ending: list[Served]) -> Iterator[Served]:
     """Serve the dashboard for the tests of one module."""
     served = start_dashboard(ARTIFACTS / f"{Path(request.node.name).stem}-server.log")
     yield served
-    stop_dashboard(served)
+    served.process.terminate()
+    ending.append(served)
 
 
 # --- the browser

@@ -1,16 +1,18 @@
 """Diagnostics: arrays in, arrays out."""
 
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, rhat
-from bnnviz.diagnostics.moments import moments_with_errors
+from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import principal_axes
 from bnnviz.diagnostics.stein import Widening, widening
 
 __all__ = [
+    "PathMoments",
     "Widening",
     "autocorrelation",
     "ess",
     "ess_each",
     "moments_with_errors",
+    "path_moments",
     "principal_axes",
     "rhat",
     "widening",

@@ -42,3 +42,55 @@ def moments_with_errors(draws: np.ndarray) -> Moments:
         (pooled - mean).T @ (pooled - mean) / len(pooled),
         products.std(0, ddof=1) / root,
     )
+
+
+class PathMoments(NamedTuple):
+    """Mean and variance of each coordinate (dim,) with a standard error, and the path time of a chain behind them."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    variance: np.ndarray
+    variance_se: np.ndarray
+    time: float
+
+
+def path_moments(sums: np.ndarray) -> PathMoments | None:
+    """Return moments from integrals along the paths of chains; None for fewer than two stretches of path.
+
+    All chains are cut at the same path time: chains that were stopped at their events, or after equal work, would count
+    for more where their clocks run slowly. The errors are of batches of stretches, as in `moments_with_errors`.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (chains, marks, 1 + 2 dim)
+        At marks along each chain's path, the time since its beginning, and the integrals of the position and of its
+        square up to there.
+    """
+    chains, marks, columns = sums.shape
+    if marks < 2 or columns < 3:
+        return None
+    time = sums[:, :, 0]
+    stretches = np.diff(sums, axis=1)
+    within = time[:, 1:] <= time[:, -1].min() * (1 + 1e-9)
+    stretches = stretches * within[:, :, None]
+    per_chain = max(1, min(-(-_BATCHES // chains), marks - 1))
+    parts = np.array_split(np.arange(marks - 1), per_chain)
+    batches = np.concatenate([stretches[:, part].sum(1) for part in parts])
+    batches = batches[batches[:, 0] > 0]
+    if len(batches) < 2:
+        return None
+    span = batches[:, :1]
+    first, second = np.split(batches[:, 1:], 2, axis=1)
+    total = span.sum()
+    mean = first.sum(0) / total
+    variance = second.sum(0) / total - mean**2
+    factor = np.sqrt(len(batches) / (len(batches) - 1)) / total
+    off_mean = first - mean * span
+    off_variance = second - 2 * mean * first + (mean**2 - variance) * span
+    return PathMoments(
+        mean,
+        np.sqrt((off_mean**2).sum(0)) * factor,
+        variance,
+        np.sqrt((off_variance**2).sum(0)) * factor,
+        float(total / chains),
+    )

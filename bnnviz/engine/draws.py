@@ -21,15 +21,26 @@ class DrawStore:
     ----------
     chains, dim : int
     limit : int or None
-        Draws to keep of each chain; None keeps at most 2,000 evenly spaced ones: when the buffer is
+        Draws to keep of each chain; None keeps at most ``capacity`` evenly spaced ones: when the buffer is
         full every second draw is dropped, and from then on only every second one is kept.
     skip : int
         Draws of each chain to throw away first.
+    capacity : int
+        Draws to keep of each chain where there is no limit.
     """
 
-    def __init__(self, chains: int, dim: int, limit: int | None, skip: int, device: torch.device, dtype: torch.dtype):
+    def __init__(
+        self,
+        chains: int,
+        dim: int,
+        limit: int | None,
+        skip: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        capacity: int = _LIVE_CAPACITY,
+    ):
         self.limit, self.skip, self.every = limit, skip, 1
-        capacity = _LIVE_CAPACITY if limit is None else limit
+        capacity = capacity if limit is None else limit
         self.buffer = torch.zeros(chains, capacity, dim, device=device, dtype=dtype)
         # Of the warm-up only the last few are looked at, until there are others.
         self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)

@@ -49,6 +49,7 @@ class Measures:
         self._taken = -np.inf
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
+        self._path: diagnostics.PathMoments | None = None
         self._count = self._tried = 0
 
     def take(self, component: np.ndarray, fast: bool) -> None:
@@ -69,6 +70,8 @@ class Measures:
         moments = diagnostics.moments_with_errors(run.draws.astype(float))
         self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
         self._weighted = self._reweighed()
+        # Beside draws that are spread evenly along the path it would say the same again.
+        self._path = run.path_moments() if self._weighted else None
 
     def _reweighed(self) -> list[float]:
         """Return the variances of draws at events with the weights that undo their bias."""
@@ -156,7 +159,17 @@ class Measures:
             for name, variance, error, true, tone in zip(names, *self._moments, tones, strict=True)
         ]
         again = zip(names, self._weighted, strict=False)
-        return rows + [[f"Variance of {name} weighted by 1 / rate", f"{variance:.2f}", ""] for name, variance in again]
+        rows += [[f"Variance of {name} weighted by 1 / rate", f"{variance:.2f}", ""] for name, variance in again]
+        return rows + self._path_rows(names)
+
+    def _path_rows(self, names: list[str]) -> list[list[str]]:
+        if self._path is None:
+            return []
+        variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
+        return [
+            [f"Variance of {name} along the path", f"{variance:.2f} ± {_number(error, '.2f')}", ""]
+            for name, variance, error in variances
+        ]
 
     def mixing(self, label: str) -> list[list[str]]:
         """Return rows on how well the first component, called ``label``, mixes."""

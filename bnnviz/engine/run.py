@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bnnviz import samplers, targets
+from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.draws import DrawStore
 from bnnviz.engine.frame import FrameBuilder
 from bnnviz.engine.mode import Descent
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 2
+_CHECKPOINT_VERSION = 3
+_PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
 # stepping, playing and a batch run then give the same draws.
@@ -93,7 +94,7 @@ class Run:
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
-        self.store = self._new_store()
+        self.store, self.path = self._new_stores()
         self.mode: torch.Tensor | None = None
         self._descent: Descent | None = None
         self._step_seconds = _BLOCK_SECONDS
@@ -101,9 +102,13 @@ class Run:
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self._frames = FrameBuilder(self)
 
-    def _new_store(self) -> DrawStore:
-        spec = self.spec
-        return DrawStore(spec.chains, self.target.dim, spec.draws, spec.warmup, self.device, self.dtype)
+    def _new_stores(self) -> tuple[DrawStore, DrawStore]:
+        """Return empty stores of draws, and of the integrals along the path, a few of each chain."""
+        chains, dim, spec = self.spec.chains, self.target.dim, self.spec
+        draws = DrawStore(chains, dim, spec.draws, spec.warmup, self.device, self.dtype)
+        columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
+        path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
+        return draws, path
 
     @property
     def finished(self) -> bool:
@@ -219,7 +224,10 @@ class Run:
         if self.phase == "tuning":
             self._end_tuning()
         elif not self.finished:
-            self.store.add(self.emitter.collect(block))
+            rows = self.emitter.collect(block)
+            self.store.add(rows)
+            if rows.path is not None:
+                self.path.add(rows._replace(x=rows.path))
             self._next_phase()
 
     def _end_tuning(self) -> None:
@@ -315,7 +323,7 @@ class Run:
 
     def _new_era(self) -> None:
         self.era += 1
-        self.store = self._new_store()
+        self.store, self.path = self._new_stores()
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
         if self.phase in ("warm-up", "sampling", "done"):
             self.emitter = self.sampler.emitter(self.state)
@@ -375,6 +383,14 @@ class Run:
             return None
         return self.sampler.event_weights(draws.flatten(0, 1)).view(draws.shape[:2]).cpu().numpy()
 
+    def path_moments(self) -> diagnostics.PathMoments | None:
+        """Return mean and variance from the integrals along the path, all chains to the same path time.
+
+        They use all of the path where draws use points of it. None where the sampler has no path, the path is not
+        integrated (more than 4,096 chains x dimensions), or there is not enough of it yet.
+        """
+        return diagnostics.path_moments(self.path.view(self.alive).cpu().numpy())
+
     @property
     def stats(self) -> dict[str, Any]:
         """Counts and ratios of the kernel, over all chains since the tuning."""
@@ -414,6 +430,7 @@ class Run:
             "mode": self.mode,
             "rng": self.rng.get_state(),
             "store": self.store.save(),
+            "path": self.path.save(),
             "tally": self.tally.save(),
             "emitter": self.emitter.save() if self.emitter is not None else None,
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
@@ -456,6 +473,7 @@ class Run:
             self.emitter = self.sampler.emitter(self.state)
             self.emitter.load(saved["emitter"])
         self.store.load(saved["store"])
+        self.path.load(saved["path"])
         self.tally.load(saved["tally"])
 
 

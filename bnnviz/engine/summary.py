@@ -80,7 +80,7 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[2] <= _MOST_MOMENTS:
         moments = diagnostics.moments_with_errors(draws)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
-        found |= _reweighted(run, draws)
+        found |= _reweighted(run, draws) | _along_path(run)
     if isinstance(run.target, BNN):
         found |= scores(run.target, run.store.view(run.alive))
         found["ess_pc1"] = _ess_first_component(draws)
@@ -97,6 +97,14 @@ def _reweighted(run: Run, draws: np.ndarray) -> dict[str, Any]:
         "weighted_mean": np.average(rows, axis=0, weights=weights).tolist(),
         "weighted_cov": np.cov(rows.T, aweights=weights, bias=True).reshape(draws.shape[2], -1).tolist(),
     }
+
+
+def _along_path(run: Run) -> dict[str, Any]:
+    """Return mean and variance from the integrals along the path."""
+    found = run.path_moments()
+    if found is None:
+        return {}
+    return {f"path_{name}": getattr(found, name).tolist() for name in ("mean", "mean_se", "variance", "variance_se")}
 
 
 def _ess_first_component(draws: np.ndarray) -> float | None:

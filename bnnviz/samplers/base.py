@@ -25,11 +25,16 @@ class Block(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Draws made in a block: chain (n,), the draw's number in its chain (n,), position (n, dim)."""
+    """Draws made in a block: chain (n,), the draw's number in its chain (n,), position (n, dim).
+
+    A sampler with exact paths gives also what came before each draw: the time, and the integrals of the position and
+    of its square along the path, (n, 1 + 2 dim) in float64.
+    """
 
     chain: Tensor
     index: Tensor
     x: Tensor
+    path: Tensor | None = None
 
 
 class Emitter(Protocol):
@@ -152,6 +157,10 @@ class Sampler(param.Parameterized):
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
         return "", []
+
+    def integrates(self, chains: int, dim: int) -> bool:
+        """Return whether its draws come with the integrals along the path (`Rows.path`)."""
+        return False
 
     def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U (n,) and its gradient (n, dim) of the density that the draws are meant to follow."""

@@ -37,6 +37,7 @@ _HORIZON_SHARE = 0.3
 # How far the other bounds look ahead at most, in mean times between events.
 _SHARES = {"grid": 0.5, "exact": 20.0}
 _TUNING_EVENTS = 40
+_PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated: beyond, it would cost a tenth of a step
 _ROWS = 512  # gradients at once, where as many are wanted as there are draws
 _POOLED_GAPS = 10  # so much the other chains' paces count beside a chain's own
 # Below this mean excess the variances of SCIENCE's table are within some percent of the truth.
@@ -207,6 +208,7 @@ class PDMP(Sampler):
     samples = settings.Choice(
         "path",
         objects=["path", "events"],
+        live=True,
         doc="Where draws are taken. path: uniformly in time along the exact path. events: at bounces and refreshments"
         " (the papers), which favours places where events are frequent, and is biased.",
     )
@@ -265,6 +267,14 @@ class PDMP(Sampler):
     def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Return position and velocity a time t (chains,) after (x, v)."""
         raise NotImplementedError
+
+    def integrals(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the integrals (n, dim) of the position and of its square, from s0 to s1 (n,) after (x, v)."""
+        return integrals_of_line(x, v, s0, s1)
+
+    def integrates(self, chains: int, dim: int) -> bool:
+        """Return whether the path is integrated: where that does not slow the sampler down."""
+        return chains * dim <= _PATH_NUMBERS
 
     def planar_flow(self, project: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return the flow of positions that ``project`` (points to a plane, affine) has projected already.
@@ -550,9 +560,9 @@ class PDMP(Sampler):
         """End the tuning, and draw from this state on."""
         self.tuning = False
         if self.samples == "events":
-            return EventEmitter(self, len(state.clock), state.clock.device)
+            return EventEmitter(self, state)
         spacing = 2 * float(state.pace[state.alive].mean()) if self.spacing is None else self.spacing
-        return PathEmitter(self, state.clock + state.s, spacing)
+        return PathEmitter(self, state, spacing)
 
     def tally(self) -> RatioTally:
         """Return counters at zero."""
@@ -583,6 +593,13 @@ class PDMP(Sampler):
         if excess < _SMALL_EXCESS:
             return "by so little that the bias is small"
         return f"events come too late, and {self.late_events}"
+
+
+def integrals_of_line(x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the integrals of x + v s and of its square from s0 to s1 (n,), both (n, dim) in float64."""
+    x, v, span = x.double(), v.double(), (s1 - s0)[:, None]
+    a, b = x + v * s0[:, None], x + v * s1[:, None]
+    return span * (a + b) / 2, span * (a * a + a * b + b * b) / 3
 
 
 class _Verdict(NamedTuple):

@@ -18,32 +18,79 @@ def _stack(block: Block, name: str) -> Tensor:
     return torch.stack([getattr(info, name) for info in block.infos])
 
 
-def _rows(sampler: Any, block: Block, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Rows:
-    """Move to time t of the segments that the steps began on; ordered by step."""
-    order = torch.argsort(step, stable=True)
-    step, chain, index, t = step[order], chain[order], index[order], t[order]
-    steps, counts = torch.unique_consecutive(step, return_counts=True)
-    groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
-    x = torch.cat([block.before[k].x[chains] for k, chains in groups])
-    v = torch.cat([block.before[k].v[chains] for k, chains in groups])
-    return Rows(chain, index, sampler.flow(x, v, t)[0])
+class _Path:
+    """Time, and integrals of the position and of its square, along the path of every chain since its beginning."""
+
+    def __init__(self, sampler: Any, chains: int, dim: int, device: torch.device) -> None:
+        self._sampler = sampler
+        self.sums = torch.zeros(chains, 1 + 2 * dim, dtype=torch.float64, device=device)
+
+    def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> Tensor:
+        return torch.cat([(s1 - s0)[:, None], *self._sampler.integrals(x, v, s0, s1)], dim=1)
+
+    def add(self, block: Block) -> Tensor:
+        """Add a block; return the sums before each of its steps (steps, chains, 1 + 2 dim)."""
+        x, v = (torch.cat([getattr(state, name) for state in block.before]) for name in ("x", "v"))
+        s0, s1 = (_stack(block, name).flatten() for name in ("s0", "s1"))
+        pieces = self._integrate(x, v, s0, s1).view(len(block.infos), *self.sums.shape)
+        reached = self.sums + pieces.cumsum(0)
+        before = torch.cat([self.sums[None], reached[:-1]])
+        self.sums = reached[-1]
+        return before
+
+    def until(self, before: Tensor, x: Tensor, v: Tensor, s0: Tensor, s: Tensor) -> Tensor:
+        """Return the sums up to time s of a step that begins at s0 with the sums ``before`` (n, 1 + 2 dim)."""
+        return before + self._integrate(x, v, s0, s)
 
 
-class PathEmitter:
+class _Emitter:
+    """Moves to the draws of a block, and keeps the integrals along the path up to each of them."""
+
+    def __init__(self, sampler: Any, state: Any) -> None:
+        self.sampler = sampler
+        chains, dim = state.x.shape
+        self.made = torch.zeros(chains, dtype=torch.int64, device=state.x.device)
+        self.path = _Path(sampler, chains, dim, state.x.device) if sampler.integrates(chains, dim) else None
+
+    def _rows(self, block: Block, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Rows:
+        """Move to time t of the segments that the steps began on; ordered by step."""
+        sums = None if self.path is None else self.path.add(block)
+        if not len(step):
+            return Rows(chain, index, block.after.x[:0])
+        order = torch.argsort(step, stable=True)
+        step, chain, index, t = step[order], chain[order], index[order], t[order]
+        steps, counts = torch.unique_consecutive(step, return_counts=True)
+        groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
+        x = torch.cat([block.before[k].x[chains] for k, chains in groups])
+        v = torch.cat([block.before[k].v[chains] for k, chains in groups])
+        if sums is not None:
+            sums = self.path.until(sums[step, chain], x, v, _stack(block, "s0")[step, chain], t)
+        return Rows(chain, index, self.sampler.flow(x, v, t)[0], sums)
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {"made": self.made, "path": None if self.path is None else self.path.sums}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        self.made = saved["made"].to(self.made.device)
+        if self.path is not None:
+            self.path.sums = saved["path"].to(self.made.device)
+
+
+class PathEmitter(_Emitter):
     """Draws uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
 
-    def __init__(self, sampler: Any, origin: Tensor, spacing: float) -> None:
-        self.sampler, self.origin, self.spacing = sampler, origin, spacing
-        self.made = torch.zeros(origin.shape, dtype=torch.int64, device=origin.device)
+    def __init__(self, sampler: Any, state: Any, spacing: float) -> None:
+        super().__init__(sampler, state)
+        self.origin, self.spacing = state.clock + state.s, spacing
 
     def collect(self, block: Block) -> Rows:
         """Return the draws whose times the block passed."""
         clock = torch.stack([state.clock for state in block.before])
         start, reached = clock + _stack(block, "s0"), clock + _stack(block, "s1")
         total = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
-        most = int((total - self.made).max())
-        if most <= 0:
-            return _nothing(block)
+        most = int((total - self.made).max().clamp_min(0))
         index = self.made[:, None] + torch.arange(most, device=clock.device)
         times = self.origin[:, None] + (index + 1) * self.spacing
         step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(block.infos) - 1)
@@ -52,50 +99,31 @@ class PathEmitter:
         self.made = torch.maximum(total, self.made)
         # Rounding may put a time a hair outside its piece of path.
         s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
-        return _rows(self.sampler, block, step, chain, index, s)
+        return self._rows(block, step, chain, index, s)
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
-        return {"kind": "path", "origin": self.origin, "made": self.made, "spacing": self.spacing}
+        return super().save() | {"origin": self.origin, "spacing": self.spacing}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take a saved state over."""
-        self.origin, self.made, self.spacing = saved["origin"], saved["made"], saved["spacing"]
+        super().load(saved)
+        self.origin, self.spacing = saved["origin"].to(self.made.device), saved["spacing"]
 
 
-class EventEmitter:
+class EventEmitter(_Emitter):
     """Draws at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
 
     spacing = float("nan")
-
-    def __init__(self, sampler: Any, chains: int, device: torch.device) -> None:
-        self.sampler = sampler
-        self.made = torch.zeros(chains, dtype=torch.int64, device=device)
 
     def collect(self, block: Block) -> Rows:
         """Return the positions at the block's events."""
         kind = _stack(block, "kind")
         event = (kind == BOUNCE) | (kind == REFRESH)
         step, chain = torch.nonzero(event, as_tuple=True)
-        if len(step) == 0:
-            return _nothing(block)
         number = self.made + event.cumsum(0) - 1
         self.made = self.made + event.sum(0)
-        return _rows(self.sampler, block, step, chain, number[step, chain], _stack(block, "t")[step, chain])
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"kind": "events", "made": self.made}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self.made = saved["made"]
-
-
-def _nothing(block: Block) -> Rows:
-    x = block.after.x
-    none = torch.zeros(0, dtype=torch.int64, device=x.device)
-    return Rows(none, none, x[:0])
+        return self._rows(block, step, chain, number[step, chain], _stack(block, "t")[step, chain])
 
 
 class RatioTally:

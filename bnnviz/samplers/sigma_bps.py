@@ -10,7 +10,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.bps import BPS
-from bnnviz.samplers.pdmp import Info, State
+from bnnviz.samplers.pdmp import Info, State, integrals_of_line
 from bnnviz.samplers.thinning import BOUNCE, REFRESH
 from bnnviz.targets import Target
 
@@ -122,12 +122,10 @@ class _Sums:
 
     def add(self, before: State, info: Info) -> None:
         """Add the stretch from s0 to s1 of each chain."""
-        s0, s1 = info.s0[:, None], info.s1[:, None]
-        x, v = before.x.double() - self.origin, before.v.double()
-        a, b, span = x + v * s0, x + v * s1, s1 - s0
-        self.time += span
-        self.first += span * (a + b) / 2
-        self.second += span * (a * a + a * b + b * b) / 3
+        first, second = integrals_of_line(before.x.double() - self.origin, before.v, info.s0, info.s1)
+        self.time += (info.s1 - info.s0)[:, None]
+        self.first += first
+        self.second += second
         self.events += ((info.kind == BOUNCE) | (info.kind == REFRESH)).sum()
 
     def forget_half(self, wanted: int) -> None:

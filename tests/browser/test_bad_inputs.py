@@ -50,6 +50,7 @@ def work_through(lab: Lab, dashboard: Any, table: tuple[Bad, ...]) -> None:
     assert not re.search(r'File "[^"]*/(app|bnnviz)/', dashboard.log.read_text())
 
 
+@pytest.mark.demand
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_bad_inputs_for_a_network_and_its_run(lab: Lab, dashboard: Any) -> None:

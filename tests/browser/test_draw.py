@@ -153,6 +153,7 @@ def test_the_band_follows_within_a_second(draw: Callable[..., Drawing]) -> None:
     until(lambda: lab.number("draws") > 15, 30, "the run did not go on")
 
 
+@pytest.mark.demand
 def test_a_reloaded_address_has_the_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
     lab.click_at(0.1, 0.5)
@@ -163,6 +164,7 @@ def test_a_reloaded_address_has_the_points(draw: Callable[..., Drawing]) -> None
     assert again.points()[-1] == pytest.approx(lab.points()[-1], abs=1e-3)
 
 
+@pytest.mark.demand
 def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
 
@@ -177,6 +179,7 @@ def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     until(lambda: "points" not in lab.address(), 5, "the address kept the points")
 
 
+@pytest.mark.demand
 def test_fingers_draw_too(draw: Callable[..., Drawing]) -> None:
     lab = draw(has_touch=True)
     lab.page.touchscreen.tap(*lab.place("prediction", 0.1, 0.5))

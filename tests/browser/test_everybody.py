@@ -113,6 +113,7 @@ def test_axe_finds_nothing(
     screenshot(lab.page, f"access-{theme}-keys")
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("theme", THEMES)
 def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], dashboard: Any, theme: str) -> None:
     """The frame of a field lies over its text, so axe does not tell its background: it is the card's own surface."""
@@ -221,6 +222,7 @@ def test_space_presses_the_button_that_the_keyboard_has_come_to_and_plays_elsewh
     until(lambda: lab.button("Play").is_visible(), 5, "space did not pause")
 
 
+@pytest.mark.demand
 def test_the_explanation_of_a_setting_comes_with_the_focus_and_goes_with_escape(lab: Lab) -> None:
     tips = lab.page.locator(".MuiTooltip-tooltip:visible")
     lab.select("Target").focus()
@@ -248,6 +250,7 @@ def test_the_focus_stays_in_the_dialog_and_no_key_acts_behind_it(lab: Lab) -> No
 # ---- words --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 def test_the_latest_event_is_told_at_once_after_a_step_and_now_and_then_while_playing(lab: Lab) -> None:
     told = lab.page.locator(".narration[aria-live=polite]")
     before = told.inner_text()
@@ -271,6 +274,7 @@ def test_the_latest_event_is_told_at_once_after_a_step_and_now_and_then_while_pl
     assert "draws" in told.inner_text()
 
 
+@pytest.mark.demand
 def test_every_figure_has_a_name_that_says_what_is_shown(lab: Lab) -> None:
     figures = lab.page.get_by_role("figure")
     until(lambda: figures.count() == len(lab.page.evaluate(FIGURES)), 10, "a figure has no role")
@@ -286,6 +290,7 @@ def test_every_figure_has_a_name_that_says_what_is_shown(lab: Lab) -> None:
 # ---- stillness ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 def test_reduced_motion_is_kept(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url, reduced_motion="reduce")).ready()
     assert lab.page.evaluate(LONGEST_MOTION) == 0

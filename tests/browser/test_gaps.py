@@ -20,6 +20,7 @@ def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
     return Lab(open_page(dashboard.url)).ready()
 
 
+@pytest.mark.demand
 def test_a_folded_setting_is_unfolded_to_say_what_is_wrong_with_it(lab: Lab) -> None:
     fold = lab.page.get_by_role("button", name="More settings, each begins a new run")
     fold.click()

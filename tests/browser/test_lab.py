@@ -266,6 +266,7 @@ def test_a_speed_is_kept(lab: Lab) -> None:
     assert 7 < rate < 13
 
 
+@pytest.mark.demand
 @pytest.mark.slow
 def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:
     hide = """(hidden) => {

@@ -35,6 +35,7 @@ def opened(open_page: Callable[..., Any], dashboard: Any, query: str, **options:
     return Lab(open_page(dashboard.url + query, **options)).ready()
 
 
+@pytest.mark.demand
 def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "")
     said = address(lab)
@@ -77,6 +78,7 @@ def test_a_changed_setting_changes_the_address_and_a_reload_restores_it(
     assert lab.field("Seed").input_value() == "12"
 
 
+@pytest.mark.demand
 def test_play_and_speed_in_the_link(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, BANANA + "&play=1&speed=10")
     assert lab.button("Pause").is_visible()
@@ -86,6 +88,7 @@ def test_play_and_speed_in_the_link(open_page: Callable[..., Any], dashboard: An
     assert "play" not in address(lab)
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("query", [WORST[0], *map(at_length, WORST[1:])], ids=lambda query: query[:40])
 def test_a_bad_link_gets_a_sentence_and_a_page_that_works(
     open_page: Callable[..., Any], dashboard: Any, query: str, screenshot: Callable[..., Path]

@@ -1,0 +1,146 @@
+"""Moments from the integrals along the path: against quadrature, and against known variances (p < 1e-4 over all)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz.diagnostics import path_moments
+from bnnviz.engine.run import Run
+from bnnviz.spec import Spec
+
+SAMPLERS = ["bps", "sigma_bps", "zigzag", "boomerang"]
+#: |z| of a normal estimate that p < 1e-4 over the 6 x 2 estimates allows.
+MOST = 4.5
+
+
+def spec(sampler: str, **settings: object) -> Spec:
+    return Spec(
+        target="gaussian",
+        target_settings={"size": 2, "correlation": 0.6, "mean_list": "[2, -1]"},
+        sampler=sampler,
+        settings=settings,
+        chains=64,
+        draws=120,
+        warmup=20,
+        seed=5,
+        device="cpu",
+        dtype="float64",
+    )
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_integrals_agree_with_quadrature(sampler: str) -> None:
+    run = Run(spec(sampler))
+    run.prepare()
+    rng = torch.Generator().manual_seed(1)
+    x = 5 + torch.randn(40, 2, dtype=torch.float64, generator=rng)
+    v = run.sampler.draw_velocity(x)
+    s0 = 3 * torch.rand(40, dtype=torch.float64, generator=rng)
+    s1 = s0 + torch.logspace(-7, 0.5, 40, dtype=torch.float64)
+    nodes, weights = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(30))
+    half = (s1 - s0) / 2
+    points = torch.stack([run.sampler.flow(x, v, s0 + half * (1 + node))[0] for node in nodes])
+    weights = weights[:, None, None] * half[:, None]
+    first, second = run.sampler.integrals(x, v, s0, s1)
+    assert torch.allclose(first, (weights * points).sum(0), rtol=1e-10, atol=0)
+    assert torch.allclose(second, (weights * points**2).sum(0), rtol=1e-10, atol=0)
+
+
+def worst(sampler: str, target: str = "gaussian", **settings: object) -> float:
+    """Return the largest |z| of the path's means and variances."""
+    wanted = spec(sampler, **settings)
+    run = Run(wanted if target == "gaussian" else wanted.replace(target=target, target_settings={"bend": 0.4}))
+    run.prepare()
+    while not run.finished:
+        run.advance(0.2)
+    found = run.path_moments()
+    mean, variance = run.target.mean(), np.diag(run.target.cov())
+    return float(
+        max(abs((found.mean - mean) / found.mean_se).max(), abs((found.variance - variance) / found.variance_se).max())
+    )
+
+
+@pytest.mark.parametrize(
+    ("sampler", "target", "settings"),
+    [
+        *((sampler, "gaussian", {}) for sampler in SAMPLERS),
+        ("bps", "banana", {}),
+        ("bps", "gaussian", {"samples": "events", "refresh_rate": 0.2}),
+    ],
+)
+def test_path_moments_are_right(sampler: str, target: str, settings: dict) -> None:
+    assert worst(sampler, target, **settings) < MOST
+
+
+def test_wrong_integrals_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bnnviz.samplers.pdmp import PDMP
+
+    def without_the_middle(self, x, v, s0, s1):
+        a, b = x + v * s0[:, None], x + v * s1[:, None]
+        span = (s1 - s0)[:, None]
+        return span * (a + b) / 2, span * (a * a + b * b) / 3
+
+    monkeypatch.setattr(PDMP, "integrals", without_the_middle)
+    assert worst("bps") > MOST
+
+
+def test_chains_count_by_equal_time() -> None:
+    # A slow chain that stands at 3 for long, and a fast one that stands at 0 and was stopped early.
+    time = np.stack([np.linspace(0, 100, 51), np.linspace(0, 10, 51)])
+    place = np.array([3.0, 0.0])[:, None]
+    sums = np.stack([time, place * time, place**2 * time], axis=2)
+    found = path_moments(sums)
+    assert found.mean == pytest.approx(1.5)
+    assert found.time == pytest.approx(10)
+
+
+def test_it_takes_two_stretches_of_path() -> None:
+    assert path_moments(np.zeros((4, 1, 3))) is None
+    assert path_moments(np.zeros((4, 5, 0))) is None
+    assert path_moments(np.zeros((4, 5, 3))) is None
+
+
+def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
+    run = Run(spec("bps", refresh_rate=0.1).replace(draws=None))
+    run.prepare()
+    found = {}
+    for samples in ("path", "events", "path"):
+        run.change({"samples": samples})
+        for _ in range(60):
+            run.advance(0.02)
+        found[samples] = float(run.draws[..., 0].var())
+    assert run.era == 3
+    assert found["events"] > 1.2 * found["path"]
+
+
+def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
+    one = Run(spec("boomerang").replace(draws=None))
+    one.prepare()
+    while one.path.common(one.alive) < 10:
+        one.step_event()
+    other = Run.restore(one.checkpoint())
+    for run in (one, other):
+        for _ in range(300):
+            run.step_proposal()
+    assert np.array_equal(one.path_moments().variance, other.path_moments().variance)
+
+
+def test_many_numbers_are_not_integrated() -> None:
+    run = bnnviz.sample(spec("bps").replace(chains=4096, draws=4, warmup=0, target_settings={"size": 2}))
+    assert "path_mean" not in run.summary()
+    assert "path_mean" in bnnviz.sample(spec("bps").replace(draws=40)).summary()
+
+
+def test_the_table_shows_the_three_ways_side_by_side() -> None:
+    run = Run(spec("bps", refresh_rate=0.1, samples="events").replace(draws=None, target_settings={"size": 1}))
+    run.prepare()
+    for _ in range(100):
+        run.advance(0.02)
+    run.frame(["acf"])
+    rows = {row[0]: float(row[1].split()[0]) for row in run.frame(["table"])["table"]["rows"] if "Variance" in row[0]}
+    assert rows["Variance of x1; true 1"] > 1.4
+    assert rows["Variance of x1 weighted by 1 / rate"] == pytest.approx(1, abs=0.15)
+    assert rows["Variance of x1 along the path"] == pytest.approx(1, abs=0.15)
