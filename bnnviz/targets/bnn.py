@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from bnnviz.targets import likelihoods, mlp_kernel
 from bnnviz.targets.base import REGISTRY, Target
 
 _JACOBIAN_ROWS = 256
+_CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
 NOISES = ("fixed", "learnt")
 # The toys' own noise (sd 0.015 on the input and the target) makes a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
@@ -69,6 +71,7 @@ class BNN(Target):
         self.module = copy.deepcopy(module).eval()
         self._refuse_batch_norm()
         self.layers = mlp_kernel.read_layers(self.module)
+        self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
         self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
         if not prior_sd > 0:
             raise BnnvizError(f"prior_sd = {prior_sd:g} must be above 0.", "prior_sd")
@@ -236,12 +239,24 @@ class BNN(Target):
         """Return U and its gradient; by hand for multilayer perceptrons, by autograd for other modules."""
         if self.layers is None:
             return super().gradient(x)
-        run = mlp_kernel.forward(self.layers, x, self.x)
-        return self._value_and_gradient(x, run)
+        return self._in_parts(self._value_and_gradient, x)
 
-    def _value_and_gradient(self, theta: Tensor, run: mlp_kernel.Pass) -> tuple[Tensor, Tensor]:
+    def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Compute for a few chains at a time, so that on a CPU what comes between stays in its cache."""
+        each = self.widest * max(len(self.x), 1) * self.x.element_size()
+        chains = max(1, _CACHE_BYTES // each)
+        if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
+            return compute(*tensors)
+        parts = [compute(*part) for part in zip(*(torch.split(tensor, chains) for tensor in tensors), strict=True)]
+        return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+
+    def _value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        run = mlp_kernel.forward(self.layers, theta, self.x)
+        return self._derived(theta, run, self.likelihood_at(theta).residual(run.outputs, self.y))
+
+    def _derived(self, theta: Tensor, run: mlp_kernel.Pass, residual: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient from a forward pass and the loss's derivative by its outputs."""
         likelihood = self.likelihood_at(theta)
-        residual = likelihood.residual(run.outputs, self.y)
         gradient = mlp_kernel.backward(self.layers, theta, run, residual)
         if self.noise_is_learnt:
             gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, self.y)
@@ -252,6 +267,9 @@ class BNN(Target):
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons."""
         if self.layers is None:
             return super().gradient_and_curvature(x, v)
+        return self._in_parts(self._all_derivatives, x, v)
+
+    def _all_derivatives(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         run = mlp_kernel.forward(self.layers, x, self.x)
         first, second = mlp_kernel.directional(self.layers, x, v, run)
         likelihood = self.likelihood_at(x)
@@ -259,7 +277,7 @@ class BNN(Target):
         fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
         if self.noise_is_learnt:
             fit = fit + likelihood.bend(run.outputs, self.y, first, self.prior_precision**0.5 * v[:, -1])
-        return *self._value_and_gradient(x, run), fit + self.prior_precision * v.square().sum(-1)
+        return *self._derived(x, run, residual), fit + self.prior_precision * v.square().sum(-1)
 
     def curvature_diagonal(self, x: Tensor) -> Tensor:
         """Return the Gauss-Newton diagonal (dim,) of the negative log likelihood at one point (dim,).

@@ -1,7 +1,8 @@
 """Many copies of one multilayer perceptron at once: value, gradient and directional curvature by hand.
 
 One batched matrix product per layer serves all chains; nothing is recorded for automatic
-differentiation, which for small networks costs more than the arithmetic.
+differentiation, which for small networks costs more than the arithmetic. Inside, units come before
+rows, (chains, units, rows): batched products of small matrices are several times faster so.
 """
 
 from __future__ import annotations
@@ -24,27 +25,42 @@ class Layer(NamedTuple):
 
 def _tanh(z: Tensor) -> Tensor:
     # torch.tanh takes five times as long as sigmoid on a CPU.
-    s = torch.sigmoid(2 * z)
-    return 2 * s - 1 if z.requires_grad else s.mul_(2).sub_(1)
+    if z.requires_grad:
+        return 2 * torch.sigmoid(2 * z) - 1
+    return z.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
-def _activate(name: str, z: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return the activation, its slope and its second derivative (None where that is zero)."""
+class _Activated(NamedTuple):
+    """An activation: its value, its slope, and what its second derivative is made of."""
+
+    value: Tensor
+    slope: Tensor
+    inner: Tensor | None = None
+
+
+def _activate(name: str, z: Tensor) -> _Activated:
+    """Return an activation of z, which may be overwritten."""
     if name == "tanh":
         a = _tanh(z)
-        slope = 1 - a * a
-        return a, slope, -2 * a * slope
+        return _Activated(a, torch.addcmul(torch.ones_like(a[:1, :1, :1]), a, a, value=-1))
     if name == "relu":
-        return z.clamp_min(0), (z > 0).to(z.dtype), None
+        return _Activated(z.clamp_min(0), (z > 0).to(z.dtype))
     if name == "sigmoid":
         a = torch.sigmoid(z)
-        slope = a * (1 - a)
-        return a, slope, slope * (1 - 2 * a)
+        return _Activated(a, a * (1 - a))
     if name == "silu":
         s = torch.sigmoid(z)
-        slope = s * (1 + z * (1 - s))
-        return z * s, slope, s * (1 - s) * (2 + z * (1 - 2 * s))
-    return z, torch.ones_like(z), None
+        return _Activated(z * s, s * (1 + z * (1 - s)), s * (1 - s) * (2 + z * (1 - 2 * s)))
+    return _Activated(z, torch.ones_like(z))
+
+
+def _bend(name: str, activated: _Activated) -> Tensor | None:
+    """Return the second derivative of an activation; None where it is zero."""
+    if name == "tanh":
+        return -2 * activated.value * activated.slope
+    if name == "sigmoid":
+        return activated.slope * (1 - 2 * activated.value)
+    return activated.inner
 
 
 _NAMES = {nn.Tanh: "tanh", nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.SiLU: "silu"}
@@ -72,66 +88,71 @@ def read_layers(module: nn.Module) -> list[Layer] | None:
 
 
 def _weights(layer: Layer, theta: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Return weights (chains, outputs, inputs) and biases (chains, outputs, 1)."""
     size = layer.inputs * layer.outputs
     w = theta[:, layer.weight : layer.weight + size].view(-1, layer.outputs, layer.inputs)
-    b = None if layer.bias is None else theta[:, layer.bias : layer.bias + layer.outputs].unsqueeze(1)
+    b = None if layer.bias is None else theta[:, layer.bias : layer.bias + layer.outputs].unsqueeze(2)
     return w, b
 
 
+def _times(w: Tensor, a: Tensor) -> Tensor:
+    """Return the product of matrices (chains, m, n) and (n, rows) or (chains, n, rows)."""
+    return w * a if w.shape[-1] == 1 else torch.matmul(w, a)
+
+
 def _affine(a: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
-    product = torch.matmul(a, w.transpose(1, 2))
+    product = _times(w, a)
     return product if b is None else product.add_(b)
 
 
 def outputs(layers: list[Layer], theta: Tensor, x: Tensor) -> Tensor:
     """Return the network's outputs (chains, rows, outputs) for weights (chains, dim) and inputs (rows, inputs)."""
-    a = x
+    a = x.T
     for layer in layers:
         z = _affine(a, *_weights(layer, theta))
-        a = _tanh(z) if layer.activation == "tanh" else _activate(layer.activation, z)[0]
-    return a
+        a = _tanh(z) if layer.activation == "tanh" else _activate(layer.activation, z).value
+    return a.transpose(1, 2)
 
 
 class Pass(NamedTuple):
-    """A forward pass: the input of each layer, and slope and second derivative of each activation."""
+    """A forward pass: the input of each layer, each activation but that of an identity, and the outputs.
+
+    The inputs are (inputs, rows) of the first layer and (chains, inputs, rows) of the others; the outputs are
+    (chains, rows, outputs).
+    """
 
     inputs: list[Tensor]
-    slopes: list[Tensor]
-    bends: list[Tensor | None]
+    activated: list[_Activated | None]
     outputs: Tensor
 
 
 def forward(layers: list[Layer], theta: Tensor, x: Tensor) -> Pass:
     """Run the network for all chains and keep what the derivatives need."""
-    inputs, slopes, bends = [], [], []
-    a = x
+    inputs, activated = [], []
+    a = x.T
     for layer in layers:
         inputs.append(a)
         z = _affine(a, *_weights(layer, theta))
-        if layer.activation == "identity":
-            a, slope, bend = z, None, None
-        else:
-            a, slope, bend = _activate(layer.activation, z)
-        slopes.append(slope)
-        bends.append(bend)
-    return Pass(inputs, slopes, bends, a)
+        activated.append(None if layer.activation == "identity" else _activate(layer.activation, z))
+        a = z if activated[-1] is None else activated[-1].value
+    return Pass(inputs, activated, a.transpose(1, 2))
 
 
 def backward(layers: list[Layer], theta: Tensor, run: Pass, residual: Tensor) -> Tensor:
     """Return the gradient (chains, dim) of a loss whose derivative by the outputs is ``residual``."""
     gradient = torch.empty_like(theta)
-    delta = residual
+    delta = residual.transpose(1, 2)
     for i in range(len(layers) - 1, -1, -1):
         layer = layers[i]
-        if run.slopes[i] is not None:
-            delta = delta * run.slopes[i]
+        if run.activated[i] is not None:
+            delta = delta * run.activated[i].slope
         size = layer.inputs * layer.outputs
-        product = torch.matmul(delta.transpose(1, 2), run.inputs[i])
+        product = torch.matmul(delta, run.inputs[i].transpose(-1, -2))
         gradient[:, layer.weight : layer.weight + size] = product.reshape(theta.shape[0], size)
         if layer.bias is not None:
-            gradient[:, layer.bias : layer.bias + layer.outputs] = delta.sum(1)
+            gradient[:, layer.bias : layer.bias + layer.outputs] = delta.sum(2)
         if i:
-            delta = torch.matmul(delta, _weights(layer, theta)[0])
+            delta = _times(_weights(layer, theta)[0].transpose(1, 2), delta)
     return gradient
 
 
@@ -144,21 +165,21 @@ def directional(layers: list[Layer], theta: Tensor, v: Tensor, run: Pass) -> tup
         z1 = _affine(run.inputs[i], vw, vb)
         z2 = None
         if first is not None:
-            z2 = torch.matmul(first, vw.transpose(1, 2)).mul_(2)
-            z1 = z1.add_(torch.matmul(first, w.transpose(1, 2)))
+            z2 = _times(vw, first).mul_(2)
+            z1 = z1.add_(_times(w, first))
             if second is not None:
-                z2 = z2.add_(torch.matmul(second, w.transpose(1, 2)))
-        first, second = _chain_rule(run.slopes[i], run.bends[i], z1, z2)
-    return first, torch.zeros_like(first) if second is None else second
+                z2 = z2.add_(_times(w, second))
+        first, second = _chain_rule(layer.activation, run.activated[i], z1, z2)
+    first = first.transpose(1, 2)
+    return first, torch.zeros_like(first) if second is None else second.transpose(1, 2)
 
 
-def _chain_rule(
-    slope: Tensor | None, bend: Tensor | None, z1: Tensor, z2: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    if slope is None:
+def _chain_rule(name: str, activated: _Activated | None, z1: Tensor, z2: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    if activated is None:
         return z1, z2
-    second = None if z2 is None else slope * z2
+    second = None if z2 is None else z2.mul_(activated.slope)
+    bend = _bend(name, activated)
     if bend is not None:
-        curved = bend * z1 * z1
+        curved = bend.mul(z1).mul_(z1)
         second = curved if second is None else second.add_(curved)
-    return slope * z1, second
+    return z1 * activated.slope, second
