@@ -17,6 +17,7 @@ import torch
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.draws import DrawStore
 from bnnviz.engine.frame import FrameBuilder
+from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent
 from bnnviz.engine.summary import summarise
 from bnnviz.errors import BnnvizError
@@ -36,7 +37,9 @@ _OF_TARGET = "target."
 _TUNING_GRAIN = 50
 _TUNING_LIMIT = 5000
 _LONGEST_BLOCK = 32
-_BLOCK_SECONDS = 0.008
+# Of the time that a caller gives: somebody who looks on gets an answer after so long.
+_BLOCK_SHARE = 0.4
+_STEP_SECONDS = 0.008  # a first guess
 # Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
 _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
@@ -78,6 +81,7 @@ class Run:
     def __init__(
         self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
     ) -> None:
+        keep_freed()
         self._own_target = target is not None
         self.spec = spec = spec.checked(self._own_target)
         self.device = choose_device(spec.device)
@@ -97,7 +101,7 @@ class Run:
         self.store, self.path = self._new_stores()
         self.mode: torch.Tensor | None = None
         self._descent: Descent | None = None
-        self._step_seconds = _BLOCK_SECONDS
+        self._step_seconds = _STEP_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.dim
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self._frames = FrameBuilder(self)
@@ -135,7 +139,7 @@ class Run:
         begun, first = time.perf_counter(), self.steps
         while not self.finished and time.perf_counter() - begun < seconds:
             if self.phase != "start":
-                self._block(self._block_length())
+                self._block(self._block_length(seconds))
                 continue
             self._prepare_some(10)
             if self.phase != "start":
@@ -191,8 +195,8 @@ class Run:
         self._descent = None
         self.phase = "tuning"
 
-    def _block_length(self) -> int:
-        by_time = int(_BLOCK_SECONDS / max(self._step_seconds, 1e-6))
+    def _block_length(self, seconds: float) -> int:
+        by_time = int(_BLOCK_SHARE * seconds / max(self._step_seconds, 1e-6))
         by_memory = _BLOCK_NUMBERS // (2 * self.spec.chains * self.target.dim)
         length = max(1, min(_LONGEST_BLOCK, by_time, by_memory))
         if self.phase == "tuning":
