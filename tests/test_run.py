@@ -173,7 +173,7 @@ def test_bad_changes_are_refused_and_harm_nothing():
     run = prepared(spec(draws=None))
     run.advance(0.2)
     before = run.spec
-    for bad, field in (({"alpha": 99.0}, "alpha"), ({"samples": "events"}, "samples"), ({"nonsense": 1}, "nonsense")):
+    for bad, field in (({"alpha": 99.0}, "alpha"), ({"spacing": 1.0}, "spacing"), ({"nonsense": 1}, "nonsense")):
         with pytest.raises(bnnviz.BnnvizError) as caught:
             run.change(bad)
         assert caught.value.field == field

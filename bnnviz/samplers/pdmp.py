@@ -453,8 +453,9 @@ class PDMP(Sampler):
 
     def _refreshed(self, v: Tensor, refreshing: Tensor) -> Tensor:
         # On a CPU looking is free and most steps refresh nobody; on a GPU looking would wait for it.
-        if v.device.type == "cpu" and not refreshing.any():
-            return v
+        if v.device.type == "cpu":
+            chains = refreshing.nonzero()[:, 0]
+            return v.index_copy(0, chains, self.draw_velocity(v[chains])) if len(chains) else v
         return torch.where(refreshing[:, None], self.draw_velocity(v), v)
 
     def _evaluate(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
