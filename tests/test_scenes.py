@@ -149,15 +149,16 @@ def sampled(spec: Spec, draws: int, chains: int = 64) -> np.ndarray:
     return run.draws.reshape(-1, run.draws.shape[2]).var(0) / np.diag(cov)
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_bounds_bias_as_the_scenes_say(scenes: Any) -> None:
     violation, horizon = (scenes.load()[name].steps for name in ("violation", "horizon"))
     wide = sampled(violation[2].spec, 600)
     assert 1.7 < wide[0] < 2.5, "about two"
     assert 2.3 < wide[1] < 4.5, "and three times"
-    assert (abs(sampled(violation[3].spec, 800) - 1) < 0.1).all(), "within a tenth"
-    assert (abs(sampled(violation[4].spec, 800) - 1) < 0.06).all(), "the grid bound is right"
+    # The error of 64 chains' variances is about a tenth itself.
+    assert (abs(sampled(violation[3].spec, 800, 256) - 1) < 0.1).all(), "within a tenth"
+    assert (abs(sampled(violation[4].spec, 800, 256) - 1) < 0.06).all(), "the grid bound is right"
     assert (sampled(horizon[1].spec, 600) > 1.5).all(), "alpha 2 repairs little"
     shares = [bnnviz.sample(horizon[i].spec.replace(draws=500, warmup=50)).summary() for i in (0, 1, 2)]
     assert [share["violation_share"] for share in shares] == pytest.approx([0.43, 0.07, 0.63], abs=0.05)
@@ -166,7 +167,7 @@ def test_bounds_bias_as_the_scenes_say(scenes: Any) -> None:
     assert all(horizon[2].spec.settings[name] == violation[3].spec.settings[name] for name in same)
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_draws_at_events_are_as_wide_as_the_scenes_say(scenes: Any) -> None:
     events = scenes.load()["events-or-path"].steps
@@ -196,7 +197,8 @@ def test_what_is_broken_is_as_broken_as_the_scenes_say(scenes: Any) -> None:
     assert 2.3 < wide[1] < 4.5, "and three times"
     run = bnnviz.sample(alpha[0].spec.replace(draws=500, warmup=50))
     assert run.summary()["acceptance"] == pytest.approx(0.67, abs=0.04), "a third is rejected"
-    assert (abs(sampled(alpha[0].spec, 800) - 1) < 0.1).all(), "and the variances are right"
+    # The error of 64 chains' variances is about a tenth itself.
+    assert (abs(sampled(alpha[0].spec, 800, 256) - 1) < 0.1).all(), "and the variances are right"
 
 
 @pytest.mark.slow

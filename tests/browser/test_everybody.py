@@ -179,6 +179,7 @@ def test_tab_comes_to_every_control_in_order_and_shows_where_it_is(
     assert all(at["said"] for at in controls), "a setting has no description"
 
 
+@pytest.mark.demand
 def test_keys_alone_choose_slide_and_type(lab: Lab) -> None:
     page = lab.page
     lab.select("Target").focus()

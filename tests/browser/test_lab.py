@@ -371,10 +371,7 @@ def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize(
     "sampler",
-    [
-        at_length(s["title"]) if i else pytest.param(s["title"], marks=pytest.mark.slow)
-        for i, s in enumerate(catalogue.load()["samplers"])
-    ],
+    [at_length(s["title"]) for s in catalogue.load()["samplers"]],
 )
 def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str) -> None:
     with cluster(dashboard) as backend:
