@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnnviz import samplers, targets
+from bnnviz.engine.run import Run
+from bnnviz.samplers.path_sums import PathSums
+from bnnviz.samplers.pdmp import integrals_of_line
+from bnnviz.spec import Spec
 
 seeds = st.integers(0, 10_000)
 
@@ -126,3 +132,53 @@ def test_reference_in_the_place_of_a_missing_prior_is_refused():
     target = targets.Gaussian().to("cpu", torch.float64)
     with pytest.raises(ValueError, match="exact"):
         samplers.Boomerang(reference="prior").prepare(target, torch.zeros(2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("bound", ["grid", "exact"])
+def test_the_boomerang_learns_its_reference(bound: str) -> None:
+    """The learnt reference is that of the path: from a centre and a spread far off to those of the target."""
+    target = targets.Gaussian(mean=[3.0, -1.0], cov=[[4.0, 0.6], [0.6, 0.25]])
+    chosen = {"adapt": True, "adapt_events": 2000, "gamma": 0.05, "bound": bound}
+    spec = Spec(sampler="boomerang", settings=chosen, chains=32, draws=4, seed=3, device="cpu", dtype="float64")
+    run = Run(spec, target=target)
+    run.prepare()
+    assert run.sampler.rounds_left == 3
+    while run.phase == "tuning":
+        run.advance(0.1)
+    assert run.sampler.rounds_left == 0
+    assert run.sampler.centre.numpy() == pytest.approx([3.0, -1.0], abs=0.3)
+    assert (1 / run.sampler.precision).numpy() == pytest.approx([4.0, 0.25], rel=0.25)
+    (label, text, _), *_ = run.sampler.rows(run.state)
+    assert "w*" in label and 0.3 < float(text) < 2
+
+
+def test_without_learning_the_reference_is_that_of_the_mode() -> None:
+    run = Run(Spec(target="gaussian", sampler="boomerang", chains=2, draws=4, device="cpu"))
+    run.prepare()
+    centre, precision = run.sampler.centre, run.sampler.precision
+    while not run.finished:
+        run.advance(0.1)
+    assert run.sampler.centre is centre and run.sampler.precision is precision
+
+
+def test_sums_along_a_path_are_moments() -> None:
+    """Two chains that start far from zero, each a straight line; time counts, not stretches."""
+    origin = torch.tensor([[1000.0], [1002.0]], dtype=torch.float64)
+    sums = PathSums(origin)
+
+    class Stretch(NamedTuple):
+        x: torch.Tensor
+        v: torch.Tensor
+        s0: torch.Tensor
+        s1: torch.Tensor
+        kind: torch.Tensor
+
+    for begin, end in ((0.0, 0.5), (0.5, 2.0)):
+        times = [torch.full((2,), value, dtype=torch.float64) for value in (begin, end)]
+        stretch = Stretch(origin, torch.ones_like(origin), *times, torch.zeros(2))
+        sums.add(integrals_of_line, stretch, stretch)
+    mean, variance = sums.moments()
+    # Uniform on [1000, 1002] and on [1002, 1004]: together on [1000, 1004].
+    assert float(mean) == pytest.approx(1002)
+    assert float(variance) == pytest.approx(16 / 12)
+    assert float(sums.sd_within()) == pytest.approx((4 / 12) ** 0.5)

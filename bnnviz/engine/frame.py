@@ -323,7 +323,9 @@ class FrameBuilder:
     def _table(self) -> dict[str, Any]:
         run = self.run
         counts = self._counted.rows if run.tally.events else []
-        return {"rows": [*self._measures.rows(), *counts, *self._measures.mixing(self._first_component()[0])]}
+        own = [] if run.state is None else run.sampler.rows(run.state)
+        mixing = self._measures.mixing(self._first_component()[0])
+        return {"rows": [*self._measures.rows(), *counts, *mixing, *own]}
 
 
 _PHASES = {

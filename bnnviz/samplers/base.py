@@ -166,6 +166,10 @@ class Sampler(param.Parameterized):
         """Return U (n,) and its gradient (n, dim) of the density that the draws are meant to follow."""
         return self.target.gradient(x)
 
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return figures of its own on the chains where they are now, as rows (label, text, tone) of the table view."""
+        return []
+
     def resume(self, state: Any, moved: bool = False) -> Any:
         """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
         raise NotImplementedError

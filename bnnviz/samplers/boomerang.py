@@ -13,9 +13,12 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.exact_bound import Lines
-from bnnviz.samplers.pdmp import PDMP, State, refuse_without_prior
+from bnnviz.samplers.path_sums import PathSums
+from bnnviz.samplers.pdmp import PDMP, Info, State, refuse_without_prior
 from bnnviz.targets import Target
 
+_ROUNDS = 3  # in which a reference is learnt
+_LEAST_SHARE = 1e-8  # of the largest variance of a reference that is learnt
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hair above it
 
 
@@ -59,18 +62,30 @@ class Boomerang(PDMP):
         doc="Factor on the reference's covariance S (the paper: 500 on the toys, 0.001 on CIFAR-10).",
     )
 
+    adapt = settings.Boolean(
+        False,
+        label="Learn the reference",
+        doc="Learn centre and spread of the reference from the path, in a warm-up of three rounds, each with twice the"
+        " events of the one before. It begins with the reference of the mode; gamma counts there alone.",
+    )
+    adapt_events = settings.Integer(
+        1000, bounds=(100, 1_000_000), when={"adapt": [True]}, doc="Events of the first round, over all chains."
+    )
+
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Fix w* at the mode and S by the curvature there."""
         super().prepare(target, mode)
+        self.rounds_left, self._sums = _ROUNDS if self.adapt else 0, None
         if self.reference == "prior":
             refuse_without_prior(target)
         if mode is not None:
             self.recentre(mode)
 
     def recentre(self, mode: Tensor) -> None:
-        """Fix w* there and S by the curvature there."""
+        """Fix w* there and S by the curvature there; a spread that was learnt is kept."""
         self.centre = mode
-        self.precision, self.floored = self._reference_precision(mode)
+        if not self.adapt or self.rounds_left:
+            self.precision, self.floored = self._reference_precision(mode)
 
     def _reference_precision(self, mode: Tensor) -> tuple[Tensor, int]:
         prior = self.target.prior_precision or 0.0
@@ -87,6 +102,38 @@ class Boomerang(PDMP):
             return self.target.hessian_diagonal(mode)
         return self.target.hessian_row_sums(mode) if self.curvature == "paper" else self.target.curvature_diagonal(mode)
 
+    def _observe(self, before: State, info: Info) -> None:
+        """Add the stretch of path that became certain, as long as the reference is learnt."""
+        if not self.rounds_left:
+            return
+        if self._sums is None:
+            self._sums = PathSums(before.x)
+        self._sums.add(self.integrals, before, info)
+
+    def tune(self, state: State, last: bool) -> tuple[State, bool]:
+        """Learn the reference in rounds first, then the pace of events with the last one."""
+        if not self.rounds_left or self._sums is None:
+            return super().tune(state, last)
+        events = self.adapt_events * 2 ** (_ROUNDS - self.rounds_left)
+        if last or (self.settled(state) and self._sums.ready(events)):
+            return self._learnt(state, last), False
+        self._sums.forget_half(events)
+        return state, False
+
+    def _learnt(self, state: State, last: bool) -> State:
+        """Take mean and spread of the path so far for the reference; return the state to go on from."""
+        mean, variance = self._sums.moments()
+        self.rounds_left, self._sums = 0 if last else self.rounds_left - 1, None
+        floor = (self.target.prior_precision or 0.0) if self.reference == "exact" else 0.0
+        # A coordinate that has hardly moved yet must not be held for ever.
+        least = variance.max().clamp_min(1e-12) * _LEAST_SHARE
+        precision = (1 / variance.clamp_min(float(least))).to(self.precision.dtype)
+        x, v = self.flow(state.x, state.v, state.s)
+        self.centre, self.precision = mean.to(self.centre.dtype), precision.clamp_min(floor)
+        state = self.resume(state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s)), True)
+        pace = self._guessed_pace(state.x, state.v)
+        return self.resume(state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
+
     def remarks(self) -> list[str]:
         """Say how much of the reference could not be used as it was found."""
         if not self.floored:
@@ -100,19 +147,28 @@ class Boomerang(PDMP):
         """Keep the reference that was found at the start."""
         super().adopt(other)
         self.centre, self.precision, self.floored = other.centre, other.precision, other.floored
+        self.rounds_left, self._sums = other.rounds_left, other._sums
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state and the reference."""
         reference = {"centre": self.centre, "precision": self.precision, "floored": self.floored}
-        return super().save(state) | {"reference": reference}
+        learning = {"rounds_left": self.rounds_left, "sums": None if self._sums is None else self._sums.save()}
+        return super().save(state) | {"reference": reference, "learning": learning}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Take the reference over and return the saved state."""
         reference = saved["reference"]
         self.centre = reference["centre"].to(self.target.device)
         self.precision = reference["precision"].to(self.target.device)
-        self.floored = reference["floored"]
+        self.floored, self.rounds_left = reference["floored"], saved["learning"]["rounds_left"]
+        sums = saved["learning"]["sums"]
+        self._sums = None if sums is None else PathSums.restored(sums, self.target.device)
         return super().load(saved, rng)
+
+    def rows(self, state: State) -> list[list[str]]:
+        """Return how far from w* the chains are, where 1 is the distance of a draw of the reference."""
+        square = (self.precision * (state.x - self.centre).square())[state.alive]
+        return [["Distance from w* / reference's", f"{float(square.mean().sqrt()):.2f}", ""]]
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around w*."""
@@ -177,17 +233,18 @@ class Boomerang(PDMP):
 
         r^2 = (x - w*)' S^-1 (x - w*) + v' S^-1 v changes at refreshments alone.
         """
-        known: dict[int, tuple[Tensor, Tensor]] = {}
+        known: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
 
         def constants() -> tuple[Tensor, Tensor]:
             # The reference is fixed after the bound is made, and may be fixed anew.
-            if id(self.precision) not in known:
+            key = id(self.centre), id(self.precision)
+            if key not in known:
                 root = self.precision.double().rsqrt()
                 m = precision.double() - torch.diag(self.precision.double())
                 push = root * (precision.double() @ (self.centre - centre).double())
                 known.clear()
-                known[id(self.precision)] = torch.linalg.matrix_norm(root[:, None] * m * root, 2), push.norm()
-            return known[id(self.precision)]
+                known[key] = torch.linalg.matrix_norm(root[:, None] * m * root, 2), push.norm()
+            return known[key]
 
         def lines(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
             curved, push = constants()

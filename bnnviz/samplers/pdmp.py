@@ -314,7 +314,8 @@ class PDMP(Sampler):
         pi; with the full data and no violations (SCIENCE, "where samples are taken").
         """
         g = torch.cat([self.target.gradient(part)[1] for part in torch.split(x, _ROWS)])
-        weights = 1 / (self.refresh_rate + self.mean_rate(x, g)).double()
+        # Without refreshments there are no events where the gradient is zero, but rounding may put a draw there.
+        weights = 1 / (self.refresh_rate + self.mean_rate(x, g)).double().clamp_min(1e-12)
         return weights / weights.sum()
 
     def draw_velocity(self, like: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.bps import BPS
-from bnnviz.samplers.pdmp import Info, State, integrals_of_line
-from bnnviz.samplers.thinning import BOUNCE, REFRESH
+from bnnviz.samplers.path_sums import PathSums
+from bnnviz.samplers.pdmp import Info, State
 from bnnviz.targets import Target
 
 _LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up still moves after it
@@ -48,7 +48,7 @@ class SigmaBPS(BPS):
         """Bind the target; until the scales are learnt they are 1."""
         super().prepare(target, mode)
         self.scale = torch.ones(target.dim, dtype=target.dtype, device=target.device)
-        self._sums: _Sums | None = None
+        self._sums: PathSums | None = None
         self.learning = True
 
     def _observe(self, before: State, info: Info) -> None:
@@ -56,8 +56,8 @@ class SigmaBPS(BPS):
         if not self.learning:
             return
         if self._sums is None:
-            self._sums = _Sums(before.x)
-        self._sums.add(before, info)
+            self._sums = PathSums(before.x)
+        self._sums.add(self.integrals, before, info)
 
     def tune(self, state: State, last: bool) -> tuple[State, bool]:
         """Learn the scales first, then the pace in the scaled coordinates."""
@@ -65,7 +65,7 @@ class SigmaBPS(BPS):
         if not self.learning or sums is None:
             return super().tune(state, last)
         if last or (self.settled(state) and sums.ready(self.warmup_events)):
-            return self.scaled(state, sums.sd()), False
+            return self.scaled(state, sums.sd_within()), False
         sums.forget_half(self.warmup_events)
         return state, False
 
@@ -100,58 +100,5 @@ class SigmaBPS(BPS):
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Take the scales over and return the saved state."""
         self.scale, self.learning = saved["scale"].to(self.target.device), saved["learning"]
-        self._sums = None if saved["sums"] is None else _Sums.restored(saved["sums"], self.target.device)
+        self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
         return super().load(saved, rng)
-
-
-class _Sums:
-    """Time, and integrals of the path and of its square along straight lines, for every chain, from an origin.
-
-    Parameters
-    ----------
-    origin : Tensor, shape (chains, dim)
-        Subtracted first: far from zero, squares would lose the digits that a variance is made of.
-    """
-
-    def __init__(self, origin: Tensor) -> None:
-        self.origin = origin.double()
-        self.first, self.second = torch.zeros_like(self.origin), torch.zeros_like(self.origin)
-        self.time = torch.zeros(len(origin), 1, dtype=torch.float64, device=origin.device)
-        self.events = torch.zeros((), dtype=torch.int64, device=origin.device)
-        self.halved = False
-
-    def add(self, before: State, info: Info) -> None:
-        """Add the stretch from s0 to s1 of each chain."""
-        first, second = integrals_of_line(before.x.double() - self.origin, before.v, info.s0, info.s1)
-        self.time += (info.s1 - info.s0)[:, None]
-        self.first += first
-        self.second += second
-        self.events += ((info.kind == BOUNCE) | (info.kind == REFRESH)).sum()
-
-    def forget_half(self, wanted: int) -> None:
-        """Begin anew once, when half of the events are there: on the way to the target there is nothing to learn."""
-        if not self.halved and int(self.events) >= wanted / 2:
-            self.halved = True
-            for part in (self.first, self.second, self.time):
-                part.zero_()
-
-    def ready(self, wanted: int) -> bool:
-        """Return whether enough has been seen."""
-        return self.halved and int(self.events) >= wanted
-
-    def sd(self) -> Tensor:
-        """Return the standard deviation (dim,) within the chains."""
-        time = self.time.clamp_min(1e-12)
-        variance = self.second / time - (self.first / time).square()
-        return variance.clamp_min(0).mean(0).sqrt()
-
-    def save(self) -> dict[str, Any]:
-        """Return everything for a checkpoint."""
-        return dict(vars(self))
-
-    @classmethod
-    def restored(cls, saved: dict[str, Any], device: torch.device) -> _Sums:
-        """Return what was saved."""
-        sums = cls(saved["origin"].to(device))
-        vars(sums).update({k: v.to(device) if isinstance(v, Tensor) else v for k, v in saved.items()})
-        return sums
