@@ -24,6 +24,7 @@ _GROWTH = 1.25  # of the draws until Stein's identity is tried anew
 _STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
 _STEIN_LEAST = 200  # draws
 _GRADIENTS = 512  # at once
+_INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
 _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
 
 
@@ -124,7 +125,8 @@ class Measures:
         share, error = 100 * self.widening.share, 100 * self.widening.error
         if share > 100 * _LARGE:
             return f"By Stein's identity the variances so far are at least {share:.0f} % too large."
-        about = f"about {share:.0f} % too large ({share - 2 * error:.0f} to {share + 2 * error:.0f} %)"
+        low, high = share - _INTERVAL * error, share + _INTERVAL * error
+        about = f"about {share:.0f} % too large ({low:.0f} to {high:.0f} %)"
         return f"By Stein's identity, which knows no truth, the variances so far are {about}."
 
     def remark(self) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
-_STEIN_WORK, _STEIN_DRAWS = 3e9, 4000  # multiply-adds, and draws, at most
+_STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
 
 
 def summarise(run: Run) -> dict[str, Any]:
