@@ -13,8 +13,7 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.exact_bound import Lines
-from bnnviz.samplers.path_sums import PathSums
-from bnnviz.samplers.pdmp import PDMP, Info, State, refuse_without_prior
+from bnnviz.samplers.pdmp import PDMP, State, refuse_without_prior
 from bnnviz.targets import Target
 
 _ROUNDS = 3  # in which a reference is learnt
@@ -75,7 +74,7 @@ class Boomerang(PDMP):
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Fix w* at the mode and S by the curvature there."""
         super().prepare(target, mode)
-        self.rounds_left, self._sums = _ROUNDS if self.adapt else 0, None
+        self.rounds_left = _ROUNDS if self.adapt else 0
         if self.reference == "prior":
             refuse_without_prior(target)
         if mode is not None:
@@ -102,17 +101,14 @@ class Boomerang(PDMP):
             return self.target.hessian_diagonal(mode)
         return self.target.hessian_row_sums(mode) if self.curvature == "paper" else self.target.curvature_diagonal(mode)
 
-    def _observe(self, before: State, info: Info) -> None:
-        """Add the stretch of path that became certain, as long as the reference is learnt."""
-        if not self.rounds_left:
-            return
-        if self._sums is None:
-            self._sums = PathSums(before.x)
-        self._sums.add(self.integrals, before, info)
+    @property
+    def learning(self) -> bool:
+        """Whether the reference is still learnt."""
+        return self.rounds_left > 0
 
     def tune(self, state: State, last: bool) -> tuple[State, bool]:
         """Learn the reference in rounds first, then the pace of events with the last one."""
-        if not self.rounds_left or self._sums is None:
+        if not self.learning or self._sums is None:
             return super().tune(state, last)
         events = self.adapt_events * 2 ** (_ROUNDS - self.rounds_left)
         if last or (self.settled(state) and self._sums.ready(events)):
@@ -147,22 +143,19 @@ class Boomerang(PDMP):
         """Keep the reference that was found at the start."""
         super().adopt(other)
         self.centre, self.precision, self.floored = other.centre, other.precision, other.floored
-        self.rounds_left, self._sums = other.rounds_left, other._sums
+        self.rounds_left = other.rounds_left
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state and the reference."""
         reference = {"centre": self.centre, "precision": self.precision, "floored": self.floored}
-        learning = {"rounds_left": self.rounds_left, "sums": None if self._sums is None else self._sums.save()}
-        return super().save(state) | {"reference": reference, "learning": learning}
+        return super().save(state) | {"reference": reference, "rounds_left": self.rounds_left}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Take the reference over and return the saved state."""
         reference = saved["reference"]
         self.centre = reference["centre"].to(self.target.device)
         self.precision = reference["precision"].to(self.target.device)
-        self.floored, self.rounds_left = reference["floored"], saved["learning"]["rounds_left"]
-        sums = saved["learning"]["sums"]
-        self._sums = None if sums is None else PathSums.restored(sums, self.target.device)
+        self.floored, self.rounds_left = reference["floored"], saved["rounds_left"]
         return super().load(saved, rng)
 
     def rows(self, state: State) -> list[list[str]]:

@@ -17,6 +17,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.exact_bound import Exact, Lines
+from bnnviz.samplers.path_sums import PathSums
 from bnnviz.samplers.pdmp_draws import EventEmitter, PathEmitter, RatioTally
 from bnnviz.samplers.pdmp_trace import PathTracer
 from bnnviz.samplers.thinning import (
@@ -337,6 +338,7 @@ class PDMP(Sampler):
         self.check(target)
         super().prepare(target, mode)
         self.tuning = True
+        self._sums: PathSums | None = None
         self._thinner = self._make_bound()
 
     def _make_bound(self) -> thinning.Interpolated | thinning.Grid | Exact:
@@ -393,15 +395,17 @@ class PDMP(Sampler):
     def adopt(self, other: PDMP) -> None:
         """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
         self.prepare(other.target, None)
-        self.tuning, self._rng = other.tuning, other._rng
+        self.tuning, self._rng, self._sums = other.tuning, other._rng, other._sums
 
     def save(self, state: State) -> dict[str, Any]:
-        """Return the state as nested lists of tensors, and whether the tuning goes on."""
-        return {"state": _pack(state), "tuning": self.tuning}
+        """Return the state as nested lists of tensors, whether the tuning goes on, and what it learns from."""
+        sums = None if self._sums is None else self._sums.save()
+        return {"state": _pack(state), "tuning": self.tuning, "sums": sums}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
         self._rng, self.tuning = rng, saved["tuning"]
+        self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
         flat = saved["state"]
         x, clock = flat[0].to(self.target.device), flat[2].to(self.target.device)
         return _unpack(self._restarted(x, x, clock, clock, clock, clock, clock > 0), flat)
@@ -542,8 +546,18 @@ class PDMP(Sampler):
         pace = torch.where(event, pace, torch.maximum(pace, state.s / 2))
         return pace, gaps
 
+    @property
+    def learning(self) -> bool:
+        """Whether the tuning has still something to learn from the path, before the pace of events."""
+        return False
+
     def _observe(self, before: State, info: Info) -> None:
-        """Take note of a step of the tuning, where there is anything to be learnt from it."""
+        """Add the stretch of path that became certain to what is learnt from."""
+        if not self.learning:
+            return
+        if self._sums is None:
+            self._sums = PathSums(before.x)
+        self._sums.add(self.integrals, before, info)
 
     def settled(self, state: State) -> bool:
         """Return whether the chains have seen enough events for a pace."""

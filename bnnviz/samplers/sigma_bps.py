@@ -10,8 +10,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.bps import BPS
-from bnnviz.samplers.path_sums import PathSums
-from bnnviz.samplers.pdmp import Info, State
+from bnnviz.samplers.pdmp import State
 from bnnviz.targets import Target
 
 _LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up still moves after it
@@ -48,16 +47,12 @@ class SigmaBPS(BPS):
         """Bind the target; until the scales are learnt they are 1."""
         super().prepare(target, mode)
         self.scale = torch.ones(target.dim, dtype=target.dtype, device=target.device)
-        self._sums: PathSums | None = None
-        self.learning = True
+        self.learnt = False
 
-    def _observe(self, before: State, info: Info) -> None:
-        """Add the stretch of path that became certain, as long as the scales are learnt."""
-        if not self.learning:
-            return
-        if self._sums is None:
-            self._sums = PathSums(before.x)
-        self._sums.add(self.integrals, before, info)
+    @property
+    def learning(self) -> bool:
+        """Whether the scales are still learnt."""
+        return not self.learnt
 
     def tune(self, state: State, last: bool) -> tuple[State, bool]:
         """Learn the scales first, then the pace in the scaled coordinates."""
@@ -72,7 +67,7 @@ class SigmaBPS(BPS):
     def scaled(self, state: State, sd: Tensor) -> State:
         """Return the state to go on from in coordinates divided by ``sd`` (dim,)."""
         self.scale = sd.clamp_min(_LEAST * float(sd.max())).to(self.target.dtype)
-        self.learning, self._sums = False, None
+        self.learnt, self._sums = True, None
         state = self.resume(state, moved=True)
         # Events come at another pace now.
         pace = self._guessed_pace(state.x, state.v)
@@ -90,15 +85,13 @@ class SigmaBPS(BPS):
     def adopt(self, other: SigmaBPS) -> None:
         """Keep the scales that were learnt."""
         super().adopt(other)
-        self.scale, self.learning, self._sums = other.scale, other.learning, other._sums
+        self.scale, self.learnt = other.scale, other.learnt
 
     def save(self, state: State) -> dict[str, Any]:
-        """Return the state and the scales, and what they are being learnt from."""
-        sums = None if self._sums is None else self._sums.save()
-        return super().save(state) | {"scale": self.scale, "learning": self.learning, "sums": sums}
+        """Return the state and the scales, and whether they are learnt."""
+        return super().save(state) | {"scale": self.scale, "learnt": self.learnt}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Take the scales over and return the saved state."""
-        self.scale, self.learning = saved["scale"].to(self.target.device), saved["learning"]
-        self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
+        self.scale, self.learnt = saved["scale"].to(self.target.device), saved["learnt"]
         return super().load(saved, rng)
