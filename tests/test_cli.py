@@ -307,9 +307,9 @@ def test_ctrl_c_keeps_the_draws_made_so_far(tmp_path: Path) -> None:
     process = start(f"sample --target gaussian --draws 1000000 --set run.warmup=0 --out {place} --json")
     watched = psutil.Process(process.pid)
     until = time.monotonic() + 60
-    while time.monotonic() < until and not any("libtorch" in part.path for part in watched.memory_maps()):
+    # Loading torch takes some seconds of its own time; what else the machine does must not count.
+    while time.monotonic() < until and sum(watched.cpu_times()[:2]) < 7:
         time.sleep(0.1)
-    time.sleep(5)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

@@ -122,7 +122,7 @@ def test_slope_of_the_rate_is_its_derivative(name, reference):
         return sampler.rate(x1, v1, target.gradient(x1)[1])
 
     x1, v1 = sampler.flow(x, v, t)
-    _, g, curvature = sampler._evaluate(x1, v1)
+    _, g, curvature = sampler._evaluate(sampler.target, x1, v1)
     h = 1e-5
     numerical = (rate(t + h) - rate(t - h)) / (2 * h)
     assert torch.allclose(sampler.rate_slope(x1, v1, g, curvature), numerical, rtol=1e-5, atol=1e-5)

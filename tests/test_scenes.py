@@ -217,6 +217,17 @@ def test_the_boomerang_mixes_where_the_bouncy_particle_does_not(scenes: Any) -> 
     assert rhat[1] < 2, "below 2"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_batches_bias_as_the_scene_says(scenes: Any) -> None:
+    steps = scenes.load()["break-batch"].steps
+    variances = [0.5 * sampled(step.spec, 300, 256)[0] for step in steps]
+    assert variances[0] == pytest.approx(0.5, abs=0.02)
+    assert variances[1] == pytest.approx(1.03, abs=0.05)
+    assert variances[2] == pytest.approx(0.5, abs=0.02)
+    assert 1.0 < variances[3] < 1.4, "more than twice too large"
+
+
 def test_a_name_that_is_wrong_is_found(scenes: Any) -> None:
     value = {"title": "t", "summary": "s.", "spec": {"target": "moon"}, "steps": [{"text": "1."}]}
     with pytest.raises(BnnvizError, match="no target 'moon'"):

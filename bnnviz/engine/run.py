@@ -220,8 +220,7 @@ class Run:
 
     def _account(self, block: Block) -> None:
         counted = self.alive & ~self.store.full()
-        per_step = self.sampler.gradients_per_step * self.target.examples
-        self.gradients += per_step * int(counted.sum()) * len(block.infos)
+        self.gradients += self.sampler.examples_per_step * int(counted.sum()) * len(block.infos)
         self.tally.add(block, counted)
         self.tracer.record(block, self._frames.chain)
         self._note_failures(block)
@@ -383,7 +382,7 @@ class Run:
             Weigh only each so manyth draw of a chain: a weight costs a gradient.
         """
         draws = self.store.view(self.alive)[:, ::every]
-        if getattr(self.sampler, "samples", "") != "events" or not draws.shape[1]:
+        if not self.sampler.weighs or not draws.shape[1]:
             return None
         return self.sampler.event_weights(draws.flatten(0, 1)).view(draws.shape[:2]).cpu().numpy()
 

@@ -158,6 +158,11 @@ class Sampler(param.Parameterized):
         """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
         return "", []
 
+    @property
+    def weighs(self) -> bool:
+        """Whether its draws have weights, which undo a bias in where they are taken (`event_weights`)."""
+        return False
+
     def integrates(self, chains: int, dim: int) -> bool:
         """Return whether its draws come with the integrals along the path (`Rows.path`)."""
         return False

@@ -82,6 +82,7 @@ class Boomerang(PDMP):
 
     def recentre(self, mode: Tensor) -> None:
         """Fix w* there and S by the curvature there; a spread that was learnt is kept."""
+        super().recentre(mode)
         self.centre = mode
         if not self.adapt or self.rounds_left:
             self.precision, self.floored = self._reference_precision(mode)
@@ -162,6 +163,10 @@ class Boomerang(PDMP):
         """Return how far from w* the chains are, where 1 is the distance of a draw of the reference."""
         square = (self.precision * (state.x - self.centre).square())[state.alive]
         return [["Distance from w* / reference's", f"{float(square.mean().sqrt()):.2f}", ""]]
+
+    def speed(self, x: Tensor, v: Tensor) -> Tensor:
+        """Return the root of |x - w*|^2 + |v|^2, which bounds |v| along the ellipse and does not change on it."""
+        return (torch.linalg.vector_norm(v, dim=-1).square() + (x - self.centre).square().sum(-1)).sqrt()
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around w*."""

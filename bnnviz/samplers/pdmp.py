@@ -17,6 +17,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.exact_bound import Exact, Lines
+from bnnviz.samplers.gradients import FullData, MiniBatch
+from bnnviz.samplers.noisy_bound import NoisyGrid
 from bnnviz.samplers.path_sums import PathSums
 from bnnviz.samplers.pdmp_draws import EventEmitter, PathEmitter, RatioTally
 from bnnviz.samplers.pdmp_trace import PathTracer
@@ -33,6 +35,7 @@ from bnnviz.targets import Target
 
 _GRID = {"bound": ["grid"]}
 _INTERPOLATED = {"bound": ["interpolated"]}
+_BATCHES = {"batch_size": {"least": 1}}
 # Evaluations further apart than this share of the mean time between events widen the posterior.
 _HORIZON_SHARE = 0.3
 # How far the other bounds look ahead at most, in mean times between events.
@@ -68,6 +71,8 @@ class State(NamedTuple):
         The bound's own state.
     alive : Tensor, bool
         False for a chain that met a value that is not finite.
+    batch : Tensor (chains, size) or ()
+        The rows that a chain holds from one event to the next; empty where it holds none.
     """
 
     x: Tensor
@@ -83,6 +88,7 @@ class State(NamedTuple):
     skipped: Piece
     bound: Any
     alive: Tensor
+    batch: Any = ()
 
 
 class Info(NamedTuple):
@@ -206,6 +212,33 @@ class PDMP(Sampler):
         when=_GRID,
         doc="Share of the rate's range within a cell that is added to its bound.",
     )
+    batch_size = settings.Integer(
+        None,
+        bounds=(1, 1_000_000),
+        scale="log",
+        live=True,
+        allow_None=True,
+        label="Mini-batch",
+        unit="rows",
+        doc="Data rows that an evaluation of the rate reads, drawn at random, weighted to stand for all of them; empty:"
+        " all rows.",
+    )
+    batch = settings.Choice(
+        "proposal",
+        objects=["proposal", "event"],
+        live=True,
+        when=_BATCHES,
+        label="New batch at every",
+        doc="proposal: a fresh batch for every evaluation, which is right under an envelope that bounds the rates of"
+        " all batches; rates above it are counted. event: one batch is held from an event to the next, as in the paper:"
+        " it becomes part of the state, and the posterior comes out too wide.",
+    )
+    control_variates = settings.Boolean(
+        False,
+        when=_BATCHES,
+        doc="Take from each batch what it says at the mode, and add what all rows say there: the gradients vary less"
+        " near the mode, and more far from it; a gradient costs two.",
+    )
     samples = settings.Choice(
         "path",
         objects=["path", "events"],
@@ -265,6 +298,15 @@ class PDMP(Sampler):
         },
     ]
 
+    @property
+    def needs_mode(self) -> bool:
+        """Whether a mode has to be found before the chains set out."""
+        return self.control_variates
+
+    def speed(self, x: Tensor, v: Tensor) -> Tensor:
+        """Return the speed (chains,) of the path from (x, v), which the spread of rates is in proportion to."""
+        return torch.linalg.vector_norm(v, dim=-1)
+
     def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Return position and velocity a time t (chains,) after (x, v)."""
         raise NotImplementedError
@@ -308,6 +350,11 @@ class PDMP(Sampler):
         """Return the rate (n,) at x, averaged over the velocity's law, from the gradient of U."""
         raise NotImplementedError
 
+    @property
+    def weighs(self) -> bool:
+        """Whether draws are taken at events of a rate that is known: with batches it is not."""
+        return self.samples == "events" and self.batch_size is None
+
     def event_weights(self, x: Tensor) -> Tensor:
         """Return weights (n,), of sum 1, that undo the bias of draws x (n, dim) at events.
 
@@ -327,11 +374,21 @@ class PDMP(Sampler):
         return torch.randn(like.shape, generator=self._rng, device=like.device, dtype=like.dtype)
 
     def check(self, target: Target) -> None:
-        """Raise where the bound does not fit the target."""
+        """Raise where the bound or the batches do not fit the target."""
         if self.bound == "exact" and target.quadratic() is None:
             raise BnnvizError(
                 'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".', "bound"
             )
+        if self.batch_size is None:
+            return
+        if target.data_rows is None:
+            raise BnnvizError(
+                f"batch_size = {self.batch_size} needs a target with data rows, and {target.describe_value()} has none;"
+                " leave it empty.",
+                "batch_size",
+            )
+        if self.bound == "exact":
+            raise BnnvizError('bound = "exact" is exact with all rows alone; use "grid" with batches.', "bound")
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target and build the bound."""
@@ -339,20 +396,34 @@ class PDMP(Sampler):
         super().prepare(target, mode)
         self.tuning = True
         self._sums: PathSums | None = None
+        self._set_anchor(mode)
+
+    def _set_anchor(self, anchor: Tensor | None) -> None:
+        """Take control variates, where they are wanted, at a point (dim,), and build what depends on the batches."""
+        self._anchor = anchor if self.control_variates else None
+        self.source = FullData(self.target)
+        if self.batch_size is not None:
+            self.source = MiniBatch(self.target, self.batch_size, self.batch == "event", self._anchor)
         self._thinner = self._make_bound()
 
-    def _make_bound(self) -> thinning.Interpolated | thinning.Grid | Exact:
+    def recentre(self, mode: Tensor) -> None:
+        """Take control variates at the mode (dim,) of a target that has changed."""
+        self._set_anchor(mode)
+
+    def _make_bound(self) -> thinning.Interpolated | thinning.Grid | NoisyGrid | Exact:
         if self.bound == "grid":
-            return thinning.Grid(self.margin, self.widest_cell)
+            grid = thinning.Grid(self.margin, self.widest_cell)
+            return NoisyGrid(grid, self.speed) if self.source.noisy else grid
         if self.bound == "exact":
             return Exact(*self.exact_lines(*self.target.quadratic()))
         reject_above = float("inf") if self.reject_above is None else self.reject_above
         return thinning.Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
 
     @property
-    def gradients_per_step(self) -> int:
-        """Gradients that a step is charged for: the derivative of the rate costs about a second one."""
-        return 2 if self._thinner.needs_curvature else 1
+    def examples_per_step(self) -> int:
+        """Gradients of single rows that a step is charged for; the derivative of the rate costs about a second one."""
+        second = min(self.batch_size or self.target.examples, self.target.examples)
+        return self.source.examples + (second if self._thinner.needs_curvature else 0)
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the state at path time zero, velocities drawn from their invariant law."""
@@ -379,7 +450,8 @@ class PDMP(Sampler):
         horizon = self._horizon(pace)
         bound = self._thinner.start(x, v, zero, zero, alive & False, None, horizon)
         kind = torch.full_like(zero, START, dtype=torch.int8)
-        return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive)
+        batch = self.source.draw(len(x), self._rng)
+        return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive, batch)
 
     def resume(self, state: State, moved: bool = False) -> State:
         """Return the state with its envelope forgotten, for settings that changed while it ran.
@@ -395,16 +467,19 @@ class PDMP(Sampler):
     def adopt(self, other: PDMP) -> None:
         """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
         self.prepare(other.target, None)
+        self._set_anchor(other._anchor)
         self.tuning, self._rng, self._sums = other.tuning, other._rng, other._sums
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state as nested lists of tensors, whether the tuning goes on, and what it learns from."""
         sums = None if self._sums is None else self._sums.save()
-        return {"state": _pack(state), "tuning": self.tuning, "sums": sums}
+        return {"state": _pack(state), "tuning": self.tuning, "sums": sums, "anchor": self._anchor}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
         self._rng, self.tuning = rng, saved["tuning"]
+        if saved["anchor"] is not None:
+            self._set_anchor(saved["anchor"].to(self.target.device))
         self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
         flat = saved["state"]
         x, clock = flat[0].to(self.target.device), flat[2].to(self.target.device)
@@ -428,7 +503,8 @@ class PDMP(Sampler):
         x, v = self.flow(state.x, state.v, state.t)
         refreshing = state.kind == REFRESH
         v = self._refreshed(v, refreshing)
-        potential, g, curvature = self._evaluate(x, v)
+        source = self.source.at(state.batch, len(x), self._rng)
+        potential, g, curvature = self._evaluate(source, x, v)
         f = self.rate(x, v, g).double()
         slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
         finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
@@ -463,10 +539,10 @@ class PDMP(Sampler):
             return v.index_copy(0, chains, self.draw_velocity(v[chains])) if len(chains) else v
         return torch.where(refreshing[:, None], self.draw_velocity(v), v)
 
-    def _evaluate(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _evaluate(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         if self._thinner.needs_curvature:
-            return self.target.gradient_and_curvature(x, v)
-        return *self.target.gradient(x), None
+            return source.gradient_and_curvature(x, v)
+        return *source.gradient(x), None
 
     def _judge(self, state: State, f: Tensor) -> _Verdict:
         """Accept or reject the proposals."""
@@ -499,8 +575,8 @@ class PDMP(Sampler):
         fresh = event | (state.kind == START)
         f_new = torch.where(accepted, self.rate_after(x, bounced, g, f), f)
         horizon = self._horizon(state.pace)
-        begun = self._thinner.start(x, bounced, f_new, slope, ~accepted, state.bound, horizon)
-        learnt = self._thinner.learn(state.bound, state.kind, state.t, f, slope, verdict.violated)
+        learnt = self._thinner.learn(state.bound, verdict.kind, state.t, f, slope, verdict.violated)
+        begun = self._thinner.start(x, bounced, f_new, slope, ~accepted, learnt, horizon)
         bound = _choose(fresh, begun, learnt)
         s = self._certain(state, verdict, fresh)
         refresh = torch.where(event, state.refresh - state.t, state.refresh)
@@ -523,11 +599,24 @@ class PDMP(Sampler):
             plan.skipped,
             bound,
             alive,
+            state.batch,
         )
+        if self.source.held:
+            moved = self._rebatched(moved, event)
         # On a CPU looking is free, and nearly always all chains are alive.
         if alive.device.type == "cpu" and bool(alive.all()):
             return moved
         return _choose(alive, moved, state._replace(alive=alive))
+
+    def _rebatched(self, state: State, event: Tensor) -> State:
+        """Give a new batch to chains that have just had an event; their rate is evaluated anew with it."""
+        zero = torch.zeros_like(state.t)
+        return state._replace(
+            batch=_choose(event, self.source.draw(len(event), self._rng), state.batch),
+            t=torch.where(event, zero, state.t),
+            s=torch.where(event, zero, state.s),
+            kind=torch.where(event, torch.full_like(state.kind, START), state.kind),
+        )
 
     def _certain(self, state: State, verdict: _Verdict, fresh: Tensor) -> Tensor:
         """Return the time up to which the path is certain after the verdict, before the next plan."""
@@ -600,6 +689,12 @@ class PDMP(Sampler):
             if self.horizon is not None and figures["excess"] >= _SMALL_EXCESS:
                 shorter = {"horizon": None, "clip_points": False}
                 remedies.append({"label": "Shorten the horizon", "settings": shorter})
+        if self.source.held:
+            sentences.append(
+                "A batch that is held from one event to the next becomes part of the state: the posterior comes out too"
+                " wide."
+            )
+            remedies.append({"label": "A fresh batch at every proposal", "settings": {"batch": "proposal"}})
         if self.samples == "events":
             sentences.append("Draws at events favour places where events are frequent: they are biased.")
             remedies.append({"label": "Draw along the path", "settings": {"samples": "path"}})

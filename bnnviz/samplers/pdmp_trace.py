@@ -19,6 +19,7 @@ _SEGMENTS = 120
 _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
 _RATE_POINTS = 48
+_MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at all these points for every frame
 _MOST_EVALUATIONS = 200
 # Positions kept for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
@@ -65,6 +66,7 @@ class Segment:
     number: int
     x: Tensor
     v: Tensor
+    source: Any  # of the derivatives along it
     evaluations: list[Evaluation] = field(default_factory=list)
     pieces: list[tuple[float, float, float, float]] = field(default_factory=list)
     duration: float = 0.0
@@ -132,7 +134,7 @@ class PathTracer:
         pieces = [_columns(block.before, chain, name) for name in ("piece", "skipped")]
         if self.now is None:
             first = block.before[0]
-            self.now = Segment(0, first.x[chain], first.v[chain])
+            self.now = self._segment(first, chain, [])
             self.past = deque(maxlen=max(2, min(_SEGMENTS, _KEPT_NUMBERS // (2 * len(first.x[chain])))))
         states = [*block.before[1:], block.after]
         for k, (kind, t, rate, height, uniform, violated, s0, s1, slope) in enumerate(zip(*columns, strict=True)):
@@ -167,10 +169,15 @@ class PathTracer:
             self.past.append(segment)
             self.count += 1
             first = (0.0, evaluation.rate, slope) if evaluation.kind == REFRESH else (0.0, -evaluation.rate, np.nan)
-            self.now = Segment(self.count, after.x[chain], after.v[chain], knots=[first])
+            # A chain that holds a batch has another one now, and evaluates its rate anew.
+            self.now = self._segment(after, chain, [] if self.sampler.source.held else [first])
         elif s1 > reached:
             skipped = (float(after.skipped.slope[chain]), float(after.skipped.height[chain]))
             segment.cover(max(s0, reached), s1, *skipped)
+
+    def _segment(self, state: Any, chain: int, knots: list[tuple[float, float, float]]) -> Segment:
+        source = self.sampler.source.seen_by(state.batch, chain)
+        return Segment(self.count, state.x[chain], state.v[chain], source, knots=knots)
 
     def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: events, envelope, path or caption."""
@@ -246,12 +253,18 @@ class PathTracer:
         )
 
     def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rate along a segment; at speed from what was evaluated there, which costs no gradient."""
-        if quick and len(segment.knots) > 2:
+        """Return the rate along a segment; at speed from what was evaluated there, which costs no gradient.
+
+        Where every evaluation sees another batch it is the rate with all rows, unless that is dear at speed.
+        """
+        noisy = self.sampler.source.noisy
+        if quick and len(segment.knots) > 2 and not noisy:
             return _through(segment.knots)
+        if quick and noisy and self.sampler.target.examples * segment.x.numel() > _MOST_WORK:
+            return np.empty(0), np.empty(0)
         t = torch.linspace(0, t_max, _RATE_POINTS, dtype=torch.float64, device=segment.x.device)
         x, v = self.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), t)
-        rate = self.sampler.rate(x, v, self.sampler.target.gradient(x)[1])
+        rate = self.sampler.rate(x, v, segment.source.gradient(x)[1])
         return t.cpu().numpy(), rate.double().cpu().numpy()
 
     def _path(self, plane: Plane) -> dict[str, Any]:

@@ -214,7 +214,10 @@ class Grid:
     def learn(
         self, state: GridState, kind: Tensor, t: Tensor, f: Tensor, curvature: Tensor, violated: Tensor
     ) -> GridState:
-        """Close the cell after a look ahead, split it after a rejection, raise the bound after a violation."""
+        """Close the cell after a look ahead, split it after a rejection, raise the bound after a violation.
+
+        After an event only the width is of use.
+        """
         probe = kind == PROBE
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, curvature, state.d1)
         # The whole cell, its right and its left part at once: small tensors cost by the call.
@@ -226,7 +229,7 @@ class Grid:
             torch.stack([f1, f1, f]),
             torch.stack([d1, d1, curvature]),
         )
-        split = ~probe & ~violated
+        split = (kind == REJECTED) & ~violated
         bound = torch.where(probe, whole, torch.where(violated, torch.maximum(left, right), right))
         width = state.width * torch.where(violated, 0.6, torch.where(split, 0.9, 1.0))
         return GridState(

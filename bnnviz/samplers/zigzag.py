@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -45,11 +47,11 @@ class ZigZag(PDMP):
         """Return the sum of max(0, v_i g_i), which is never negative."""
         return (v * g).clamp_min(0).sum(-1)
 
-    def _evaluate(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _evaluate(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return U, its gradient and, where the bound asks for slopes, H v in the place of v' H v."""
         if self._thinner.needs_curvature:
-            return self.target.gradient_and_product(x, v)
-        return *self.target.gradient(x), None
+            return source.gradient_and_product(x, v)
+        return *source.gradient(x), None
 
     def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor) -> Tensor:
         """Return the sum of v_i (H v)_i over the coordinates that climb."""

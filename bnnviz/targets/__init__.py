@@ -2,7 +2,8 @@
 
 from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, NOISES, Network
-from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression
+from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression, TwoData
+from bnnviz.targets.rows import Rows, RowTarget
 
 __all__ = [
     "BNN",
@@ -16,5 +17,8 @@ __all__ = [
     "GaussianMixture",
     "LogisticRegression",
     "Network",
+    "RowTarget",
+    "Rows",
     "Target",
+    "TwoData",
 ]

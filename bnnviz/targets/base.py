@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import abc
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,10 @@ from torch import Tensor
 from bnnviz.registry import Registry
 
 REGISTRY = Registry("target")
+
+#: U of (chains, dim), as (chains,).
+Potential = abc.Callable[[Tensor], Tensor]
+
 _EXACT_DIAGONAL, _PROBES = 1000, 100
 
 
@@ -60,13 +65,14 @@ class Target(param.Parameterized):
         """Return U, up to a constant: (chains, dim) -> (chains,)."""
         raise NotImplementedError
 
+    @property
+    def data_rows(self) -> int | None:
+        """Number of data rows that U is a sum over, so that batches can stand for them; None where it is none."""
+        return None
+
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U (chains,) and its gradient (chains, dim); by automatic differentiation unless overridden."""
-        with torch.enable_grad():
-            x = x.detach().requires_grad_(True)
-            potential = self.potential(x)
-            (gradient,) = torch.autograd.grad(potential.sum(), x)
-        return potential.detach(), gradient
+        return differentiate(self.potential, x)
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient (chains, dim) and the curvature v' H v along v (chains,)."""
@@ -75,14 +81,7 @@ class Target(param.Parameterized):
 
     def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient and the product H v with the Hessian, both (chains, dim)."""
-        with torch.enable_grad():
-            x = x.detach().requires_grad_(True)
-            potential = self.potential(x)
-            (gradient,) = torch.autograd.grad(potential.sum(), x, create_graph=True)
-            along = (gradient * v).sum()
-            product = torch.autograd.grad(along, x, allow_unused=True)[0] if along.requires_grad else None
-        product = torch.zeros_like(gradient) if product is None else product
-        return potential.detach(), gradient.detach(), product.detach()
+        return differentiate_twice(self.potential, x, v)
 
     def quadratic(self) -> tuple[Tensor, Tensor] | None:
         """Return centre (dim,) and precision (dim, dim) where U is a quadratic form, or None where it is not."""
@@ -151,6 +150,27 @@ class Target(param.Parameterized):
     def describe_value(self) -> str:
         """Return a title for this target with its settings, for headers."""
         return self.title or type(self).__name__
+
+
+def differentiate(potential: Potential, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a potential (chains,) at x (chains, dim) and its gradient, by automatic differentiation."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_(True)
+        value = potential(x)
+        (gradient,) = torch.autograd.grad(value.sum(), x)
+    return value.detach(), gradient
+
+
+def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return a potential (chains,) at x (chains, dim), its gradient and H v, by automatic differentiation."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_(True)
+        value = potential(x)
+        (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
+        along = (gradient * v).sum()
+        product = torch.autograd.grad(along, x, allow_unused=True)[0] if along.requires_grad else None
+    product = torch.zeros_like(gradient) if product is None else product
+    return value.detach(), gradient.detach(), product.detach()
 
 
 class Callable(Target):

@@ -17,7 +17,8 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
 from bnnviz.targets import likelihoods, mlp_kernel
-from bnnviz.targets.base import REGISTRY, Target
+from bnnviz.targets.base import REGISTRY
+from bnnviz.targets.rows import Rows, RowTarget
 
 _JACOBIAN_ROWS = 256
 _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
@@ -26,7 +27,7 @@ NOISES = ("fixed", "learnt")
 _TOY_NOISE_SD = 0.05
 
 
-class BNN(Target):
+class BNN(RowTarget):
     """Posterior of the weights of a network given data.
 
     Parameters
@@ -223,61 +224,81 @@ class BNN(Target):
         if self.layers is not None:
             return mlp_kernel.outputs(self.layers, theta, x)
 
-        def one(flat: Tensor) -> Tensor:
-            return torch.func.functional_call(self.module, self.unflatten(flat), (x,))
+        return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
 
-        return torch.func.vmap(one)(theta)
+    def all_rows(self) -> Rows:
+        """Return the training rows."""
+        return Rows(self.x, self.y)
 
-    def potential(self, x: Tensor) -> Tensor:
-        """Return negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
-        return self.likelihood_at(x).loss(self.outputs(x, self.x), self.y) + self._penalty(x)
+    def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
+        """Return weighted negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
+        outputs = self._outputs_of_each(theta, rows.x) if rows.y.ndim == 2 else self.outputs(theta, rows.x)
+        return rows.weight * self.likelihood_at(theta).loss(outputs, rows.y) + self._penalty(theta)
+
+    def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
+        if self.layers is not None:
+            return mlp_kernel.outputs(self.layers, theta, x)
+        return torch.func.vmap(self._one)(theta, x)
+
+    def _one(self, flat: Tensor, x: Tensor) -> Tensor:
+        return torch.func.functional_call(self.module, self.unflatten(flat), (x,))
 
     def _penalty(self, theta: Tensor) -> Tensor:
         return 0.5 * self.prior_precision * theta.square().sum(-1)
 
-    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return U and its gradient; by hand for multilayer perceptrons, by autograd for other modules."""
         if self.layers is None:
-            return super().gradient(x)
-        return self._in_parts(self._value_and_gradient, x)
+            return super().gradient_on(theta, rows)
+        return self._in_parts(self._value_and_gradient, rows, theta)
 
-    def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], *tensors: Tensor) -> tuple[Tensor, ...]:
+    def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Compute for a few chains at a time, so that on a CPU what comes between stays in its cache."""
-        each = self.widest * max(len(self.x), 1) * self.x.element_size()
+        each = self.widest * max(rows.y.shape[-1], 1) * self.x.element_size()
         chains = max(1, _CACHE_BYTES // each)
         if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
-            return compute(*tensors)
-        parts = [compute(*part) for part in zip(*(torch.split(tensor, chains) for tensor in tensors), strict=True)]
-        return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+            return compute(rows, *tensors)
+        parts = zip(*(torch.split(tensor, chains) for tensor in tensors), strict=True)
+        own = rows.y.ndim == 2
+        done = [
+            compute(rows._replace(x=rows.x[k : k + chains], y=rows.y[k : k + chains]) if own else rows, *part)
+            for k, part in zip(range(0, len(tensors[0]), chains), parts, strict=True)
+        ]
+        return tuple(torch.cat(column) for column in zip(*done, strict=True))
 
-    def _value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        run = mlp_kernel.forward(self.layers, theta, self.x)
-        return self._derived(theta, run, self.likelihood_at(theta).residual(run.outputs, self.y))
+    def _value_and_gradient(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
+        run = mlp_kernel.forward(self.layers, theta, rows.x)
+        return self._derived(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
 
-    def _derived(self, theta: Tensor, run: mlp_kernel.Pass, residual: Tensor) -> tuple[Tensor, Tensor]:
+    def _derived(self, theta: Tensor, rows: Rows, run: mlp_kernel.Pass, residual: Tensor) -> tuple[Tensor, Tensor]:
         """Return U and its gradient from a forward pass and the loss's derivative by its outputs."""
         likelihood = self.likelihood_at(theta)
         gradient = mlp_kernel.backward(self.layers, theta, run, residual)
         if self.noise_is_learnt:
-            gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, self.y)
+            gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
+        loss = likelihood.loss(run.outputs, rows.y)
+        if rows.weight != 1:
+            gradient, loss = gradient.mul_(rows.weight), loss.mul_(rows.weight)
         gradient.add_(theta, alpha=self.prior_precision)
-        return likelihood.loss(run.outputs, self.y) + self._penalty(theta), gradient
+        return loss + self._penalty(theta), gradient
 
-    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons."""
         if self.layers is None:
-            return super().gradient_and_curvature(x, v)
-        return self._in_parts(self._all_derivatives, x, v)
+            return super().curvature_on(theta, v, rows)
+        return self._in_parts(self._all_derivatives, rows, theta, v)
 
-    def _all_derivatives(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        run = mlp_kernel.forward(self.layers, x, self.x)
-        first, second = mlp_kernel.directional(self.layers, x, v, run)
-        likelihood = self.likelihood_at(x)
-        residual = likelihood.residual(run.outputs, self.y)
+    def _all_derivatives(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        run = mlp_kernel.forward(self.layers, theta, rows.x)
+        first, second = mlp_kernel.directional(self.layers, theta, v, run)
+        likelihood = self.likelihood_at(theta)
+        residual = likelihood.residual(run.outputs, rows.y)
         fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
         if self.noise_is_learnt:
-            fit = fit + likelihood.bend(run.outputs, self.y, first, self.prior_precision**0.5 * v[:, -1])
-        return *self._derived(x, run, residual), fit + self.prior_precision * v.square().sum(-1)
+            fit = fit + likelihood.bend(run.outputs, rows.y, first, self.prior_precision**0.5 * v[:, -1])
+        derived = self._derived(theta, rows, run, residual)
+        return *derived, rows.weight * fit + self.prior_precision * v.square().sum(-1)
 
     def curvature_diagonal(self, x: Tensor) -> Tensor:
         """Return the Gauss-Newton diagonal (dim,) of the negative log likelihood at one point (dim,).
@@ -300,7 +321,7 @@ class BNN(Target):
         """Return the outputs' derivatives by the weights, (rows, outputs, dim)."""
 
         def one(flat: Tensor, row: Tensor) -> Tensor:
-            return torch.func.functional_call(self.module, self.unflatten(flat), (row[None],))[0]
+            return self._one(flat, row[None])[0]
 
         return torch.func.vmap(torch.func.jacrev(one), in_dims=(None, 0))(theta, rows)
 

@@ -12,7 +12,10 @@ from bnnviz.errors import BnnvizError
 
 
 class Likelihood:
-    """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows."""
+    """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows.
+
+    Observations are (rows,) for all chains, or each one's own: (chains, rows).
+    """
 
     name = ""
     task = "classification"
@@ -55,7 +58,7 @@ class Normal(Likelihood):
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
-        return (f - y[:, None]) / self.sd**2
+        return (f - y[..., None]) / self.sd**2
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""
@@ -86,14 +89,14 @@ class NormalOfEach(Likelihood):
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood, up to a constant that depends on the rows alone."""
-        return 0.5 * self._squares(f, y) + len(y) * self.log_sd
+        return 0.5 * self._squares(f, y) + y.shape[-1] * self.log_sd
 
     def _squares(self, f: Tensor, y: Tensor) -> Tensor:
         return (f[..., 0] - y).square().sum(-1) * self.precision
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss by the outputs."""
-        return (f - y[:, None]) * self.precision[:, None, None]
+        return (f - y[..., None]) * self.precision[:, None, None]
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``, at a fixed sd."""
@@ -101,7 +104,7 @@ class NormalOfEach(Likelihood):
 
     def slope(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss by log sd, (chains,)."""
-        return len(y) - self._squares(f, y)
+        return y.shape[-1] - self._squares(f, y)
 
     def bend(self, f: Tensor, y: Tensor, first: Tensor, rate: Tensor) -> Tensor:
         """Return what log sd, moving at ``rate`` (chains,), adds to the second derivative along ``first``."""
@@ -129,7 +132,7 @@ class Bernoulli(Likelihood):
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
-        return torch.sigmoid(f) - y[:, None]
+        return torch.sigmoid(f) - y[..., None]
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""

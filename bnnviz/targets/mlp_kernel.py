@@ -106,8 +106,11 @@ def _affine(a: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
 
 
 def outputs(layers: list[Layer], theta: Tensor, x: Tensor) -> Tensor:
-    """Return the network's outputs (chains, rows, outputs) for weights (chains, dim) and inputs (rows, inputs)."""
-    a = x.T
+    """Return the network's outputs (chains, rows, outputs) for weights (chains, dim).
+
+    The inputs are (rows, inputs) for all chains, or each one's own: (chains, rows, inputs).
+    """
+    a = x.mT
     for layer in layers:
         z = _affine(a, *_weights(layer, theta))
         a = _tanh(z) if layer.activation == "tanh" else _activate(layer.activation, z).value
@@ -117,8 +120,8 @@ def outputs(layers: list[Layer], theta: Tensor, x: Tensor) -> Tensor:
 class Pass(NamedTuple):
     """A forward pass: the input of each layer, each activation but that of an identity, and the outputs.
 
-    The inputs are (inputs, rows) of the first layer and (chains, inputs, rows) of the others; the outputs are
-    (chains, rows, outputs).
+    The inputs are (inputs, rows) of the first layer, unless each chain has its own, and (chains, inputs, rows) of the
+    others; the outputs are (chains, rows, outputs).
     """
 
     inputs: list[Tensor]
@@ -129,7 +132,7 @@ class Pass(NamedTuple):
 def forward(layers: list[Layer], theta: Tensor, x: Tensor) -> Pass:
     """Run the network for all chains and keep what the derivatives need."""
     inputs, activated = [], []
-    a = x.T
+    a = x.mT
     for layer in layers:
         inputs.append(a)
         z = _affine(a, *_weights(layer, theta))

@@ -1,0 +1,115 @@
+"""Where a sampler's gradients come from: all data rows, or a batch of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnviz.targets import Target
+from bnnviz.targets.rows import Controlled, draw_batches
+
+
+class FullData:
+    """All data rows, at every evaluation.
+
+    Attributes
+    ----------
+    held : bool
+        Whether a batch is held from one event to the next.
+    noisy : bool
+        Whether every evaluation sees another batch.
+    examples : int
+        Data rows that a gradient reads.
+    """
+
+    held = False
+    noisy = False
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    @property
+    def examples(self) -> int:
+        """Data rows that a gradient reads."""
+        return self._target.examples
+
+    def draw(self, chains: int, rng: torch.Generator) -> Any:
+        """Return a batch for each chain that is held; nothing where none is."""
+        return ()
+
+    def at(self, held: Any, chains: int, rng: torch.Generator) -> Any:
+        """Return what gives the derivatives of U for the next evaluation."""
+        return self._target
+
+    def seen_by(self, held: Any, chain: int) -> Any:
+        """Return what gives the derivatives that one chain's rate is made of, at any number of points."""
+        return self._target
+
+
+class MiniBatch:
+    """Batches of rows, drawn uniformly, each chain's for itself.
+
+    ``held=False`` draws a fresh batch for every evaluation, which is exact under an envelope that bounds the rate of
+    every batch. ``held=True`` keeps one from an event to the next, as in the PDMP paper: biased, since the batch
+    becomes part of the state.
+
+    Parameters
+    ----------
+    target : RowTarget
+    size : int
+        Rows in a batch; from the number of rows on it is all of them.
+    held : bool
+    anchor : Tensor (dim,) or None
+        Where control variates are taken; None: without.
+    """
+
+    def __init__(self, target: Target, size: int, held: bool, anchor: Tensor | None) -> None:
+        self._target, self._size = target, size
+        # A batch of all rows is no batch.
+        self._all = size >= target.data_rows
+        self.held, self.noisy = held and not self._all, not held and not self._all
+        self._anchor = None if anchor is None or self._all else anchor[None]
+        self._known = None if self._anchor is None else target.gradient(self._anchor)
+
+    @property
+    def examples(self) -> int:
+        """Data rows that a gradient reads."""
+        if self._all:
+            return self._target.examples
+        return self._size if self._anchor is None else 2 * self._size
+
+    def draw(self, chains: int, rng: torch.Generator) -> Any:
+        """Return a batch for each chain that is held (chains, size); nothing where none is."""
+        return self._draw(chains, rng) if self.held else ()
+
+    def _draw(self, chains: int, rng: torch.Generator) -> Tensor:
+        return draw_batches(chains, self._target.data_rows, self._size, rng)
+
+    def at(self, held: Any, chains: int, rng: torch.Generator) -> Any:
+        """Return what gives the derivatives of U for the next evaluation."""
+        if self._all:
+            return self._target
+        return self._of(held if self.held else self._draw(chains, rng))
+
+    def _of(self, index: Tensor) -> Any:
+        batch = self._target.batch(index)
+        return batch if self._anchor is None else Controlled(batch, self._anchor, *self._known)
+
+    def seen_by(self, held: Any, chain: int) -> Any:
+        """Return what gives the derivatives that one chain's rate is made of, at any number of points.
+
+        Where every evaluation sees another batch, that is the rate with all rows, around which they lie.
+        """
+        return self._OneBatch(self, held[chain]) if self.held else self._target
+
+    class _OneBatch:
+        """One chain's batch, for as many points as are asked about."""
+
+        def __init__(self, source: MiniBatch, index: Tensor) -> None:
+            self._source, self._index = source, index
+
+        def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            """Return U (n,) and its gradient (n, dim) as the batch has them."""
+            return self._source._of(self._index.expand(len(x), -1)).gradient(x)

@@ -1,0 +1,145 @@
+"""Targets whose potential is a sum over data rows plus a prior, so that a batch of rows stands for all of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz.targets.base import Target, differentiate, differentiate_twice
+
+
+class Rows(NamedTuple):
+    """Data rows that a potential is computed from.
+
+    Attributes
+    ----------
+    x, y : Tensor
+        Inputs (rows, ...) and observations (rows,), the same for all chains; or with a chain axis in front.
+    weight : float
+        Factor on their negative log likelihood: N / B for B of N rows.
+    """
+
+    x: Tensor
+    y: Tensor
+    weight: float = 1.0
+
+
+class RowTarget(Target):
+    """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`.
+
+    U = weight * (sum over the rows of -log p(y | x, theta)) - log prior.
+    """
+
+    def all_rows(self) -> Rows:
+        """Return all data rows."""
+        raise NotImplementedError
+
+    @property
+    def data_rows(self) -> int:
+        """Number of data rows."""
+        return len(self.all_rows().y)
+
+    def batch(self, index: Tensor) -> Batch:
+        """Return the target as seen from the rows ``index`` (chains, size), a batch for each chain."""
+        x, y, _ = self.all_rows()
+        return Batch(self, Rows(x[index], y[index], len(y) / index.shape[1]))
+
+    def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
+        """Return U (chains,) of states (chains, dim), up to a constant."""
+        raise NotImplementedError
+
+    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient; by automatic differentiation unless overridden."""
+        return differentiate(lambda x: self.potential_on(x, rows), theta)
+
+    def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and v' H v; by automatic differentiation unless overridden."""
+        potential, gradient, product = self.product_on(theta, v, rows)
+        return potential, gradient, (product * v).sum(-1)
+
+    def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and H v, by automatic differentiation."""
+        return differentiate_twice(lambda x: self.potential_on(x, rows), theta, v)
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return U, up to a constant: (chains, dim) -> (chains,)."""
+        return self.potential_on(x, self.all_rows())
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U (chains,) and its gradient (chains, dim)."""
+        return self.gradient_on(x, self.all_rows())
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U (chains,), its gradient (chains, dim) and the curvature v' H v along v (chains,)."""
+        return self.curvature_on(x, v, self.all_rows())
+
+    def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U (chains,), its gradient and the product H v with the Hessian, both (chains, dim)."""
+        return self.product_on(x, v, self.all_rows())
+
+
+class Batch:
+    """A target as seen from some of its rows: an estimate of U without bias, and its derivatives.
+
+    Parameters
+    ----------
+    target : RowTarget
+    rows : Rows
+        A batch for each chain, (chains, size, ...).
+    """
+
+    def __init__(self, target: RowTarget, rows: Rows) -> None:
+        self._target, self._rows = target, rows
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the batch's U (chains,) and its gradient (chains, dim)."""
+        return self._target.gradient_on(x, self._rows)
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the batch's U, its gradient and v' H v."""
+        return self._target.curvature_on(x, v, self._rows)
+
+    def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the batch's U, its gradient and H v."""
+        return self._target.product_on(x, v, self._rows)
+
+
+class Controlled:
+    """A batch with control variates: what it says of an anchor is replaced by what all rows say there.
+
+    Parameters
+    ----------
+    batch : Batch
+    anchor : Tensor, shape (1, dim)
+    potential, gradient : Tensor, shape (1,) and (1, dim)
+        U and its gradient at the anchor, from all rows.
+    """
+
+    def __init__(self, batch: Batch, anchor: Tensor, potential: Tensor, gradient: Tensor) -> None:
+        self._batch, self._anchor, self._potential, self._gradient = batch, anchor, potential, gradient
+
+    def _corrected(self, potential: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        there, pull = self._batch.gradient(self._anchor.expand_as(gradient).contiguous())
+        return potential - there + self._potential, gradient - pull + self._gradient
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the estimate of U (chains,) and its gradient (chains, dim)."""
+        return self._corrected(*self._batch.gradient(x))
+
+    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the estimate of U, its gradient and v' H v."""
+        *first, curvature = self._batch.gradient_and_curvature(x, v)
+        return *self._corrected(*first), curvature
+
+    def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the estimate of U, its gradient and H v."""
+        *first, product = self._batch.gradient_and_product(x, v)
+        return *self._corrected(*first), product
+
+
+def draw_batches(chains: int, rows: int, size: int, rng: torch.Generator) -> Tensor:
+    """Return uniformly drawn row numbers (chains, size), none twice in a chain, each chain's for itself."""
+    keys = torch.rand(chains, rows, generator=rng, device=rng.device)
+    return keys.topk(size, dim=1, sorted=False).indices
