@@ -222,6 +222,28 @@ def test_chains_that_meet_nan_stop_and_are_named():
     assert np.isfinite(run.draws).all()
 
 
+def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
+    """A long cell may end where a chain never comes to; the next look is nearer."""
+
+    class Near(Cliff):
+        def potential(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.where(x[:, 0] > 5.5, torch.nan, x[:, 0] ** 2 / 2)
+
+        def initial(self, chains: int, rng: torch.Generator) -> torch.Tensor:
+            return torch.zeros(chains, 1, dtype=self.dtype)
+
+    run, looked_too_far = Run(spec(chains=8, draws=300), target=Near()), 0
+    run.prepare()
+    while not run.finished:
+        run.step_proposal()
+        frame = run.frame(["caption", "envelope"])
+        looked_too_far += "went too far" in frame["caption"]["text"]
+        assert np.isfinite(frame["envelope"]["probe_rate"]).all()
+    assert looked_too_far
+    assert run.alive.all()
+    assert run.draws.std() == pytest.approx(1, abs=0.1)
+
+
 def test_when_all_chains_fail_the_draws_are_kept():
     class Trap(Cliff):
         evaluations = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from bnnviz.samplers.thinning import (
     REJECTED,
     START,
     Grid,
+    GridState,
     Interpolated,
     first_arrival,
 )
@@ -147,29 +149,55 @@ def test_horizon_is_reached_when_the_line_holds_too_little():
     assert float(plan.t) == pytest.approx(3.5)
 
 
+def grid_line(f: np.polynomial.Polynomial, t0: float, t1: float, margin: float, known: bool = True):
+    """Return the grid's line over a cell, and the rate, at many points of it."""
+    d = f.deriv()
+    ends = [t0, f(t0), d(t0) if known else math.nan, t1, f(t1), d(t1)]
+    slope, height, _ = Grid(margin, 10.0)._line(*(tensor(float(end)) for end in ends))
+    t = np.linspace(t0, t1, 101)
+    return float(slope) * t + float(height), f(t)
+
+
+coefficients = st.lists(st.floats(-5, 5), min_size=4, max_size=4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(c=coefficients, t0=st.floats(0, 2), width=st.floats(0.05, 2))
+def test_grid_bounds_every_cubic(c, t0, width):
+    line, rate = grid_line(np.polynomial.Polynomial(c), t0, t0 + width, 0.0)
+    assert (line >= rate - 1e-6 * (1 + abs(rate).max())).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(c=coefficients, t0=st.floats(0, 2), width=st.floats(0.05, 2))
+def test_grid_bounds_every_parabola_whose_first_slope_is_unknown(c, t0, width):
+    line, rate = grid_line(np.polynomial.Polynomial(c[:3]), t0, t0 + width, 0.0, known=False)
+    assert (line >= rate - 1e-6 * (1 + abs(rate).max())).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(a=st.floats(-5, 5), b=st.floats(-5, 5), known=st.booleans())
+def test_grid_meets_a_straight_rate(a, b, known):
+    """On a Gaussian nothing is rejected but for the share that is left for rounding."""
+    line, rate = grid_line(np.polynomial.Polynomial([b, a]), 0.5, 1.5, 0.1, known)
+    assert line == pytest.approx(rate, abs=3e-3 * (abs(a) + abs(b)) + 1e-9)
+
+
 @settings(max_examples=200, deadline=None)
-@given(
-    a=st.floats(-5, 5),
-    b=st.floats(-5, 5),
-    c=st.floats(-5, 5),
-    t0=st.floats(0, 2),
-    width=st.floats(0.05, 2),
-)
-def test_grid_bounds_every_parabola(a, b, c, t0, width):
-    """A rate that is convex or concave within the cell stays under the cell's bound."""
-
-    def rate(t: torch.Tensor) -> torch.Tensor:
-        return a * t * t + b * t + c
-
-    t1 = t0 + width
-    at = [tensor(t0), rate(tensor(t0)), tensor(2 * a * t0 + b), tensor(t1), rate(tensor(t1)), tensor(2 * a * t1 + b)]
-    inside = rate(torch.linspace(t0, t1, 101, dtype=torch.float64)).max().clamp_min(0)
-    known = Grid(0.0, 10.0)._bound(*at)
-    at[2] = tensor(math.nan)
-    unknown = Grid(0.0, 10.0)._bound(*at)
-    slack = 1e-9 * (1 + abs(float(inside)))
-    assert float(known) >= float(inside) - slack
-    assert float(unknown) >= float(inside) - slack
+@given(c=coefficients, share=st.floats(0.05, 0.95), above=st.floats(0.01, 5))
+def test_a_raised_line_bounds_what_broke_it(c, share, above):
+    """After a violation the line is above the rate where it was broken, and above both parts of the cell there."""
+    bound, none = Grid(0.1, 10.0), tensor(0.0) > 1
+    f = np.polynomial.Polynomial(c)
+    ends = [tensor(float(v)) for v in (0, f(0), f.deriv()(0), 1, f(1), f.deriv()(1))]
+    slope, height, _ = bound._line(*ends)
+    state = GridState(*ends, slope, height, tensor(1.0), none)
+    broken = tensor(float(state.line(tensor(share))) + above)
+    kind = torch.tensor([REJECTED], dtype=torch.int8)
+    raised = bound.learn(state, kind, tensor(share), broken, tensor(0.0), ~none)
+    for t, known in ((0.0, f(0)), (share, float(broken)), (1.0, f(1))):
+        assert float(raised.line(tensor(t))) >= known - 1e-9
+    assert float(raised.t0) == 0.0 and float(raised.width) < 1.0
 
 
 def test_grid_passes_an_empty_cell_to_the_next_one():
@@ -178,7 +206,7 @@ def test_grid_passes_an_empty_cell_to_the_next_one():
     state = bound.start(NOWHERE, NOWHERE, tensor(-5.0), tensor(1.0), ~none, None, tensor(0.5))
     probe = torch.tensor([PROBE], dtype=torch.int8)
     state = bound.learn(state, probe, tensor(0.5), tensor(-4.5), tensor(1.0), none)
-    assert float(state.bound) == 0.0
+    assert float(state.line(tensor(0.5))) < 0
     state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(0.5))
     assert int(plan.kind) == PROBE
     assert float(plan.s) == 0.5
@@ -191,10 +219,10 @@ def test_grid_raises_its_bound_after_a_violation():
     none = tensor(0.0) > 1
     state = bound.start(NOWHERE, NOWHERE, tensor(1.0), tensor(0.0), ~none, None, tensor(1.0))
     state = bound.learn(state, torch.tensor([PROBE], dtype=torch.int8), tensor(1.0), tensor(1.0), tensor(0.0), none)
-    low = float(state.bound)
+    low = float(state.line(tensor(0.5)))
     kind = torch.tensor([REJECTED], dtype=torch.int8)
     state = bound.learn(state, kind, tensor(0.5), tensor(7.0), tensor(0.0), ~none)
-    assert low < 7.0 < float(state.bound)
+    assert low < 7.0 <= float(state.line(tensor(0.5)))
     assert float(state.t0) == 0.0  # drawn again from the last certain time
     assert float(state.width) < 1.0
 

@@ -39,6 +39,7 @@ class Exact:
     needs_curvature = False
     redraws = False
     certain: bool
+    retreats = False
     reject_above = float("inf")
 
     def __init__(self, lines: Lines, certain: bool) -> None:

@@ -45,6 +45,7 @@ class NoisyGrid:
     needs_curvature = True
     redraws = False
     certain = False
+    retreats = True
     reject_above = float("inf")
 
     def __init__(self, grid: Grid, speed: Callable[[Tensor, Tensor], Tensor]) -> None:
@@ -74,7 +75,7 @@ class NoisyGrid:
         # A chain that has stopped has an old reach.
         latest = state.seen.argmax()[None]
         reach, seen = state.reach.gather(0, latest), state.seen.gather(0, latest) + proposed.sum()
-        excess = torch.where(proposed & torch.isfinite(f), (f - state.grid.bound) / state.speed, 0.0)
+        excess = torch.where(proposed & torch.isfinite(f), (f - state.grid.line(t)) / state.speed, 0.0)
         allowed = torch.clamp(_FIRST / seen.clamp_min(1), _SHARE, 0.5)
         most = excess.amax().clamp_min(0)
         surplus = (excess > reach).sum() - allowed * proposed.sum()
@@ -87,6 +88,6 @@ class NoisyGrid:
 
     def plan(self, state: NoisyState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[NoisyState, Plan]:
         """Propose within the cell under its raised bound, or pass on to the next one and look at its end."""
-        raised = state.grid._replace(bound=state.grid.bound + state.reach * state.speed)
-        moved, plan = self.grid.plan(raised, s, draw, horizon)
-        return state._replace(grid=moved._replace(bound=state.grid.bound)), plan
+        height = state.grid.height
+        moved, plan = self.grid.plan(state.grid._replace(height=height + state.reach * state.speed), s, draw, horizon)
+        return state._replace(grid=moved._replace(height=height)), plan

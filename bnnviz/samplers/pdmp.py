@@ -42,6 +42,7 @@ _HORIZON_SHARE = 0.3
 _SHARES = {"grid": 0.5, "exact": 20.0}
 _TUNING_EVENTS = 40
 _PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated: beyond, it would cost a tenth of a step
+_NEAREST = 1e-3  # mean times between events: so near ahead the rate has to be finite
 _ROWS = 512  # gradients at once, where as many are wanted as there are draws
 _POOLED_GAPS = 10  # so much the other chains' paces count beside a chain's own
 # Below this mean excess the variances of SCIENCE's table are within some percent of the truth.
@@ -157,8 +158,8 @@ class PDMP(Sampler):
         "grid",
         objects=["grid", "interpolated", "exact"],
         live=True,
-        doc="The envelope that event times are thinned under. grid: a step bound from rates and derivatives, raised"
-        " when it fails, right to within Monte Carlo error. interpolated: the papers' line through the last two"
+        doc="The envelope that event times are thinned under. grid: lines from rates and derivatives, raised when they"
+        " fail, right to within Monte Carlo error. interpolated: the papers' line through the last two"
         " points, cheaper, no bound in the strict sense. exact: without an approximation, on a Gaussian target only.",
     )
     alpha = settings.Number(
@@ -210,7 +211,7 @@ class PDMP(Sampler):
         step=0.05,
         live=True,
         when=_GRID,
-        doc="Share of the rate's range within a cell that is added to its bound.",
+        doc="Share of the rate's departure from a straight line within a cell that is added to its bound.",
     )
     batch_size = settings.Integer(
         None,
@@ -507,7 +508,7 @@ class PDMP(Sampler):
         potential, g, curvature = self._evaluate(source, x, v)
         f = self.rate(x, v, g).double()
         slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
-        finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
+        finite = self._bearable(state, torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope))
         verdict = self._judge(state, f)
         failed = state.alive & ~finite
         alive = state.alive & finite
@@ -531,6 +532,12 @@ class PDMP(Sampler):
         if self.tuning:
             self._observe(state, info)
         return new, info
+
+    def _bearable(self, state: State, finite: Tensor) -> Tensor:
+        """Return where a chain can go on: a look ahead may meet what the path itself need not."""
+        if not self._thinner.retreats:
+            return finite
+        return finite | ((state.kind == PROBE) & (state.t - state.s > _NEAREST * state.pace))
 
     def _refreshed(self, v: Tensor, refreshing: Tensor) -> Tensor:
         # On a CPU looking is free and most steps refresh nobody; on a GPU looking would wait for it.

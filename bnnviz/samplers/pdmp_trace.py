@@ -154,7 +154,7 @@ class PathTracer:
     ) -> None:
         segment, reached = self.now, min(s1, evaluation.t)
         # A refreshment is evaluated with the new velocity: what it says of the rate is the next segment's.
-        if evaluation.kind != REFRESH:
+        if evaluation.kind != REFRESH and np.isfinite(evaluation.rate):
             segment.knots.append((evaluation.t, evaluation.rate, slope))
         segment.note(evaluation)
         segment.cover(s0, reached, *piece)
@@ -225,6 +225,7 @@ class PathTracer:
         now = self._current_piece(state, chain, t_max) if ongoing else []
         t, rate = self._rate_curve(segment, t_max, playing)
         proposals = [e for e in segment.evaluations if e.proposal]
+        looks = [e for e in segment.evaluations if e.kind in (PROBE, HORIZON, START) and np.isfinite(e.rate)]
         heights = [e.height for e in proposals] + [piece[2] for piece in segment.pieces] + [piece[3] for piece in now]
         return {
             "segment": segment.number,
@@ -240,8 +241,8 @@ class PathTracer:
             "proposal_height": np.array([e.height for e in proposals]),
             "proposal_u": np.array([e.uniform for e in proposals]),
             "proposal_kind": np.array([e.shown_kind for e in proposals], dtype=np.int8),
-            "probe_t": np.array([e.t for e in segment.evaluations if e.kind in (PROBE, HORIZON, START)]),
-            "probe_rate": np.array([e.rate for e in segment.evaluations if e.kind in (PROBE, HORIZON, START)]),
+            "probe_t": np.array([e.t for e in looks]),
+            "probe_rate": np.array([e.rate for e in looks]),
             "refresh_t": refresh if np.isfinite(refresh) and refresh <= 2 * t_max else np.nan,
             "unit": "1/time",
         }
@@ -443,6 +444,8 @@ def _rejected(e: Evaluation, tried: int, count: int) -> str:
 
 
 def _probe(e: Evaluation, tried: int, count: int) -> str:
+    if not np.isfinite(e.rate):
+        return f"A look ahead went too far: at time {e.t:.3g} the potential is not finite. The next one is nearer."
     return (
         f"A look ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now known."
     )

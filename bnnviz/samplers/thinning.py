@@ -109,6 +109,7 @@ class Interpolated:
     needs_curvature = False
     redraws = False
     certain = False
+    retreats = False
 
     def __init__(self, alpha: float, t_init: float, reject_above: float, clip: bool) -> None:
         self.alpha, self.t_init, self.reject_above, self.clip = alpha, t_init, reject_above, clip
@@ -157,7 +158,7 @@ class Interpolated:
 
 
 class GridState(NamedTuple):
-    """A cell [t0, t1] with rate and derivative at both ends, and the constant bound over it."""
+    """A cell [t0, t1] with rate and derivative at both ends, and the line over it that bounds the rate."""
 
     t0: Tensor
     f0: Tensor
@@ -165,24 +166,38 @@ class GridState(NamedTuple):
     t1: Tensor
     f1: Tensor
     d1: Tensor
-    bound: Tensor
+    slope: Tensor
+    height: Tensor
     width: Tensor
     probing: Tensor
 
+    def line(self, t: Tensor) -> Tensor:
+        """Return the line at time t."""
+        return self.slope * t + self.height
+
+
+# By how much a cubic lies above its chord at most, for a unit of width and of slope that an end has beyond the chord's.
+_CUBIC = 4 / 27
+# Share of the rates at the ends: the rate is computed in single precision.
+_ROUNDING = 1e-3
+_FARTHEST = 4.0  # horizons that a cell may span: what lies beyond is not on the way, and need not even be finite
+_RETREAT = 0.25  # of the way, after a look ahead that went too far
+_WIDER, _AFTER_REJECTION, _AFTER_VIOLATION = 1.08, 0.9, 0.6
+
 
 class Grid:
-    """A step envelope from rates and derivatives at grid points (after Corbella et al. 2022, Andral and Kamatani 2024).
+    """An envelope of lines from rates and derivatives at grid points (Corbella et al. 2022, Andral and Kamatani 2024).
 
-    Over a cell whose ends are known, a convex rate stays below its larger end, and a concave one
-    below the point where the tangents at the ends meet: the bound is the larger of the three, plus
-    a margin. A rejected proposal splits its cell, so nothing that was evaluated is wasted; each chain
-    adapts the width of its cells. A rate above the bound is counted, the bound is raised and the
-    proposal drawn again from the last certain time.
+    Over a cell whose ends are known the rate is taken for a cubic, which lies above its chord by at most 4/27 of the
+    width times what the slopes at the ends have beyond the chord's: the line is the chord raised by that, plus a
+    margin. A rate that is straight along the path, as on a Gaussian, is met exactly. A rejected proposal splits its
+    cell, so nothing that was evaluated is wasted; each chain adapts the width of its cells. A rate above the line is
+    counted, the line is raised and the proposal drawn again from the last certain time.
 
     Parameters
     ----------
     margin : float
-        Share of the rate's range in the cell that is added to the bound.
+        Share of the rate's departure from a straight line that is added to the line.
     widest : float
         Longest cell, in path time.
     """
@@ -190,6 +205,7 @@ class Grid:
     needs_curvature = True
     redraws = True
     certain = False
+    retreats = True
     reject_above = float("inf")
 
     def __init__(self, margin: float, widest: float) -> None:
@@ -209,19 +225,21 @@ class Grid:
         zero = torch.zeros_like(f)
         width = horizon.clamp_max(self.widest) if previous is None else previous.width
         slope = torch.where(known, curvature, torch.nan)
-        return GridState(zero, f, slope, width, zero, zero, zero, width, torch.ones_like(f, dtype=torch.bool))
+        probing = torch.ones_like(f, dtype=torch.bool)
+        return GridState(zero, f, slope, width, zero, zero, zero, zero, width, probing)
 
     def learn(
         self, state: GridState, kind: Tensor, t: Tensor, f: Tensor, curvature: Tensor, violated: Tensor
     ) -> GridState:
-        """Close the cell after a look ahead, split it after a rejection, raise the bound after a violation.
+        """Close the cell after a look ahead, split it after a rejection, raise the line after a violation.
 
-        After an event only the width is of use.
+        A look ahead that finds no finite rate is repeated nearer. After an event only the width is of use.
         """
         probe = kind == PROBE
+        too_far = probe & ~torch.isfinite(f)
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, curvature, state.d1)
         # The whole cell, its right and its left part at once: small tensors cost by the call.
-        whole, right, left = self._bound(
+        slopes, heights, lifts = self._line(
             torch.stack([state.t0, t, state.t0]),
             torch.stack([state.f0, f, state.f0]),
             torch.stack([state.d0, curvature, state.d0]),
@@ -230,52 +248,56 @@ class Grid:
             torch.stack([d1, d1, curvature]),
         )
         split = (kind == REJECTED) & ~violated
-        bound = torch.where(probe, whole, torch.where(violated, torch.maximum(left, right), right))
-        width = state.width * torch.where(violated, 0.6, torch.where(split, 0.9, 1.0))
+        raised = f - state.slope * t + torch.maximum(lifts[1], lifts[2])
+        factor = torch.where(violated, _AFTER_VIOLATION, torch.where(split, _AFTER_REJECTION, 1.0))
+        factor = torch.where(too_far, _RETREAT, factor)
         return GridState(
             torch.where(split, t, state.t0),
             torch.where(split, f, state.f0),
             torch.where(split, curvature, state.d0),
-            state.t1,
+            torch.where(too_far, state.t0 + _RETREAT * (t - state.t0), state.t1),
             f1,
             d1,
-            bound,
-            width,
-            torch.zeros_like(state.probing),
+            torch.where(violated, state.slope, torch.where(probe, slopes[0], slopes[1])),
+            torch.where(violated, raised, torch.where(probe, heights[0], heights[1])),
+            state.width * factor,
+            too_far,
         )
 
-    def _bound(self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor) -> Tensor:
+    def _line(
+        self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return slope and height of the line over a cell, and how far it lies above the chord."""
         width = (t1 - t0).clamp_min(1e-12)
-        # Where the tangent at t0 is unknown, the one at t1 carried back to t0 bounds a concave rate.
-        back = f1 - d1 * width
-        bend = d0 - d1
-        safe = torch.where(bend > 0, bend, torch.ones_like(bend))
-        meet = ((f1 - f0 - d1 * width) / safe).clamp_min(0)
-        tangents = torch.where((bend > 0) & (meet < width), f0 + d0 * meet, torch.maximum(f0, f1))
-        top = torch.maximum(torch.maximum(f0, f1), torch.where(torch.isnan(d0), back, tangents))
-        low = torch.minimum(f0, f1)
-        return (top + self.margin * (top - low)).clamp_min(0)
+        # Where the slope at t0 is unknown, the tangent at t1 carried back to t0 bounds a concave rate.
+        unknown = torch.isnan(d0)
+        first = torch.where(unknown, torch.maximum(f0, f1 - d1 * width), f0)
+        chord = (f1 - first) / width
+        before = torch.where(unknown, (first - f0) / width, d0 - chord)
+        after = chord - d1
+        above = torch.where(unknown, 0.0, before.clamp_min(0)) + after.clamp_min(0)
+        lift = width * (_CUBIC * above + self.margin * (before.abs() + after.abs()))
+        lift = lift + _ROUNDING * (f0.abs() + f1.abs())
+        return chord, first - chord * t0 + lift, lift
 
     def plan(self, state: GridState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[GridState, Plan]:
         """Propose within the cell, or pass on to the next one and look at its end."""
-        t = s + draw(s) / state.bound
+        t = first_arrival(s, state.slope, state.height, draw(s))
         passed = ~state.probing & (t > state.t1)
-        width = torch.where(passed, (state.width * 1.08).clamp_max(self.widest), state.width)
+        most = (_FARTHEST * horizon).clamp_max(self.widest)
+        width = torch.where(passed, torch.minimum(state.width * _WIDER, most), state.width)
         end = torch.where(passed, state.t1 + width, state.t1)
         after = torch.where(passed, state.t1, s)
         probing = state.probing | passed
-        new = GridState(
-            torch.where(passed, state.t1, state.t0),
-            torch.where(passed, state.f1, state.f0),
-            torch.where(passed, state.d1, state.d0),
-            end,
-            state.f1,
-            state.d1,
-            state.bound,
-            width,
-            probing,
+        new = state._replace(
+            t0=torch.where(passed, state.t1, state.t0),
+            f0=torch.where(passed, state.f1, state.f0),
+            d0=torch.where(passed, state.d1, state.d0),
+            t1=end,
+            width=width,
+            probing=probing,
         )
-        piece = Piece(torch.zeros_like(state.bound), state.bound, state.t1)
+        piece = Piece(state.slope, state.height, state.t1)
         kind = torch.where(probing, PROBE, PROPOSAL)
         return new, Plan(torch.where(probing, end, t), kind, after, _hide(piece, probing), piece)
 

@@ -190,8 +190,8 @@ def test_a_broken_sampler_is_caught(monkeypatch, sampler, method, wrong, target)
 
 
 def test_a_halved_envelope_is_caught(monkeypatch):
-    whole = thinning.Grid._bound
-    monkeypatch.setattr(thinning.Grid, "_bound", lambda self, *a: 0.5 * whole(self, *a))
+    whole = thinning.Grid._line
+    monkeypatch.setattr(thinning.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
     monkeypatch.setattr(thinning.Grid, "redraws", False)
     assert verdict_on(targets.Gaussian(), make("bps", {"spacing": 0.5})).p < LEVEL
 
