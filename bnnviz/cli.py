@@ -468,22 +468,40 @@ def bench(
     seconds: Annotated[float, typer.Option(min=1, help="How long each part is measured.")] = 60,
     as_json: Json = False,
 ) -> None:
-    """Measure this machine, beside what is aimed at."""
+    """Measure this machine, beside what is aimed at.
+
+    Each figure is told on stderr when it is known; all of them come at the end.
+    """
     from bnnviz.bench import find
 
+    rows = []
     with _console(stderr=True).status("Starting.") as said:
-        rows = list(find(suite).run(case, seconds, lambda sentence: said.update(sentence)))
+        for row in find(suite).run(case, seconds, said.update):
+            rows.append(row)
+            print(_row_line(_plain(row)), file=sys.stderr, flush=True)
     if as_json:
         _print_json(rows)
     else:
         _console().print(_rows_table(_plain(rows)))
 
 
+def _row_line(row: dict[str, Any]) -> str:
+    parts = [f"{row['case']}, {row['metric']}: {_text(row['value'])} {row['unit']}".rstrip()]
+    parts += [f"{row['target']} {_verdict(row)}"] if row["target"] else []
+    return "; ".join(parts + [row["note"]] if row.get("note") else parts)
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return "" if not row["target"] else "met" if row["ok"] else "missed"
+
+
 def _rows_table(rows: list[dict[str, Any]]) -> Table:
-    table = _table("case", "metric", "value", "unit", "target", "")
+    table = _table("case", "metric", "value", "unit", "target", "", "note")
     for row in rows:
-        verdict = "" if not row["target"] else "met" if row["ok"] else "[red]missed[/red]"
-        table.add_row(row["case"], row["metric"], _text(row["value"]), row["unit"], row["target"], verdict)
+        verdict = _verdict(row)
+        verdict = f"[red]{verdict}[/red]" if verdict == "missed" else verdict
+        figures = (row["case"], row["metric"], _text(row["value"]), row["unit"], row["target"])
+        table.add_row(*figures, verdict, row.get("note", ""))
     return table
 
 

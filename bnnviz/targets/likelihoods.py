@@ -12,7 +12,10 @@ from bnnviz.errors import BnnvizError
 
 
 class Likelihood:
-    """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows."""
+    """How outputs (chains, rows, outputs) explain the observations (rows,); losses are summed over rows.
+
+    A regression's observations may differ from chain to chain, (chains, rows).
+    """
 
     name = ""
     task = "classification"
@@ -55,7 +58,7 @@ class Normal(Likelihood):
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
-        return (f - y[:, None]) / self.sd**2
+        return (f - y[..., None]) / self.sd**2
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""
@@ -93,7 +96,7 @@ class NormalOfEach(Likelihood):
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss by the outputs."""
-        return (f - y[:, None]) * self.precision[:, None, None]
+        return (f - y[..., None]) * self.precision[:, None, None]
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``, at a fixed sd."""
@@ -129,7 +132,7 @@ class Bernoulli(Likelihood):
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
-        return torch.sigmoid(f) - y[:, None]
+        return torch.sigmoid(f) - y[..., None]
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""
