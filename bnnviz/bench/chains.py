@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,17 @@ from bnnviz.targets import Target
 
 _BLOCK = 16
 _TUNING_GRAIN, _TUNING_LIMIT = 50, 5000  # steps
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have torch work on one thread: for a step of small tensors a second one costs more than it brings."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class Course(NamedTuple):

@@ -25,7 +25,7 @@ import torch
 
 from bnnviz import samplers, settings, targets
 from bnnviz.bench.calibration import Test, Truth, chance, limit, of_draws, of_path
-from bnnviz.bench.chains import Course, begin, follow, move, tune
+from bnnviz.bench.chains import Course, begin, follow, move, one_thread, tune
 from bnnviz.bench.simulated import PLACES, Simulation, uniformity
 from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.mode import Descent
@@ -279,9 +279,18 @@ def _sbc_case(seconds: float, tell: Tell) -> Iterator[Row]:
             yield Row(f"{cell.name}_{quantity}", p, "p", least if cell.right else None, more)
 
 
+def _on_one_thread(case: Case) -> Case:
+    def alone(seconds: float, tell: Tell) -> Iterator[Row]:
+        with one_thread():
+            yield from case(seconds, tell)
+
+    return alone
+
+
 _CASES: dict[str, Case] = {name: partial(_target_case, name) for name in known_targets()}
+_CASES |= {"far": _far_case, "horizon": _horizon_case, "sbc": _sbc_case}
 SUITE = Suite(
     "truth",
     "Every sampler, bound and target with a known answer, and networks with simulated data.",
-    _CASES | {"far": _far_case, "horizon": _horizon_case, "sbc": _sbc_case},
+    {name: _on_one_thread(case) for name, case in _CASES.items()},
 )
