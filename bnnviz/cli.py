@@ -39,6 +39,13 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 SLICE_S = 0.2  # seconds of sampling between two looks at the progress and at Ctrl-C
 SHOWN_COORDINATES = 20
+LABELS = {
+    "ess_per_million": "ESS / 10⁶ gradients",
+    "ess_pc1": "ESS of PC1",
+    "violation_share": "violations (share)",
+    "rmse": "test RMSE",
+    "nll": "test NLL",
+}
 WORDS = {
     "true": True,
     "yes": True,
@@ -175,30 +182,63 @@ def _values(setting: dict[str, Any]) -> str:
 
 
 @app.command(
-    epilog=_examples("bnnviz reproduce pdmp-boston --repetitions 3", "bnnviz reproduce pdmp-boston --json"),
+    epilog=_examples(
+        "bnnviz reproduce pdmp-boston --repetitions 3",
+        "bnnviz reproduce pdmp-boston --json",
+        "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
+    ),
 )
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep here; a browser opens it.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
     found = papers.find(experiment)
+    out = _check_figure(found, out)
     done: dict[str, list[dict[str, Any]]] = {}
     for case, i, summary in found.reproduce(repetitions):
         done.setdefault(case.name, []).append(summary)
         figures = ", ".join(f"{key} {_text(summary.get(key))}" for key in found.measures)
         print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
     rows = [found.row(case, done[case.name]) for case in found.cases]
+    if out is not None:
+        _draw_sweep(found, rows, out)
     if as_json:
         _print_json(rows)
         return
     table = _table("case", "runs", *(f"{key} (± s.e.; published)" for key in found.measures))
     for row in rows:
-        cells = [f"{_text(row[k])} ± {_text(row[k + '_se'])} ({_text(row[k + '_published'])})" for k in found.measures]
-        table.add_row(row["case"], str(row["runs"]), *cells)
+        table.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in found.measures))
     _console().print(table)
     _console().print(rows[0]["note"])
+
+
+def _beside(row: dict[str, Any], key: str) -> str:
+    error, published = row[f"{key}_se"], row[f"{key}_published"]
+    ours = _text(row[key]) if error is None else f"{_text(row[key])} ± {_text(error)}"
+    return ours if published is None else f"{ours} ({_text(published)})"
+
+
+def _check_figure(experiment: papers.Experiment, out: Path | None) -> Path | None:
+    """Refuse a figure that cannot be drawn before the runs, not after them."""
+    if out is None:
+        return None
+    if not experiment.swept:
+        raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
+    if importlib.util.find_spec("bokeh") is None:
+        raise BnnvizError("A figure needs bokeh; install it with: pip install 'bnnviz[app]'.", "out")
+    return _free_place(out, ".html")
+
+
+def _draw_sweep(experiment: papers.Experiment, rows: list[dict[str, Any]], out: Path) -> None:
+    from bnnviz.views.small_multiples import page, small_multiples
+
+    labels = {key: LABELS.get(key, key) for key in experiment.measures}
+    out.write_text(page(small_multiples(rows, labels), experiment.title), encoding="utf-8")
 
 
 @app.command(
@@ -392,11 +432,15 @@ def _check_out(out: Path | None) -> Path | None:
     for package in ("arviz_base", "h5netcdf", "h5py"):
         if importlib.util.find_spec(package) is None:
             raise BnnvizError(f"Saving a run needs {package}; install it with: pip install 'bnnviz[metrics]'.", "out")
-    out = out if out.suffix else out.with_suffix(".nc")
+    return _free_place(out, ".nc")
+
+
+def _free_place(out: Path, suffix: str) -> Path:
+    out = out if out.suffix else out.with_suffix(suffix)
     if out.exists():
         raise BnnvizError(f"{out} exists already; choose another name for --out.", "out")
     if not out.absolute().parent.is_dir():
-        raise BnnvizError(f"There is no folder {out.absolute().parent} to save the run in; make it first.", "out")
+        raise BnnvizError(f"There is no folder {out.absolute().parent} to save it in; make it first.", "out")
     return out
 
 
@@ -468,22 +512,40 @@ def bench(
     seconds: Annotated[float, typer.Option(min=1, help="How long each part is measured.")] = 60,
     as_json: Json = False,
 ) -> None:
-    """Measure this machine, beside what is aimed at."""
+    """Measure this machine, beside what is aimed at.
+
+    Each figure is told on stderr when it is known; all of them come at the end.
+    """
     from bnnviz.bench import find
 
+    rows = []
     with _console(stderr=True).status("Starting.") as said:
-        rows = list(find(suite).run(case, seconds, lambda sentence: said.update(sentence)))
+        for row in find(suite).run(case, seconds, said.update):
+            rows.append(row)
+            print(_row_line(_plain(row)), file=sys.stderr, flush=True)
     if as_json:
         _print_json(rows)
     else:
         _console().print(_rows_table(_plain(rows)))
 
 
+def _row_line(row: dict[str, Any]) -> str:
+    parts = [f"{row['case']}, {row['metric']}: {_text(row['value'])} {row['unit']}".rstrip()]
+    parts += [f"{row['target']} {_verdict(row)}"] if row["target"] else []
+    return "; ".join(parts + [row["note"]] if row.get("note") else parts)
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return "" if not row["target"] else "met" if row["ok"] else "missed"
+
+
 def _rows_table(rows: list[dict[str, Any]]) -> Table:
-    table = _table("case", "metric", "value", "unit", "target", "")
+    table = _table("case", "metric", "value", "unit", "target", "", "note")
     for row in rows:
-        verdict = "" if not row["target"] else "met" if row["ok"] else "[red]missed[/red]"
-        table.add_row(row["case"], row["metric"], _text(row["value"]), row["unit"], row["target"], verdict)
+        verdict = _verdict(row)
+        verdict = f"[red]{verdict}[/red]" if verdict == "missed" else verdict
+        figures = (row["case"], row["metric"], _text(row["value"]), row["unit"], row["target"])
+        table.add_row(*figures, verdict, row.get("note", ""))
     return table
 
 

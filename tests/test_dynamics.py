@@ -13,6 +13,7 @@ from bnnviz import samplers, targets
 from bnnviz.engine.run import Run
 from bnnviz.samplers.path_sums import PathSums
 from bnnviz.samplers.pdmp import integrals_of_line
+from bnnviz.samplers.thinning import BOUNCE, REFRESH
 from bnnviz.spec import Spec
 
 seeds = st.integers(0, 10_000)
@@ -107,6 +108,70 @@ def test_boomerang_keeps_its_energy(seed):
     assert torch.allclose(energy(*sampler.flow(x, v, t)), energy(x, v))
     bounced = sampler.reflect(x, v, sampler.target.gradient(x)[1])
     assert torch.allclose(energy(x, bounced), energy(x, v))
+
+
+@pytest.mark.parametrize("name", samplers.REGISTRY.names())
+@settings(max_examples=30, deadline=None)
+@given(seed=seeds, share=st.floats(0, 1))
+def test_a_flow_goes_on_from_wherever_it_is(name, seed, share):
+    sampler = bound_sampler(name)
+    x, v, t = random_state(seed)
+    whole, halves = sampler.flow(x, v, t), sampler.flow(*sampler.flow(x, v, share * t), (1 - share) * t)
+    assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(whole, halves, strict=True))
+
+
+def speed(sampler, x, v):
+    return v.norm(dim=1, keepdim=True)
+
+
+def scaled_speed(sampler, x, v):
+    return (v / sampler.scale).norm(dim=1, keepdim=True)
+
+
+def speeds(sampler, x, v):
+    return v.abs()
+
+
+def energy_of_the_reference(sampler, x, v):
+    return (sampler.precision * ((x - sampler.centre).square() + v.square())).sum(1, keepdim=True)
+
+
+KEPT = {"bps": speed, "sigma_bps": scaled_speed, "zigzag": speeds, "boomerang": energy_of_the_reference}
+
+
+@pytest.mark.parametrize("name", samplers.REGISTRY.names())
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=seeds,
+    dim=st.integers(1, 6),
+    correlation=st.floats(-0.9, 0.9),
+    spread=st.floats(0.1, 10),
+    bound=st.sampled_from(["grid", "interpolated", "exact"]),
+)
+def test_only_a_refreshment_changes_what_the_dynamics_keep(name, seed, dim, correlation, spread, bound):
+    """Along whole paths, whatever bound finds the event times: speed, speeds or energy; and the path has no gaps."""
+    target = targets.Gaussian(size=dim, correlation=correlation, spread=spread).to("cpu", torch.float64)
+    sampler = samplers.REGISTRY.get(name)(bound=bound, refresh_rate=0.5)
+    sampler.prepare(target, torch.linspace(-0.5, 0.5, dim, dtype=torch.float64))
+    sampler.scale = torch.linspace(0.5, 2.0, dim, dtype=torch.float64)
+    state = sampler.init(torch.as_tensor(target.exact_draws(8, seed)), torch.Generator().manual_seed(seed))
+    bounces = 0
+    for _ in range(60):
+        before = state
+        state, info = sampler.step(before)
+        kept = info.kind != REFRESH
+        bounces += int((info.kind == BOUNCE).sum())
+        old, new = KEPT[name](sampler, before.x, before.v), KEPT[name](sampler, state.x, state.v)
+        assert torch.allclose(old[kept], new[kept], rtol=1e-7)
+        event = (info.kind == BOUNCE) | (info.kind == REFRESH)
+        there = sampler.flow(before.x, before.v, info.t)[0]
+        assert torch.equal(state.x[event], there[event])
+        assert torch.equal(state.x[~event], before.x[~event])
+    assert bounces
+
+
+def test_every_sampler_says_what_its_dynamics_keep():
+    assert set(KEPT) == set(samplers.REGISTRY.names())
 
 
 @pytest.mark.parametrize("name", samplers.REGISTRY.names())

@@ -397,14 +397,49 @@ def test_notebooks_are_kept_without_outputs(path):
     assert all(not cell.outputs and cell.execution_count is None for cell in code)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_run_without_a_screen(path, tmp_path):
-    notebook = nbformat.read(path, as_version=4)
+def executed(name: str, folder: Path) -> dict[str, Any]:
+    """Run a notebook without a screen and return its cells by their ids."""
+    notebook = nbformat.read(NOTEBOOKS[0].with_name(name), as_version=4)
     begun = time.monotonic()
-    NotebookClient(notebook, timeout=MOST_SECONDS, resources={"metadata": {"path": tmp_path}}).execute()
+    NotebookClient(notebook, timeout=MOST_SECONDS, resources={"metadata": {"path": folder}}).execute()
     assert time.monotonic() - begun < MOST_SECONDS
-    widget = "application/vnd.jupyter.widget-view+json"
-    shown = [cell for cell in notebook.cells if any(widget in out.get("data", {}) for out in cell.get("outputs", []))]
-    assert [cell.id for cell in shown] == ["banana", "fit"]
-    output = {cell.id: cell.outputs[0].data["text/plain"] for cell in notebook.cells if cell.id in ("pause", "step")}
+    return {cell.id: cell for cell in notebook.cells}
+
+
+def showing(cells: dict[str, Any], kind: str) -> list[str]:
+    return [name for name, cell in cells.items() if any(kind in out.get("data", {}) for out in cell.get("outputs", []))]
+
+
+def said(cell: Any) -> str:
+    return "".join(out.text for out in cell.outputs if out.output_type == "stream")
+
+
+def test_every_notebook_is_run_by_a_test():
+    assert [path.name for path in NOTEBOOKS] == ["01_first_look.ipynb", "02_thinning.ipynb"]
+
+
+def test_the_first_look_runs_without_a_screen(tmp_path):
+    cells = executed("01_first_look.ipynb", tmp_path)
+    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["banana", "fit"]
+    output = {name: cells[name].outputs[0].data["text/plain"] for name in ("pause", "step")}
     assert int(output["step"]) == int(output["pause"]) + 1
+
+
+def test_the_notebook_on_thinning_shows_what_it_says(tmp_path):
+    cells = executed("02_thinning.ipynb", tmp_path)
+    figures = showing(cells, "application/vnd.bokehjs_exec.v0+json")
+    assert figures == ["rate", "steps", "law", "eq11", "clip", "events"]
+    # Two proposals are rejected under lines above the rate, and the third is accepted.
+    assert [line.split()[-1] for line in said(cells["algorithm"]).splitlines()] == [
+        "look", "rejected", "rejected", "accepted",
+    ]  # fmt: skip
+    assert "After a bounce: 100% of the events come after time 2, exactly 0.0%" in said(cells["law"])
+    assert "0% lie after 1.0" in said(cells["eq11"])
+    variances = [float(line.split("variance")[1].split()[0]) for line in said(cells["clip"]).splitlines()]
+    points, line, horizon, grid = variances
+    assert points > 5 > line > 2 > 1.5 > horizon
+    assert grid == pytest.approx(1, abs=0.15)
+    events, path, weighted = (float(part.split()[-1]) for part in said(cells["events"]).split(","))
+    assert events == pytest.approx(1.327, abs=0.05)
+    assert path == pytest.approx(1, abs=0.03)
+    assert weighted == pytest.approx(1, abs=0.03)

@@ -8,6 +8,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import settings as trials
+from hypothesis import strategies as st
 from torch import nn
 
 import bnnviz
@@ -64,6 +67,38 @@ def test_draws_depend_on_the_spec_alone(spec):
     while half.steps < 0.6 * alone.steps:
         half.step_proposal()
     assert np.array_equal(alone.draws, finished(Run.restore(half.checkpoint())).draws)
+
+
+LOOKS = {
+    "step": lambda run, n: run.step_proposal(),
+    "event": lambda run, n: run.step_event(),
+    "play": lambda run, n: run.advance(0.002),
+    "frame": lambda run, n: run.frame(PARTS),
+    "chain": lambda run, n: run.watch(chain=n % 3),
+    "plane": lambda run, n: run.watch(plane={"kind": ("pca", "coordinates")[n % 2], "i": 0, "j": 1}),
+    "pick": lambda run, n: run.select({"view": "path", "box": [-1, 1, -1, 1]}),
+    "figures": lambda run, n: (run.summary(), run.path_moments(), run.event_weights()),
+    "record": lambda run, n: run.to_arviz() if run.draws.shape[1] else None,
+    "checkpoint": lambda run, n: run.checkpoint(),
+}
+
+
+@trials(max_examples=8, deadline=None)
+@given(
+    sampler=st.sampled_from(samplers.REGISTRY.names()),
+    bound=st.sampled_from(["grid", "interpolated", "exact"]),
+    samples=st.sampled_from(["path", "events"]),
+    seed=st.integers(0, 2**31 - 1),
+    looks=st.lists(st.tuples(st.sampled_from(sorted(LOOKS)), st.integers(0, 5)), max_size=30),
+)
+def test_nothing_that_looks_on_changes_a_draw(sampler, bound, samples, seed, looks):
+    """Whatever views, picks, estimates or recordings are made on the way: draws depend on spec and seed alone."""
+    chosen = {"sampler": sampler, "settings": {"bound": bound, "samples": samples, "mode_steps": 20}}
+    alone, watched = (Run(spec(target="gaussian", seed=seed, draws=8, warmup=2, **chosen)) for _ in range(2))
+    watched.prepare()
+    for name, number in looks:
+        LOOKS[name](watched, number)
+    assert np.array_equal(finished(alone).draws, finished(watched).draws)
 
 
 @pytest.mark.parametrize("sampler", ["bps", "boomerang"])

@@ -7,8 +7,9 @@ from typing import Any
 from bnnviz.errors import BnnvizError
 from bnnviz.papers.boston import BOSTON
 from bnnviz.papers.experiment import Case, Experiment
+from bnnviz.papers.sweeps import SWEEPS
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (BOSTON,)}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (BOSTON, SWEEPS)}
 
 
 def find(name: str) -> Experiment:

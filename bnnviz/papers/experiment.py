@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bnnviz.spec import Spec
@@ -23,23 +23,27 @@ class Case:
         The paper's figures, by the names of `Run.summary`.
     note : str
         How the published figures differ in kind from ours.
+    at : dict
+        Where it stands in a sweep: setting, value and sampler. Empty in a table.
     """
 
     name: str
     specs: tuple[Spec, ...]
     published: dict[str, float]
     note: str = ""
+    at: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table of a paper.
+    """A table or a sweep of a paper.
 
     Parameters
     ----------
     name, title, doc : str
     measures : tuple of str
-        Keys of `Run.summary` that the table shows.
+        Keys of `Run.summary` that the table shows, or ``ess_per_million``: effective draws of the first component for
+        a million gradients of one example each.
     cases : tuple of Case
     """
 
@@ -48,6 +52,11 @@ class Experiment:
     doc: str
     measures: tuple[str, ...]
     cases: tuple[Case, ...]
+
+    @property
+    def swept(self) -> bool:
+        """Whether its cases are the points of a sweep, which a figure shows."""
+        return any(case.at for case in self.cases)
 
     def reproduce(self, repetitions: int | None = None) -> Iterator[tuple[Case, int, dict[str, Any]]]:
         """Run the cases and yield (case, repetition, summary) as each run ends.
@@ -64,7 +73,7 @@ class Experiment:
                 run = Run(spec)
                 while not run.finished:
                     run.advance(0.5)
-                yield case, i, run.summary()
+                yield case, i, _with_rate(run.summary())
 
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """Return a case's means and standard errors beside the published figures."""
@@ -76,7 +85,12 @@ class Experiment:
             row[key] = mean
             row[f"{key}_se"] = _standard_error(values)
             row[f"{key}_published"] = case.published.get(key)
-        return row | {"note": case.note}
+        return row | case.at | {"note": case.note}
+
+
+def _with_rate(summary: dict[str, Any]) -> dict[str, Any]:
+    ess = summary.get("ess_pc1")
+    return summary | {"ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"]}
 
 
 def _standard_error(values: list[float]) -> float | None:

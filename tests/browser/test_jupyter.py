@@ -20,6 +20,8 @@ from conftest import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "01_first_look.ipynb"
+STATIC = ROOT / "notebooks" / "02_thinning.ipynb"
+STATIC_FIGURES = 13
 VIEWS = {"banana": 4, "fit": 5}
 # JupyterLab asks the network for news and updates unless it is told not to.
 SETTINGS = {
@@ -100,6 +102,7 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     served = Served(tmp_path_factory.mktemp("jupyter"))
     try:
         shutil.copy(NOTEBOOK, served.root)
+        shutil.copy(STATIC, served.root)
         yield served.wait()
     finally:
         served.stop()
@@ -237,3 +240,21 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     assert len(drawn) == VIEWS["fit"]
     assert all(drawn.values())
     screenshot(lab.page, "jupyter-network")
+
+
+@pytest.mark.slow
+def test_static_figures_are_painted_in_jupyterlab(
+    jupyter: Served, open_page: Callable[..., Any], screenshot: Any
+) -> None:
+    page = open_page()
+    Lab(page).open(jupyter.url(f"lab/tree/{STATIC.name}"))
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    # JupyterLab takes cells out of the page that are out of sight.
+    figures = "() => window.Bokeh ? [...Bokeh.documents].flatMap((d) => [...d._all_models.values()])"
+    count = figures + '.filter((model) => model.type === "Figure").length : 0'
+    until(lambda: page.evaluate(count) == STATIC_FIGURES, 120, "not every figure was made")
+    assert not page.locator("[data-mime-type='application/vnd.jupyter.error']").count()
+    page.locator(".bk-Figure").last.scroll_into_view_if_needed()
+    screenshot(page, "jupyter-thinning")

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from scipy import stats
 
-from bnnviz.samplers.base import Block, Sampler
+from bnnviz.bench.chains import begin, follow
+from bnnviz.samplers.base import Sampler
 from bnnviz.targets import Target
 
 # Stated before looking: over all the figures that one test compares, the chance of a false alarm.
@@ -37,24 +38,10 @@ def run_chains(
 
     A sampler that learns scales in its warm-up is given them.
     """
-    target.to("cpu", dtype)
-    rng = torch.Generator().manual_seed(seed)
-    sampler.prepare(target, None if mode is None else torch.as_tensor(mode, dtype=dtype))
-    state = sampler.init(torch.as_tensor(x0, dtype=dtype), rng)
+    state = begin(target, sampler, x0, seed, mode, dtype)
     if scale is not None:
         state = sampler.scaled(state, torch.as_tensor(scale, dtype=dtype))
-    emitter = sampler.emitter(state)
-    kept = torch.zeros(len(x0), draws, target.dim, dtype=dtype)
-    while int(emitter.made.min()) < draws:
-        before, infos = [], []
-        for _ in range(16):
-            before.append(state)
-            state, info = sampler.step(state)
-            infos.append(info)
-        rows = emitter.collect(Block(before, infos, state, 0))
-        inside = rows.index < draws
-        kept[rows.chain[inside], rows.index[inside]] = rows.x[inside]
-    return kept.numpy()
+    return follow(sampler, state, draws).draws
 
 
 def compare(draws: np.ndarray, truth: np.ndarray) -> Verdict:

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import torch
-
 from bnnviz import diagnostics
+from bnnviz.bench.chains import one_thread
 from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.run import Run
 from bnnviz.spec import Spec
@@ -50,15 +49,11 @@ GOALS = {
 
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure every sampler, bound and number of chains on one target."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         for sampler, bound in KERNELS:
             if bound != "exact" or TARGETS[name]["target"] == "gaussian":
                 for chains in CHAINS:
                     yield from _measured(name, sampler, bound, chains, seconds, tell)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measured(name: str, sampler: str, bound: str, chains: int, seconds: float, tell: Tell) -> Iterator[Row]:

@@ -1,0 +1,112 @@
+"""Chains of a bare kernel, all to the same path time: what tables of known answers are made of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.base import Block
+from bnnviz.targets import Target
+
+_BLOCK = 16
+_TUNING_GRAIN, _TUNING_LIMIT = 50, 5000  # steps
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have torch work on one thread: for a step of small tensors a second one costs more than it brings."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class Course(NamedTuple):
+    """Draws (chains, draws, dim) and, where the sampler gives them, the integrals along the path up to each.
+
+    ``path`` has the shape (chains, draws, 1 + 2 dim): time, and the integrals of the position and of its square.
+    """
+
+    draws: np.ndarray
+    path: np.ndarray | None
+
+
+def begin(
+    target: Target,
+    sampler: Sampler,
+    x0: np.ndarray,
+    seed: int = 0,
+    mode: np.ndarray | None = None,
+    dtype: torch.dtype = torch.float64,
+) -> Any:
+    """Bind a sampler to a target; return the state of chains at x0 (chains, dim), with no warm-up."""
+    target.to("cpu", dtype)
+    rng = torch.Generator().manual_seed(seed)
+    sampler.prepare(target, None if mode is None else torch.as_tensor(mode, dtype=dtype))
+    return sampler.init(torch.as_tensor(x0, dtype=dtype), rng)
+
+
+def tune(sampler: Sampler, state: Any) -> Any:
+    """Take the sampler through the tuning that a run begins with; return the state at its end."""
+    for step in range(1, _TUNING_LIMIT + 1):
+        state, _ = sampler.step(state)
+        if step % _TUNING_GRAIN == 0:
+            state, enough = sampler.tune(state, step == _TUNING_LIMIT)
+            if enough:
+                break
+    return state
+
+
+def move(sampler: Sampler, state: Any, x0: np.ndarray) -> Any:
+    """Return the state of chains that set out anew from x0, with what the sampler has learnt.
+
+    Chains that took equally many steps are not spread as the target is, however they began: a draw made there would be
+    biased for a while.
+    """
+    x0 = torch.as_tensor(x0, dtype=state.x.dtype)
+    return sampler.resume(state._replace(x=x0, s=torch.zeros_like(state.s)), moved=True)
+
+
+def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("inf")) -> Course:
+    """Follow all chains until each has made its draws.
+
+    Raises
+    ------
+    BnnvizError
+        If it takes longer than ``patience`` seconds. Chains that are slow are slow for where they are: without them
+        the others would be a biased choice.
+    """
+    emitter, chains, dim = sampler.emitter(state), *state.x.shape
+    kept = torch.zeros(chains, draws, dim, dtype=state.x.dtype)
+    path = torch.zeros(chains, draws, 1 + 2 * dim).double() if sampler.integrates(chains, dim) else None
+    end = time.monotonic() + patience
+    while int(emitter.made.min()) < draws:
+        if time.monotonic() > end:
+            raise BnnvizError(
+                f"The chains did not make their {draws} draws within {patience:g} s; give more --seconds."
+            )
+        state, rows = _block(sampler, emitter, state)
+        inside = rows.index < draws
+        where = rows.chain[inside], rows.index[inside]
+        kept[where] = rows.x[inside]
+        if path is not None and rows.path is not None:
+            path[where] = rows.path[inside]
+    return Course(kept.numpy(), None if path is None else path.numpy())
+
+
+def _block(sampler: Sampler, emitter: Any, state: Any) -> tuple[Any, Any]:
+    before, infos = [], []
+    for _ in range(_BLOCK):
+        before.append(state)
+        state, info = sampler.step(state)
+        infos.append(info)
+    return state, emitter.collect(Block(before, infos, state, 0))

@@ -1,0 +1,114 @@
+"""Experiments of the papers: what they run, the rows they give, and the figure of a sweep."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from bokeh.models import Plot
+
+from bnnviz import cli, papers
+from bnnviz.papers import Case, Experiment
+from bnnviz.spec import Spec
+from bnnviz.views.small_multiples import small_multiples
+
+SWEEPS = papers.find("pdmp-sweeps")
+
+
+def run_here(line: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(line))
+    return ended.value.code
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """A sweep of two settings on a network that takes no time, under the name of the real one."""
+
+    def case(sampler: str, setting: str, value: float, **fixed) -> Case:
+        target = {"data": "toy_c", "hidden": "2", "points": [[-0.2, 0.1], [0.2, 0.3]]}
+        chosen = {"mode_steps": 20, setting: value} | fixed
+        specs = tuple(Spec("network", target, sampler, chosen, 2, 8, 2, seed) for seed in range(2))
+        at = {"sampler": sampler, "setting": setting, "value": value}
+        return Case(f"{sampler}, {setting} {value:g}", specs, {}, "Small.", at)
+
+    cases = [case(s, "refresh_rate", rate) for s, rate in (("bps", 0.5), ("bps", 2.0), ("boomerang", 2.0))]
+    cases += [case("bps", "alpha", 1.0, bound="interpolated")]
+    sweep = dataclasses.replace(SWEEPS, cases=tuple(cases))
+    monkeypatch.setitem(papers.EXPERIMENTS, SWEEPS.name, sweep)
+    return sweep
+
+
+@pytest.mark.parametrize("experiment", papers.EXPERIMENTS.values(), ids=lambda e: e.name)
+def test_every_spec_of_an_experiment_can_be_run(experiment: Experiment) -> None:
+    names = [case.name for case in experiment.cases]
+    assert len(set(names)) == len(names)
+    for case in experiment.cases:
+        assert all(spec.checked() for spec in case.specs)
+
+
+def test_the_sweep_turns_the_setting_that_it_names() -> None:
+    assert {case.at["setting"] for case in SWEEPS.cases} == {"refresh_rate", "velocity_sd", "alpha"}
+    for case in SWEEPS.cases:
+        for spec in case.specs:
+            assert spec.sampler == case.at["sampler"]
+            assert spec.settings[case.at["setting"]] == case.at["value"]
+            assert (spec.settings.get("bound") == "interpolated") == (case.at["setting"] == "alpha")
+
+
+def test_a_sweep_gives_rows_and_a_figure(small: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "sweep.html"
+    assert run_here(f"reproduce pdmp-sweeps --out {out} --json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["case"] for row in rows] == [case.name for case in small.cases]
+    assert all(row["runs"] == 2 for row in rows)
+    for row in rows:
+        assert row.keys() >= {"sampler", "setting", "value", *small.measures}
+        assert row["ess_per_million"] > 0
+        assert row["rmse_se"] is not None
+    html = out.read_text()
+    assert "refresh rate" in html
+    assert "cdn.bokeh.org/bokeh/release" not in html, "it opens without a network"
+    assert run_here(f"reproduce pdmp-sweeps --repetitions 1 --out {out}") == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_a_table_of_a_sweep_has_no_published_figures(small: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here("reproduce pdmp-sweeps --repetitions 1") == 0
+    out, err = capsys.readouterr()
+    assert "Small." in out
+    assert err.count(", run 1: ess_per_million") == len(small.cases)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("reproduce nope", "choose one of"),
+        ("reproduce pdmp-boston --out boston.html", "leave out --out"),
+        ("reproduce pdmp-sweeps --out no/such/folder/sweep.html", "no folder"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_the_runs(
+    line: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here(line) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_panels_of_a_row_share_their_height_and_unknown_points_are_left_out() -> None:
+    at = {"sampler": "a", "setting": "s", "value": 1.0}
+    rows = [
+        at | {"ess": 1.0, "ess_se": 0.5, "nll": None},
+        at | {"value": 2.0, "ess": 3.0, "ess_se": None, "nll": 1.0},
+        at | {"setting": "t", "sampler": "b", "ess": 10.0, "nll": 1.0},
+    ]
+    panels = list(small_multiples(rows, {"ess": "ESS", "nll": "NLL"}).select({"type": Plot}))
+    assert len(panels) == 4
+    reaches = {panel.yaxis[0].axis_label: (panel.y_range.start, panel.y_range.end) for panel in panels}
+    assert reaches["ESS"][0] < 0.5
+    assert reaches["ESS"][1] > 10
+    assert len({(panel.y_range.start, panel.y_range.end) for panel in panels}) == 2
+    assert reaches["NLL"][0] < 1 < reaches["NLL"][1]

@@ -1,0 +1,231 @@
+"""The table of known answers and the simulated data sets: right samplers pass, and broken ones make their rows red."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from bnnviz import cli, samplers, targets
+from bnnviz.bench import find
+from bnnviz.bench.calibration import Truth, chance, limit, of_draws, of_path
+from bnnviz.bench.simulated import PLACES, Simulation, uniformity
+from bnnviz.bench.suites import truth
+from bnnviz.bench.suites.truth import Cell, cells, far, known_targets, row
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import thinning
+
+FEW = {"draws": 40, "chains": 300}
+EVERY = samplers.REGISTRY.names()
+
+
+def half_reflection(self, x, v, g):
+    return v - (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g
+
+
+def first_coordinate(self, x, v, g):
+    return torch.cat([-v[:, :1], v[:, 1:]], dim=1)
+
+
+def reflection_of_the_wrong_sign(self, x, v, g):
+    return -(v - 2 * (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g)
+
+
+# --- the statistics
+
+
+@pytest.mark.parametrize("name", ["gaussian", "banana", "funnel", "double_well"])
+def test_exact_draws_have_standard_errors_of_one(name: str) -> None:
+    """Skewed or not, no error of 200 tables of independent draws is larger than chance allows."""
+    target = known_targets()[name]
+    known = Truth.of(target)
+    z = []
+    for seed in range(200):
+        draws = target.exact_draws(300 * 10, seed=seed).reshape(300, 10, target.dim)
+        z.append([test.z for test in of_draws(draws, known)])
+    z = np.array(z)
+    assert np.abs(z).max() < limit(1e-3, z.size, 300)
+    assert z.std() == pytest.approx(1, abs=0.06)
+    assert abs(z.mean()) < 5 / np.sqrt(z.size)
+
+
+def test_a_chance_and_its_limit_belong_together() -> None:
+    assert chance(limit(1e-4, 40, 300), 40, 300) == pytest.approx(1e-4)
+    assert chance(0.1, 40, 300) == 1
+
+
+def test_errors_of_draws_and_of_their_path_are_told() -> None:
+    target = targets.Gaussian(size=1)
+    known = Truth.of(target)
+    draws = 1.1 * target.exact_draws(64 * 50, seed=1).reshape(64, 50, 1)
+    found = {test.label: test for test in of_draws(draws, known)}
+    assert found["variance x1"].error == pytest.approx(0.21, abs=4 * found["variance x1"].se)
+    assert found["10 % of x1"].error == pytest.approx(stats.norm.cdf(-1.2816 / 1.1) - 0.1, abs=0.02)
+    # Paths that rest at the draws' places, each for a time of its own.
+    rest = np.linspace(1, 2, 64)[:, None]
+    path = np.concatenate([rest, rest * draws.mean(1), rest * (draws**2).mean(1)], axis=1)
+    along = {test.label: test for test in of_path(path, known)}
+    assert along["path variance x1"].error == pytest.approx(found["variance x1"].error)
+    assert along["path mean x1"].error == pytest.approx(found["mean x1"].error)
+
+
+def test_weights_count() -> None:
+    known = Truth.of(targets.Gaussian(size=1))
+    draws = targets.Gaussian(size=1).exact_draws(64 * 50, seed=1).reshape(64, 50, 1)
+    weights = (draws[..., 0] > 0).astype(float)
+    found = {test.label: test for test in of_draws(draws, known, weights)}
+    assert found["mean x1"].error == pytest.approx(np.sqrt(2 / np.pi), abs=0.05)
+
+
+# --- the table
+
+
+def test_the_table_walks_all_samplers_bounds_and_targets() -> None:
+    known = known_targets()
+    with_answers = {cls.registered for cls in targets.REGISTRY if cls().mean() is not None}
+    assert {target.registered for target in known.values()} == with_answers
+    assert [*known, "far", "horizon", "sbc"] == list(find("truth").cases)
+    on_gaussian, on_banana = ({cell.name for cell in cells(known[name])} for name in ("gaussian", "banana"))
+    assert on_gaussian == {f"{s}_{b}" for s in EVERY for b in ("grid", "interpolated", "exact", "events")}
+    assert on_banana == {f"{s}_{b}" for s in EVERY for b in ("grid", "interpolated", "events")}
+    assert 5 < truth.worst_allowed() < 6
+
+
+def test_rows_that_show_a_bias_have_no_limit() -> None:
+    assert not Cell("bps", {"bound": "interpolated", "alpha": 1.0}).right
+    assert Cell("bps", {"bound": "grid"}).right
+    assert Cell("bps", {}).right
+
+
+def test_a_row_that_takes_too_long_is_red_and_says_so() -> None:
+    found = row(Cell("bps", {"bound": "grid"}), targets.Gaussian(), 0.0, 10_000, 8)
+    assert not found.ok
+    assert "--seconds" in found.more["note"]
+    with pytest.raises(BnnvizError, match="take fewer"):
+        truth.measure(Cell("bps", {"samples": "events"}), targets.Gaussian(size=3), draws=4, chains=2000)
+
+
+def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.setattr(truth, "far", lambda cell, patience: far(cell, patience, 10, 50))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["bench", "truth", "--case", "far", "--json"])
+    assert ended.value.code == 0
+    out, err = capsys.readouterr()
+    assert [found["metric"] for found in json.loads(out)] == EVERY
+    assert all(found.keys() >= {"p", "worst", "bias_percent", "bias_se_percent", "note"} for found in json.loads(out))
+    assert sum(line.startswith("far, ") for line in err.splitlines()) == len(EVERY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "banana", "double_well"])
+@pytest.mark.parametrize("sampler", EVERY)
+def test_a_sample_of_the_table_is_green(name: str, sampler: str) -> None:
+    target = known_targets()[name]
+    for cell in cells(target):
+        if cell.sampler == sampler and cell.right:
+            found = row(cell, target, **FEW)
+            assert found.ok, (cell.name, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", EVERY)
+def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
+    found = far(Cell(sampler, {}), **FEW)
+    assert found.ok, found
+
+
+@pytest.mark.slow
+def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> None:
+    def widening(horizon: float, alpha: float) -> float:
+        chosen = {"bound": "interpolated", "horizon": horizon, "alpha": alpha, "spacing": 0.5}
+        tests = truth.measure(Cell("bps", chosen), targets.Banana(), draws=150, chains=300)
+        return next(test.error for test in tests if test.label == "variance x1")
+
+    long, middle, short = (widening(horizon, 1.2) for horizon in (1.0, 0.3, 0.1))
+    assert long > 0.5 > middle > 0.05
+    assert middle > short
+    assert long > widening(1.0, 2.0) > middle, "the horizon matters more than alpha"
+
+
+# --- broken on purpose
+
+
+@pytest.mark.parametrize(
+    ("sampler", "method", "wrong"),
+    [
+        ("bps", "reflect", half_reflection),
+        ("bps", "reflect", reflection_of_the_wrong_sign),
+        ("zigzag", "reflect", first_coordinate),
+        ("sigma_bps", "reflect", half_reflection),
+    ],
+)
+def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: str, wrong) -> None:
+    monkeypatch.setattr(samplers.REGISTRY.get(sampler), method, wrong)
+    assert not row(Cell(sampler, {"bound": "grid"}), targets.Gaussian(), 20.0, **FEW).ok
+
+
+def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
+    whole = thinning.Grid._bound
+    monkeypatch.setattr(thinning.Grid, "_bound", lambda self, *a: 0.5 * whole(self, *a))
+    monkeypatch.setattr(thinning.Grid, "redraws", False)
+    assert not row(Cell("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
+
+
+def test_a_missing_refreshment_makes_its_row_red() -> None:
+    assert not far(Cell("bps", {"refresh_rate": 0.0}), **FEW).ok
+
+
+def test_a_dropped_prior_makes_its_row_red() -> None:
+    target = targets.LogisticRegression(prior_sd=0.7)
+    assert target.mean() is not None
+    target.prior_precision = 0.0
+    assert not row(Cell("bps", {"bound": "grid"}), target, **FEW).ok
+
+
+# --- simulated data sets
+
+
+def smallest(simulation: Simulation, sampler: str) -> float:
+    ranks = simulation.ranks(samplers.REGISTRY.get(sampler)(), 60.0)
+    assert set(ranks) == set(simulation.quantities)
+    assert all(len(places) == simulation.replications and places.min() >= 0 for places in ranks.values())
+    assert max(places.max() for places in ranks.values()) < PLACES
+    return min(uniformity(places)[1] for places in ranks.values())
+
+
+LEAST = truth.LEVEL / (len(EVERY) * len(Simulation.quantities))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", EVERY)
+def test_true_weights_lie_anywhere_among_the_draws(sampler: str) -> None:
+    assert smallest(Simulation(512, seed=1), sampler) > LEAST
+
+
+def test_each_chain_has_a_data_set_of_its_own() -> None:
+    target = Simulation(3).target
+    theta = torch.randn(6, target.dim, dtype=torch.float64)
+    potential, gradient = target.gradient(theta)
+    for chain in range(6):
+        alone = Simulation(3).target
+        alone.y = target.y[chain].expand(1, -1)
+        x = theta[chain : chain + 1].clone().requires_grad_(True)
+        value = alone.potential(x)
+        assert float(value.detach()) == pytest.approx(float(potential[chain]))
+        assert torch.allclose(torch.autograd.grad(value.sum(), x)[0][0], gradient[chain])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["prior", "reflection", "noise"])
+def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, broken: str) -> None:
+    simulation = Simulation(512, seed=1)
+    if broken == "prior":
+        simulation.target.prior_precision = 0.5
+    elif broken == "noise":
+        simulation.target.likelihood.sd *= 1.3
+    else:
+        monkeypatch.setattr(samplers.REGISTRY.get("bps"), "reflect", half_reflection)
+    assert smallest(simulation, "bps") < LEAST
