@@ -508,7 +508,8 @@ class PDMP(Sampler):
         potential, g, curvature = self._evaluate(source, x, v)
         f = self.rate(x, v, g).double()
         slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
-        finite = self._bearable(state, torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope))
+        finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
+        f, finite = torch.where(finite, f, torch.nan), self._bearable(state, finite)
         verdict = self._judge(state, f)
         failed = state.alive & ~finite
         alive = state.alive & finite
