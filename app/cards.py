@@ -13,6 +13,7 @@ import panel_material_ui as pmui
 import projector
 from bnnviz.views.base import View
 
+MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
 _HEAD = """
 :host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary)}
@@ -33,6 +34,8 @@ _TABLE = """
 table {width: 100%; border-collapse: collapse; font-size: 13.5px}
 td {padding: 3px 0; border-bottom: 1px solid var(--mui-palette-divider); vertical-align: top}
 tr:last-child td {border-bottom: none}
+:host(.many) table {font-size: 12.5px; line-height: 1.15}
+:host(.many) td {padding: 2px 0}
 td:last-child {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px}
 .bad {color: var(--bad); font-weight: 600}
 .good {color: var(--good)}
@@ -132,11 +135,13 @@ class Table:
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
-        rows = "".join(
+        rows = frame["table"]["rows"]
+        lines = "".join(
             f"<tr><td>{html.escape(label)}</td><td class='{html.escape(tone)}'>{html.escape(text)}</td></tr>"
-            for label, text, tone in frame["table"]["rows"]
+            for label, text, tone in rows
         )
-        self._rows.object = f"<table>{rows}</table>"
+        self._dress("many", len(rows) > MANY)
+        self._rows.object = f"<table>{lines}</table>"
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
@@ -145,8 +150,12 @@ class Table:
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
-        kept = [name for name in self._rows.css_classes or [] if name != "dark"]
-        self._rows.css_classes = [*kept, "dark"] if dark else kept
+        self._dress("dark", dark)
+
+    def _dress(self, name: str, worn: bool) -> None:
+        kept = [each for each in self._rows.css_classes or [] if each != name]
+        if worn != (len(kept) < len(self._rows.css_classes or [])):
+            self._rows.css_classes = [*kept, name] if worn else kept
 
 
 def surface(*objects: Any, area: str) -> pmui.Paper:

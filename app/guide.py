@@ -63,7 +63,9 @@ WORDS = {
     "gradients": "counted for each row of the data, and twice where the bound asks for the rate's slope too",
     "tuning, warm-up": "the first events set the pace of the draws; the first draws are thrown away",
     "PC 1, PC 2": "the two directions in which the draws vary most",
-    "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth",
+    "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth: for averages"
+    " (bulk), for the 5 % and 95 % quantiles (tail), for U, and for a network's predictions at 8 inputs (functions), of"
+    " up to 2,000 draws",
 }
 _STYLE = """
 h3 {font-size: 14px; margin: 8px 0 2px}

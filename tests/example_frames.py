@@ -592,7 +592,7 @@ def _table(world: World, step: int) -> dict:
             ["Acceptance", f"{envelope['acceptance']:.2f}", ""],
             ["Violations", f"{100 * share:.1f} %", "bad" if share > 0.01 else "good"],
             ["E[(ratio-1)+], q99", f"{envelope['excess']:.3f}, {envelope['ratio_q99']:.1f}", ""],
-            ["R-hat, bulk ESS", f"{1 + 1.5 / _draws(world, step):.2f}, {_ess(world, step):,.0f}", ""],
+            ["R-hat; bulk ESS", f"{1 + 1.5 / _draws(world, step):.2f}; {_ess(world, step):,.0f}", ""],
             ["ESS per million gradients", f"{_ess(world, step) / (4e-6 * step):,.0f}", ""],
         ]
     }

@@ -338,7 +338,7 @@ def test_the_table_has_each_variance_beside_the_true_one():
         variance, error = (float(part) for part in rows[label][0].split(" ± "))
         assert abs(variance - true) < 5 * error
         assert rows[label][1] == "good"
-    assert "R-hat, bulk ESS (x1)" in rows
+    assert "R-hat; bulk, tail ESS (x1)" in rows
 
 
 def test_watching_another_chain_or_plane():

@@ -1,6 +1,6 @@
 """Diagnostics: arrays in, arrays out."""
 
-from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, rhat
+from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import principal_axes
 from bnnviz.diagnostics.stein import Widening, widening
@@ -11,6 +11,7 @@ __all__ = [
     "autocorrelation",
     "ess",
     "ess_each",
+    "ess_tail",
     "moments_with_errors",
     "path_moments",
     "principal_axes",

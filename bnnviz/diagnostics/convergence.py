@@ -8,6 +8,8 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 
+_TAILS = (0.05, 0.95)
+
 
 def _arviz() -> ModuleType:
     try:
@@ -24,6 +26,16 @@ def ess(values: np.ndarray) -> float:
     if values.shape[1] < 4 or not np.ptp(values) > 0:
         return float("nan")
     return float(_arviz().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+
+
+def ess_tail(values: np.ndarray) -> float:
+    """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
+
+    As Vehtari et al. (2021) define it; nan for fewer than four draws or no spread.
+    """
+    if values.shape[1] < 4 or not np.ptp(values) > 0:
+        return float("nan")
+    return float(_arviz().ess(values, chain_axis=0, draw_axis=1, method="tail", prob=_TAILS))
 
 
 def ess_each(values: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.measures import Measures
+from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.selection import Selection
 from bnnviz.errors import BnnvizError
@@ -50,7 +51,7 @@ class FrameBuilder:
         self._last_steps = 0
         self._due: dict[str, float] = {}
         self._rates = _Rates()
-        self._measures = Measures(run)
+        self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
         self._component: tuple[tuple, np.ndarray] | None = None
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
@@ -61,6 +62,7 @@ class FrameBuilder:
         self._selection.clear()
         self._component = None
         self._measures.forget()
+        self._mixing.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
@@ -324,8 +326,10 @@ class FrameBuilder:
         run = self.run
         counts = self._counted.rows if run.tally.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
-        mixing = self._measures.mixing(self._first_component()[0])
-        return {"rows": [*self._measures.rows(), *counts, *mixing, *own]}
+        label, values = self._first_component()
+        self._mixing.take(values)
+        mixing = self._measures.mixing(label, self._mixing.tail)
+        return {"rows": [*self._measures.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
 
 
 _PHASES = {

@@ -34,7 +34,7 @@ class Measures:
     Attributes
     ----------
     ess, rhat : float
-        Of the first principal component; nan until they are taken.
+        Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
     widening : Widening or None
         By what share the variances are too large, by Stein's identity.
     """
@@ -46,6 +46,7 @@ class Measures:
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
         self.ess = self.rhat = float("nan")
+        self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
         self._taken = -np.inf
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -173,15 +174,17 @@ class Measures:
             for name, variance, error in variances
         ]
 
-    def mixing(self, label: str) -> list[list[str]]:
-        """Return rows on how well the first component, called ``label``, mixes."""
+    def mixing(self, label: str, tail: float) -> list[list[str]]:
+        """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
         if not np.isfinite(self._taken):
             return []
         tone = "bad" if self.rhat > 1.05 else "good" if self.rhat < 1.01 else ""
-        per_million = self.ess / max(self._run.gradients / 1e6, 1e-9)
+        sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
+        spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
+        rates = [_rate(self.ess / max(cost, 1e-9)) for cost in spent]
         return [
-            [f"R-hat, bulk ESS ({label})", f"{_number(self.rhat, '.2f')}, {_number(self.ess, ',.0f')}", tone],
-            ["ESS per million gradients", _number(per_million, ",.0f"), ""],
+            [f"R-hat; bulk, tail ESS ({label})", sizes, tone],
+            ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 
     def _widening_row(self) -> list[list[str]]:
@@ -228,3 +231,7 @@ def _tone(ratio: float, z: float, draws: int) -> str:
 
 def _number(value: float, form: str) -> str:
     return format(value, form) if np.isfinite(value) else "–"
+
+
+def _rate(value: float) -> str:
+    return _number(value, ",.0f" if value >= 100 else ".2g")
