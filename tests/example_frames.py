@@ -576,10 +576,10 @@ def _acf(world: World, step: int) -> dict:
     count = _draws(world, step)
     acf = _autocorrelation(world.trace[:, :count], 201)
     return {
+        "label": world.scene["plane"]["x_label"],
         "lag": np.arange(acf.size),
         "acf": acf,
         "ess": _ess(world, step),
-        "rhat": 1.0 + 1.5 / count,
         "draws": 4 * count,
     }
 

@@ -584,7 +584,7 @@ def test_a_box_in_the_prediction_picks_the_functions_that_pass_through_it(watche
 
 
 def test_a_box_in_the_path_or_the_trace_picks_the_draws_that_lie_in_it(watched):
-    plane, component = watched._frames.plane(), watched._frames._first_component()[1]
+    plane, component = watched._frames.plane(), watched._frames._components.followed.values
     rows = watched.draws.reshape(-1, watched.target.dim).astype(float)
     places = (rows - plane.centre) @ plane.axes
     middle = float(np.median(places[:, 0])) + 1e-6  # a draw on the edge is in or out by rounding

@@ -22,6 +22,7 @@ from example_frames import example_frame, example_scene
 from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
+from bnnviz.views.acf import AcfView
 from bnnviz.views.base import Window, columns, separated
 from bnnviz.views.density import DensityView
 from bnnviz.views.ink import Sheet
@@ -542,6 +543,17 @@ def test_the_trace_takes_eight_chains_and_another_basis() -> None:
     assert view.update({"seq": 1, "trace": {**part, "basis": 1, "values": np.linspace(0, 1, 50)[None]}})
     assert view.root.y_range.end < 2
     assert np.isnan(view.source.data["chain1"]).all()
+
+
+def test_the_autocorrelation_names_what_it_follows() -> None:
+    scene = example_scene("network1d")
+    view, frame = AcfView(scene), example_frame(scene, 30)
+    assert view.title == "Autocorrelation"
+    frame["acf"]["label"] = "0.weight[3, 0]"
+    view.update(frame)
+    assert view.title == "ACF, 0.weight[3, 0]"
+    view.reset(scene)
+    assert view.title == "Autocorrelation"
 
 
 def test_the_trace_moves_on_by_half_a_window() -> None:

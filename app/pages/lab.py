@@ -20,6 +20,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from caption import Caption
 from cards import Card, Table
+from follow import FollowPicker
 from guide import Guide
 from heartbeat import Heartbeat
 from picks import PART, Picks
@@ -92,6 +93,7 @@ class Lab:
         self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
+        self.component = FollowPicker(lambda component: self.session.watch(component=component))
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
         classes = {view.needs[0]: view for view in views.views()}
         timeline = classes.pop(TIMELINE)(dark=dark)
@@ -169,6 +171,7 @@ class Lab:
         self.show_waiting(False)
         self._arrange(set(scene["emits"]))
         self.plane.show(scene)
+        self.component.show(scene)
         self._scene, self._era = scene, 0
         self.picks.reset()
         self.points.reset(scene)
@@ -390,6 +393,8 @@ class Lab:
     def _tools(self, part: str) -> dict[str, list[Any]]:
         if part == DRAWN:
             return {"tools": self.points.tools}
+        if part == "trace":
+            return {"tools": [self.component.kind, self.component.one]}
         return {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates]} if part == "path" else {}
 
     def _draw(self, rows: list[list[float]]) -> None:

@@ -2,7 +2,7 @@
 
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
-from bnnviz.diagnostics.pca import principal_axes
+from bnnviz.diagnostics.pca import last_axis, principal_axes
 from bnnviz.diagnostics.stein import Widening, widening
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ess",
     "ess_each",
     "ess_tail",
+    "last_axis",
     "moments_with_errors",
     "path_moments",
     "principal_axes",

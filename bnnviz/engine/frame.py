@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine.components import PCA_FIRST, Components
 from bnnviz.engine.measures import Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
-_PCA_ROWS = 600
-_PCA_FIRST, _PCA_GROWTH = 40, 1.6
 _MOST_NAMES = 2000
 _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
@@ -46,29 +45,26 @@ class FrameBuilder:
         self.predictor = Predictor(target) if isinstance(target, BNN) else None
         self._selection = Selection(run)
         self._wanted_plane: dict[str, Any] | None = None
-        self._pca: diagnostics.pca.Axes | None = None
-        self._pca_draws, self._basis, self._seq = 0, 0, 0
-        self._last_steps = 0
+        self._components = Components(run)
+        self._seq = self._last_steps = 0
         self._due: dict[str, float] = {}
         self._rates = _Rates()
         self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
-        self._component: tuple[tuple, np.ndarray] | None = None
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
-        self._pca_draws = 0
+        self._components.forget()
         self._selection.clear()
-        self._component = None
         self._measures.forget()
         self._mixing.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
 
-    def watch(self, chain: int | None, plane: dict[str, Any] | None) -> None:
-        """Choose the watched chain and the plane of paths."""
+    def watch(self, chain: int | None, plane: dict[str, Any] | None, component: dict[str, Any] | None) -> None:
+        """Choose the watched chain, the plane of paths, and what trace and autocorrelation follow."""
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -77,11 +73,14 @@ class FrameBuilder:
         if plane is not None:
             self._check_plane(plane)
             self._wanted_plane = plane
-            self._basis += 1
+            self._components.basis += 1
+        if component is not None:
+            self._components.follow(component)
+            self._measures.expire()
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Pick draws or an event (`Run.select`)."""
-        self._selection.choose(choice, self.plane())
+        self._selection.choose(choice, self.plane(), self._components.followed.key)
 
     def _check_plane(self, plane: dict[str, Any]) -> None:
         if plane.get("kind") == "pca":
@@ -147,9 +146,9 @@ class FrameBuilder:
     def _awaited(self) -> str:
         """Say why the path is not drawn in the plane that is asked for; "" where it is."""
         by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
-        if by_choice or self._pca is not None or self.run.target.dim <= 2:
+        if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
             return ""
-        return f"PC 1, PC 2 from {_PCA_FIRST} draws on"
+        return f"PC 1, PC 2 from {PCA_FIRST} draws on"
 
     def _known_density(self) -> dict[str, np.ndarray]:
         """Return the target's density of its only coordinate, which is one over the window."""
@@ -162,17 +161,17 @@ class FrameBuilder:
 
     def plane(self) -> Plane:
         """Return the plane that paths are drawn in."""
-        target, wanted = self.run.target, self._wanted_plane
+        target, wanted, components = self.run.target, self._wanted_plane, self._components
         if target.dim == 1:
-            return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, self._basis)
+            return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, components.basis)
         names = target.names()
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
-        if not by_choice and self._pca is not None:
-            return Plane("pca", ("PC 1", "PC 2"), *self._pca, self._basis)
+        if not by_choice and components.pca is not None:
+            return Plane("pca", ("PC 1", "PC 2"), *components.pca, components.basis)
         i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
         axes[i, 0] = axes[j, 1] = 1
-        return Plane("coordinates", (names[i], names[j]), np.zeros(target.dim), axes, self._basis)
+        return Plane("coordinates", (names[i], names[j]), np.zeros(target.dim), axes, components.basis)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
@@ -204,12 +203,12 @@ class FrameBuilder:
         if name == "density":
             return self._density()
         if name in ("trace", "acf"):
-            self._refit()
+            self._components.refit()
             if not run.store.common(run.alive):
                 return {}
             return self._trace() if name == "trace" else self._acf(fast)
         if name == "selection":
-            return self._selection.part(self.plane(), self._first_component()[1], self.predictor)
+            return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
             return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)
         # A target that has failed is not asked again for the rate along a segment.
@@ -256,59 +255,30 @@ class FrameBuilder:
         measured = self._measures.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
-    def _refit(self) -> None:
-        """Refit the principal axes when the draws have grown by more than half since the last fit."""
-        run = self.run
-        count = run.store.common(run.alive) * int(run.alive.sum())
-        if run.target.dim <= 2 or count < max(_PCA_FIRST, _PCA_GROWTH * self._pca_draws):
-            return
-        draws = run.store.view(run.alive)
-        stride = max(1, -(-count // _PCA_ROWS))
-        rows = draws.reshape(-1, draws.shape[2])[::stride].double().cpu().numpy()
-        self._pca, self._pca_draws = diagnostics.principal_axes(rows), count
-        self._basis += 1
-
-    def _first_component(self) -> tuple[str, np.ndarray]:
-        """Return the label and (chains, draws) of the first principal component of all draws; new ones are added."""
-        run = self.run
-        draws = run.store.view(run.alive)
-        key = (self._basis, run.store.every, tuple(run.alive))
-        if self._component is None or self._component[0] != key:
-            self._component = (key, np.empty((len(draws), 0)))
-        known = self._component[1]
-        if known.shape[1] < draws.shape[1]:
-            new = draws[:, known.shape[1] :]
-            if self._pca is None:
-                values = new[..., 0].double().cpu().numpy()
-            else:
-                axis = torch.as_tensor(self._pca.axes[:, 0], dtype=draws.dtype, device=draws.device)
-                centre = float(self._pca.centre @ self._pca.axes[:, 0])
-                values = (new @ axis).double().cpu().numpy() - centre
-            self._component = (key, np.concatenate([known, values], axis=1))
-        return "PC 1" if self._pca is not None else self._first_name(), self._component[1]
-
-    def _first_name(self) -> str:
-        name = self.run.target.names()[0]
-        return f"weight {name}" if self.predictor is not None else name
-
     def _trace(self) -> dict[str, Any]:
-        label, values = self._first_component()
+        label, values, _ = self._components.followed
         values = values[:, -_TRACE_DRAWS:]
         last = self.run.store.common(self.run.alive)
         index = (np.arange(last - values.shape[1], last)) * self.run.store.every
         shown = values[:_TRACE_CHAINS]
-        return {"label": label, "basis": self._basis, "index": index, "values": shown, "chains": len(values)}
+        return {
+            "label": label,
+            "basis": self._components.basis,
+            "index": index,
+            "values": shown,
+            "chains": len(values),
+        }
 
     def _acf(self, fast: bool) -> dict[str, Any]:
-        _, values = self._first_component()
-        acf = diagnostics.autocorrelation(values)
-        self._measures.take(values, fast)
+        followed = self._components.followed
+        acf = diagnostics.autocorrelation(followed.values)
+        self._measures.take(self._components.first, followed, fast)
         return {
+            "label": followed.label,
             "lag": np.arange(len(acf)),
             "acf": acf,
-            "ess": self._measures.ess,
-            "rhat": self._measures.rhat,
-            "draws": values.size,
+            "ess": self._measures.followed,
+            "draws": followed.values.size,
         }
 
     def _density(self) -> dict[str, Any]:
@@ -326,9 +296,9 @@ class FrameBuilder:
         run = self.run
         counts = self._counted.rows if run.tally.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
-        label, values = self._first_component()
-        self._mixing.take(values)
-        mixing = self._measures.mixing(label, self._mixing.tail)
+        first = self._components.first
+        self._mixing.take(first.values)
+        mixing = self._measures.mixing(first.label, self._mixing.tail)
         return {"rows": [*self._measures.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine.components import Component
 
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
@@ -35,6 +36,8 @@ class Measures:
     ----------
     ess, rhat : float
         Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
+    followed : float
+        Bulk effective sample size of the component that is followed.
     widening : Widening or None
         By what share the variances are too large, by Stein's identity.
     """
@@ -45,7 +48,7 @@ class Measures:
 
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
-        self.ess = self.rhat = float("nan")
+        self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
         self._taken = -np.inf
@@ -54,11 +57,16 @@ class Measures:
         self._path: diagnostics.PathMoments | None = None
         self._count = self._tried = 0
 
-    def take(self, component: np.ndarray, fast: bool) -> None:
-        """Measure the draws, of which ``component`` (chains, draws) is the first; at full speed not each time."""
+    def expire(self) -> None:
+        """Have the measures taken anew at the next occasion."""
+        self._taken, self.followed = -np.inf, float("nan")
+
+    def take(self, first: Component, followed: Component, fast: bool) -> None:
+        """Measure the draws by their first component and the one that is followed; at full speed not each time."""
         if fast and time.perf_counter() < self._taken + _EVERY_S:
             return
-        self.ess, self.rhat = diagnostics.ess(component), diagnostics.rhat(component)
+        self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
+        self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
         self._compare()
         self._try_identity()
         self._taken = time.perf_counter()

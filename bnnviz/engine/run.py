@@ -351,15 +351,30 @@ class Run:
         """
         self._frames.select(choice)
 
-    def watch(self, chain: int | None = None, plane: dict[str, Any] | None = None) -> None:
-        """Choose the chain and the plane that frames show; draws are not touched.
+    def watch(
+        self,
+        chain: int | None = None,
+        plane: dict[str, Any] | None = None,
+        component: dict[str, Any] | None = None,
+    ) -> None:
+        """Choose what frames show; draws are not touched, and None changes nothing.
+
+        Parameters
+        ----------
+        chain : int, optional
+            The chain whose path is shown, from 0.
+        plane : dict, optional
+            What it is shown in: ``{"kind": "pca"}`` or ``{"kind": "coordinates", "i": 0, "j": 1}``.
+        component : dict, optional
+            What trace and autocorrelation follow: ``{"kind": "pc", "number": 1}``, with 2 for the second principal
+            component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
 
         Raises
         ------
         BnnvizError
-            If there is no such chain or coordinate.
+            If there is no such chain, coordinate or component.
         """
-        self._frames.watch(chain, plane)
+        self._frames.watch(chain, plane, component)
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""

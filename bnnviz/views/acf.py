@@ -12,7 +12,7 @@ EDGE = 0.4  # half of a bar
 
 
 class AcfView(View):
-    """Bars of autocorrelation; the effective sample size stands in the heading."""
+    """Bars of autocorrelation of what the trace follows; its effective sample size stands in the heading."""
 
     name = "acf"
     title = "Autocorrelation"
@@ -28,13 +28,13 @@ class AcfView(View):
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""
-        self.note = ""
+        self.note, self.title = "", AcfView.title
         self._x.start_at(-EDGE, LAGS[0] + EDGE)
         self._y.start_at(-0.2, 1.0)
         self._push(self.source, _columns(None))
 
     def _show(self, part: dict) -> bool:
-        ess = part["ess"]
+        ess, self.title = part["ess"], f"ACF, {part['label']}"
         self.note = f"ESS {ess:,.0f}" if np.isfinite(ess) else ""
         data = _columns(part)
         self._show_lags(_telling(data["acf"], data["high"]))
