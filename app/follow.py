@@ -1,4 +1,4 @@
-"""What trace and autocorrelation follow: a principal component, or one coordinate by its name or number."""
+"""What trace, autocorrelation and density follow: a principal component, or one coordinate by its name or number."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from theme import TIGHT, UNLABELLED
+from theme import UNLABELLED
 
 COMPONENTS = {"PC 1": 1, "PC 2": 2, "last PC": -1}
-ONE = "coordinate"
-_SMALL = {"size": "small", "height": 26, "visible": False, "stylesheets": [UNLABELLED]}
 # A text field with a list is made for a line of its own.
 _LOW = {"& .MuiInputBase-root": {"padding": "0 28px 0 6px !important"}, "& input": {"padding": "2px 4px !important"}}
 
 
 class FollowPicker:
-    """A select for the component, and a field that finds a coordinate.
+    """A field that lists the components and finds a coordinate.
 
     Parameters
     ----------
@@ -29,40 +27,51 @@ class FollowPicker:
         self._on_component = on_component
         self._silent = False
         self._names: list[str] = []
-        self.kind = pmui.Select(
-            label="Follow", options=[*COMPONENTS, ONE], width=116, margin=(3, 10, 0, 3), sx=TIGHT, **_SMALL
+        self.root = pmui.AutocompleteInput(
+            label="Follow",
+            restrict=True,
+            min_characters=0,
+            size="small",
+            width=150,
+            height=26,
+            margin=(3, 10, 0, 3),
+            visible=False,
+            sx=_LOW,
+            stylesheets=[UNLABELLED],
         )
-        self.one = pmui.AutocompleteInput(
-            label="Coordinate", restrict=True, min_characters=0, width=150, margin=(3, 10, 0, 0), sx=_LOW, **_SMALL
-        )
-        for widget in (self.kind, self.one):
-            widget.param.watch(self._chosen, "value")
+        self.root.param.watch(self._chosen, "value")
 
     def show(self, scene: dict[str, Any]) -> None:
-        """Offer the coordinates of a new run; it is asked for what was chosen if they are those of the run before."""
+        """Offer what a new run has; it is asked for what was chosen if the coordinates are those of the run before."""
         names = list(scene["names"])
         if names != self._names:
-            self._silent = True
             self._names = names
-            options = [f"{i}: {name}" for i, name in enumerate(names)]
-            self.one.param.update(options=options, value=options[0])
             # In two dimensions there are no axes to fit.
-            kinds = [*COMPONENTS, ONE] if len(names) > 2 else [ONE]
-            self.kind.param.update(options=kinds, value=kinds[0])
-            self._silent = False
-        self.kind.visible = len(names) > 2
-        self.one.visible = len(names) > 1 and self.kind.value == ONE
-        if self.kind.value != next(iter(COMPONENTS)):
+            components = list(COMPONENTS) if len(names) > 2 else []
+            options = [*components, *(f"{i}: {name}" for i, name in enumerate(names))]
+            self._silently(options=options, value=options[0])
+        self.root.visible = len(names) > 1
+        if self.root.value != self.root.options[0]:
             self._ask()
 
+    def choose(self, number: int) -> None:
+        """Follow a coordinate by its number; of a very long list the last ones have no name here."""
+        if number < len(self._names):
+            self._silently(value=f"{number}: {self._names[number]}")
+        self._on_component({"kind": "coordinate", "i": number})
+
+    def _silently(self, **shown: Any) -> None:
+        self._silent = True
+        self.root.param.update(**shown)
+        self._silent = False
+
     def _chosen(self, event: Any) -> None:
-        self.one.visible = self.kind.value == ONE
         if not self._silent:
             self._ask()
 
     def _ask(self) -> None:
-        """Ask for what is chosen."""
-        if self.kind.value != ONE:
-            self._on_component({"kind": "pc", "number": COMPONENTS[self.kind.value]})
-        elif self.one.value in self.one.options:
-            self._on_component({"kind": "coordinate", "i": self.one.options.index(self.one.value)})
+        """Ask for what is chosen; what has been typed so far may be nothing yet."""
+        if self.root.value in COMPONENTS:
+            self._on_component({"kind": "pc", "number": COMPONENTS[self.root.value]})
+        elif self.root.value in self.root.options:
+            self._on_component({"kind": "coordinate", "i": int(self.root.value.partition(":")[0])})

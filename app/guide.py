@@ -43,6 +43,8 @@ HANDS = {
     "right click, alt click, long press": "delete a point",
     "drag elsewhere": "pick the draws in a box: all views mark them; a click takes the box away",
     "shift drag, wheel": "move and zoom the trajectory",
+    "Weights": "in the trajectory's heading: the correlations of a layer; a click on a cell tells its r, and trace,"
+    " ACF and density follow its coordinate across",
 }
 FIGURE_KEYS = {
     "arrows": "in a figure that has the focus, move the cursor (with alt in small steps)",

@@ -97,6 +97,8 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
         "trace": _trace(world, step),
         "acf": _acf(world, step),
         "table": _table(world, step),
+        "weights": _weights(world, step),
+        "marginal": _marginal(world, step),
     }
     if world.scene["data"] is not None:
         parts["prediction"] = _prediction(world, step)
@@ -279,7 +281,7 @@ def _pca_plane() -> dict:
 
 
 def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | None) -> dict:
-    emits = ["status", "caption", "events", "envelope", "path", "trace", "acf", "table"]
+    emits = ["status", "caption", "events", "envelope", "path", "trace", "acf", "table", "weights", "marginal"]
     if kind != "banana":
         emits.insert(5, "prediction")
     return {
@@ -288,6 +290,7 @@ def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | N
         "title": f"{target}, Bouncy Particle",
         "dim": len(names),
         "names": names,
+        "blocks": [{"label": "the first ones", "first": 0, "count": min(len(names), 12)}],
         "emits": emits,
         "sampler": "Bouncy Particle",
         "target": target,
@@ -556,6 +559,26 @@ def _trace(world: World, step: int) -> dict:
         "values": world.trace[:, first:count],
         "chains": len(world.trace),
     }
+
+
+def _weights(world: World, step: int) -> dict:
+    rows = world.draws[: _draws(world, step)]
+    size = min(world.scene["blocks"][0]["count"], rows.shape[1])
+    return {
+        "block": "the first ones",
+        "first": 0,
+        "correlation": np.corrcoef(rows[:, :size].T),
+        "draws": len(rows),
+        "chosen": 1,
+    }
+
+
+def _marginal(world: World, step: int) -> dict:
+    values = world.trace[:, : _draws(world, step)]
+    count, edges = np.histogram(values, 40, density=True)
+    middle = (edges[1:] + edges[:-1]) / 2
+    label = world.scene["plane"]["x_label"]
+    return {"label": label, "basis": 0, "x": middle, "y": count, "draws": values.size}
 
 
 def _autocorrelation(values: np.ndarray, lags: int) -> np.ndarray:

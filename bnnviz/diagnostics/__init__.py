@@ -1,6 +1,7 @@
 """Diagnostics: arrays in, arrays out."""
 
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
+from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
 from bnnviz.diagnostics.stein import Widening, widening
@@ -9,6 +10,8 @@ __all__ = [
     "PathMoments",
     "Widening",
     "autocorrelation",
+    "correlation",
+    "density",
     "ess",
     "ess_each",
     "ess_tail",

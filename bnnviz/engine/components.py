@@ -97,6 +97,11 @@ class Components:
         return self._component(("pc", 1))
 
     @property
+    def coordinate(self) -> int | None:
+        """The number of the coordinate that is followed; None where it is something else."""
+        return self._choice[1] if self._choice[0] == "coordinate" else None
+
+    @property
     def followed(self) -> Component:
         """What is followed."""
         return self._component(self._choice)

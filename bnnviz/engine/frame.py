@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine import weights
 from bnnviz.engine.components import PCA_FIRST, Components
 from bnnviz.engine.measures import Measures
 from bnnviz.engine.mixing import LiveMixing
@@ -29,6 +30,7 @@ _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
 _SHARE = 0.05
 _LONGEST_WAIT = 2.0
+_SELDOM = {"weights": 2.0, "marginal": 2.0}  # seconds between two at full speed, at least: they change slowly
 _FAST_STEPS = 20
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
@@ -46,6 +48,8 @@ class FrameBuilder:
         self._selection = Selection(run)
         self._wanted_plane: dict[str, Any] | None = None
         self._components = Components(run)
+        self._blocks = weights.blocks(target)
+        self._block = self._blocks[0]
         self._seq = self._last_steps = 0
         self._due: dict[str, float] = {}
         self._rates = _Rates()
@@ -63,8 +67,14 @@ class FrameBuilder:
         if self.predictor is not None:
             self.predictor.forget()
 
-    def watch(self, chain: int | None, plane: dict[str, Any] | None, component: dict[str, Any] | None) -> None:
-        """Choose the watched chain, the plane of paths, and what trace and autocorrelation follow."""
+    def watch(
+        self,
+        chain: int | None,
+        plane: dict[str, Any] | None,
+        component: dict[str, Any] | None,
+        block: int | None,
+    ) -> None:
+        """Choose the watched chain, the plane of paths, what is followed, and the block of correlations."""
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -77,6 +87,15 @@ class FrameBuilder:
         if component is not None:
             self._components.follow(component)
             self._measures.expire()
+            self._due.pop("marginal", None)
+        if block is not None:
+            self._choose_block(block)
+
+    def _choose_block(self, block: int) -> None:
+        if not isinstance(block, int) or not 0 <= block < len(self._blocks):
+            raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
+        self._block = self._blocks[block]
+        self._due.pop("weights", None)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Pick draws or an event (`Run.select`)."""
@@ -97,6 +116,8 @@ class FrameBuilder:
         has_density = target.dim == 1 and target.window() is not None
         if has_density:
             parts.append("density")
+        if target.dim > 1:
+            parts += ["weights", "marginal"]
         if self.predictor is not None:
             parts.append("prediction")
             if self.predictor.kind == "map":
@@ -110,6 +131,7 @@ class FrameBuilder:
             "title": f"{run.sampler.title} on {target.describe_value()}",
             "dim": target.dim,
             "names": target.names()[:_MOST_NAMES],
+            "blocks": self._blocks,
             "emits": parts,
             "sampler": run.sampler.title,
             "target": target.describe_value(),
@@ -191,15 +213,18 @@ class FrameBuilder:
             if part:
                 frame[name] = part
             cost = time.thread_time() - begun
-            self._due[name] = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
+            wait = max(min(cost / _SHARE, _LONGEST_WAIT), _SELDOM.get(name, 0.0))
+            self._due[name] = time.perf_counter() + wait
         return frame
 
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
         run = self.run
         if name == "caption":
             return self._caption(fast)
-        if name in ("status", "table"):
+        if name in ("status", "weights", "marginal"):
             return getattr(self, f"_{name}")()
+        if name == "table":
+            return self._table(fast)
         if name == "density":
             return self._density()
         if name in ("trace", "acf"):
@@ -281,6 +306,18 @@ class FrameBuilder:
             "draws": followed.values.size,
         }
 
+    def _weights(self) -> dict[str, Any]:
+        part = weights.part(self.run.store, self.run.alive, self._block)
+        return part and part | {"chosen": self._components.coordinate}
+
+    def _marginal(self) -> dict[str, Any]:
+        """Return the density of what is followed, over all chains."""
+        followed = self._components.followed
+        x, y = diagnostics.density(followed.values)
+        if not x.size:
+            return {}
+        return {"label": followed.label, "basis": self._components.basis, "x": x, "y": y, "draws": followed.values.size}
+
     def _density(self) -> dict[str, Any]:
         """Return the histogram of all draws of the only coordinate, as a density."""
         run = self.run
@@ -292,11 +329,12 @@ class FrameBuilder:
         width = edges[1] - edges[0]
         return {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
 
-    def _table(self) -> dict[str, Any]:
+    def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run
         counts = self._counted.rows if run.tally.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
         first = self._components.first
+        self._measures.take(first, self._components.followed, fast)
         self._mixing.take(first.values)
         mixing = self._measures.mixing(first.label, self._mixing.tail)
         return {"rows": [*self._measures.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}

@@ -51,7 +51,7 @@ class Measures:
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
-        self._taken = -np.inf
+        self._taken, self._made = -np.inf, -1
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
         self._path: diagnostics.PathMoments | None = None
@@ -59,12 +59,14 @@ class Measures:
 
     def expire(self) -> None:
         """Have the measures taken anew at the next occasion."""
-        self._taken, self.followed = -np.inf, float("nan")
+        self._taken, self._made, self.followed = -np.inf, -1, float("nan")
 
     def take(self, first: Component, followed: Component, fast: bool) -> None:
-        """Measure the draws by their first component and the one that is followed; at full speed not each time."""
-        if fast and time.perf_counter() < self._taken + _EVERY_S:
+        """Measure other draws by their first component and the one that is followed; at full speed not each time."""
+        made = int(self._run.store.made.sum())
+        if made == self._made or (fast and time.perf_counter() < self._taken + _EVERY_S):
             return
+        self._made = made
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
         self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
         self._compare()

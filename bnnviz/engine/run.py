@@ -356,6 +356,7 @@ class Run:
         chain: int | None = None,
         plane: dict[str, Any] | None = None,
         component: dict[str, Any] | None = None,
+        block: int | None = None,
     ) -> None:
         """Choose what frames show; draws are not touched, and None changes nothing.
 
@@ -366,15 +367,17 @@ class Run:
         plane : dict, optional
             What it is shown in: ``{"kind": "pca"}`` or ``{"kind": "coordinates", "i": 0, "j": 1}``.
         component : dict, optional
-            What trace and autocorrelation follow: ``{"kind": "pc", "number": 1}``, with 2 for the second principal
-            component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
+            What trace, autocorrelation and density follow: ``{"kind": "pc", "number": 1}``, with 2 for the second
+            principal component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
+        block : int, optional
+            The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
 
         Raises
         ------
         BnnvizError
-            If there is no such chain, coordinate or component.
+            If there is no such chain, coordinate, component or block.
         """
-        self._frames.watch(chain, plane, component)
+        self._frames.watch(chain, plane, component, block)
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""

@@ -144,6 +144,10 @@ class Target(param.Parameterized):
         sides = [(float(m - 3.5 * s), float(m + 3.5 * s)) for m, s in zip(mean[:2], sd[:2], strict=True)]
         return sides[0], sides[-1]
 
+    def groups(self) -> list[tuple[str, int]]:
+        """Return name and number of consecutive coordinates that belong together, such as those of a layer."""
+        return [("coordinates", self.dim)]
+
     def names(self) -> list[str]:
         """Return a label for each coordinate."""
         return [f"x{i + 1}" for i in range(self.dim)]

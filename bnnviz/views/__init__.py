@@ -5,6 +5,7 @@ from __future__ import annotations
 from bnnviz.views.acf import AcfView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.density import DensityView
+from bnnviz.views.marginal import MarginalView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.spread import SpreadView
@@ -12,6 +13,7 @@ from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
 from bnnviz.views.trace import TraceView
 from bnnviz.views.trajectory import TrajectoryView
+from bnnviz.views.weights import WeightsView
 
 __all__ = [
     "ACCEPTED",
@@ -35,6 +37,8 @@ _VIEWS: tuple[type[View], ...] = (
     DensityView,
     TraceView,
     AcfView,
+    WeightsView,
+    MarginalView,
     TimelineView,
 )
 

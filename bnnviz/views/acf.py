@@ -15,11 +15,11 @@ class AcfView(View):
     """Bars of autocorrelation of what the trace follows; its effective sample size stands in the heading."""
 
     name = "acf"
-    title = "Autocorrelation"
+    title = "ACF"
     needs = ("acf",)
 
     def _build(self) -> None:
-        fig = self._figure("lag (draws)", "autocorrelation", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
+        fig = self._figure("lag (draws)", "autocorrelation (ACF)", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self.source = Sheet(_columns(None))
@@ -28,13 +28,13 @@ class AcfView(View):
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""
-        self.note, self.title = "", AcfView.title
+        self.note = ""
         self._x.start_at(-EDGE, LAGS[0] + EDGE)
         self._y.start_at(-0.2, 1.0)
         self._push(self.source, _columns(None))
 
     def _show(self, part: dict) -> bool:
-        ess, self.title = part["ess"], f"ACF, {part['label']}"
+        ess, self.y_label = part["ess"], f"ACF ({part['label']})"
         self.note = f"ESS {ess:,.0f}" if np.isfinite(ess) else ""
         data = _columns(part)
         self._show_lags(_telling(data["acf"], data["high"]))
