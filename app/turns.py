@@ -24,6 +24,7 @@ TURNS = (
     # A coordinate that is chosen among the correlations is seen beside them.
     Turn("path", "weights", "Trajectory", "Weights", ("acf",)),
     Turn("acf", "marginal", "ACF", "Density"),
+    Turn("envelope", "ratios", "Segment", "Ratios"),
 )
 BACKS = frozenset(turn.back for turn in TURNS)
 

@@ -97,6 +97,7 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
         "trace": _trace(world, step),
         "acf": _acf(world, step),
         "table": _table(world, step),
+        "ratios": _box(world, step),
         "weights": _weights(world, step),
         "marginal": _marginal(world, step),
     }
@@ -281,7 +282,19 @@ def _pca_plane() -> dict:
 
 
 def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | None) -> dict:
-    emits = ["status", "caption", "events", "envelope", "path", "trace", "acf", "table", "weights", "marginal"]
+    emits = [
+        "status",
+        "caption",
+        "events",
+        "envelope",
+        "path",
+        "ratios",
+        "trace",
+        "acf",
+        "table",
+        "weights",
+        "marginal",
+    ]
     if kind != "banana":
         emits.insert(5, "prediction")
     return {
@@ -559,6 +572,13 @@ def _trace(world: World, step: int) -> dict:
         "values": world.trace[:, first:count],
         "chains": len(world.trace),
     }
+
+
+def _box(world: World, step: int) -> dict:
+    ratios, done = _ratios(world, step)
+    names, shares = ("least", "q25", "median", "q75", "q99", "most"), (0, 0.25, 0.5, 0.75, 0.99, 1)
+    inner = dict(zip(names, np.quantile(ratios, shares).tolist(), strict=True))
+    return inner | {"proposals": ratios.size, "violation_share": float(np.mean(done == VIOLATION))}
 
 
 def _weights(world: World, step: int) -> dict:

@@ -15,7 +15,10 @@ from bnnviz import samplers, targets
 from bnnviz.engine.run import Run
 from bnnviz.spec import Spec
 
-PARTS = ["status", "caption", "events", "envelope", "path", "prediction", "trace", "acf", "table", "selection"]
+PARTS = [
+    *("status", "caption", "events", "envelope", "path", "ratios", "prediction", "trace", "acf", "table"),
+    *("selection", "weights", "marginal"),
+]
 
 
 def spec(**changes) -> Spec:

@@ -42,6 +42,7 @@ SIZES = {
     "trace": (320, 150),
     "acf": (190, 150),
     "weights": (490, 400),
+    "ratios": (560, 190),
     "marginal": (190, 150),
     "timeline": (480, 36),
 }

@@ -37,7 +37,7 @@ from transport import Transport
 from turns import BACKS, Turns
 
 OPENING = Path(__file__).parent.parent / "opening.json"
-OF_DRAWS = ("trace", "acf", "density", "weights", "marginal")
+OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
 RARE = ("spread", "density")  # the page is painted sooner without these views, which few runs feed
 WEIGHTS = "weights"  # this part's view chooses a coordinate

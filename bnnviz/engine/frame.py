@@ -30,7 +30,11 @@ _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
 _SHARE = 0.05
 _LONGEST_WAIT = 2.0
-_SELDOM = {"weights": 2.0, "marginal": 2.0}  # seconds between two at full speed, at least: they change slowly
+_SELDOM = {
+    "weights": 2.0,
+    "marginal": 2.0,
+    "ratios": 1.0,
+}  # seconds between two at full speed, at least: they change slowly
 _FAST_STEPS = 20
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
@@ -239,6 +243,8 @@ class FrameBuilder:
         # A target that has failed is not asked again for the rate along a segment.
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
+        if name == "ratios":
+            return run.tally.box()
         part = run.tracer.part(name, self.plane(), fast)
         if part and name == "path":
             part = part | {"awaits": self._awaited()}
@@ -334,8 +340,9 @@ class FrameBuilder:
         counts = self._counted.rows if run.tally.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
         first = self._components.first
-        self._measures.take(first, self._components.followed, fast)
-        self._mixing.take(first.values)
+        if first.values.size:
+            self._measures.take(first, self._components.followed, fast)
+            self._mixing.take(first.values)
         mixing = self._measures.mixing(first.label, self._mixing.tail)
         return {"rows": [*self._measures.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
 

@@ -104,7 +104,8 @@ class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
 
     A subclass declares its settings as parameters, ``registered`` (a unique name), ``title``, and
-    ``emits``: the parts of a frame that its tracer can fill, which decide the views that appear.
+    ``emits``: the parts of a frame that its tracer can fill (``ratios``: its tally, by ``box``), which decide the
+    views that appear.
     """
 
     registered: ClassVar[str] = ""

@@ -8,6 +8,7 @@ from bnnviz.views.density import DensityView
 from bnnviz.views.marginal import MarginalView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.prediction import PredictionView
+from bnnviz.views.ratios import RatiosView
 from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
@@ -32,6 +33,7 @@ __all__ = [
 _VIEWS: tuple[type[View], ...] = (
     TrajectoryView,
     ThinningView,
+    RatiosView,
     PredictionView,
     SpreadView,
     DensityView,
