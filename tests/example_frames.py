@@ -310,6 +310,7 @@ def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | N
         "plane": plane,
         "data": data,
         "truth": None,
+        "canonical": "" if kind == "banana" else "The units are in order.",
     }
 
 

@@ -427,7 +427,11 @@ class Lab:
             return {"tools": [self.component.root]}
         if part == WEIGHTS:
             return {"tools": [self.block.root]}
-        return {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates]} if part == "path" else {}
+        return (
+            {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates, self.plane.caution]}
+            if part == "path"
+            else {}
+        )
 
     def _draw(self, rows: list[list[float]]) -> None:
         """Let the run go on with other data points."""

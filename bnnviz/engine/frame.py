@@ -11,7 +11,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine import weights
-from bnnviz.engine.components import PCA_FIRST, Components
+from bnnviz.engine.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.measures import Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
@@ -86,6 +86,7 @@ class FrameBuilder:
                 self.chain, self.run.tracer = chain, self.run.sampler.tracer()
         if plane is not None:
             self._check_plane(plane)
+            self._components.canonicalise(bool(plane.get("canonical")))
             self._wanted_plane = plane
             self._components.basis += 1
         if component is not None:
@@ -143,6 +144,7 @@ class FrameBuilder:
             "density": self._known_density() if has_density else None,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
+            "canonical": self._components.caution,
         }
 
     def _scene_plane(self) -> dict[str, Any]:
@@ -190,14 +192,16 @@ class FrameBuilder:
         target, wanted, components = self.run.target, self._wanted_plane, self._components
         if target.dim == 1:
             return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, components.basis)
-        names = target.names()
+        names, fold = target.names(), components.fold
+        said = "" if fold is None else f" ({CANONICAL})"
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
         if not by_choice and components.pca is not None:
-            return Plane("pca", ("PC 1", "PC 2"), *components.pca, components.basis)
+            return Plane("pca", (f"PC 1{said}", f"PC 2{said}"), *components.pca, components.basis, fold)
         i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
         axes[i, 0] = axes[j, 1] = 1
-        return Plane("coordinates", (names[i], names[j]), np.zeros(target.dim), axes, components.basis)
+        labels = (names[i] + said, names[j] + said)
+        return Plane("coordinates", labels, np.zeros(target.dim), axes, components.basis, fold)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
@@ -287,7 +291,7 @@ class FrameBuilder:
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
     def _trace(self) -> dict[str, Any]:
-        label, values, _ = self._components.followed
+        label, values = self._components.followed[:2]
         values = values[:, -_TRACE_DRAWS:]
         last = self.run.store.common(self.run.alive)
         index = (np.arange(last - values.shape[1], last)) * self.run.store.every
@@ -313,8 +317,7 @@ class FrameBuilder:
         }
 
     def _weights(self) -> dict[str, Any]:
-        part = weights.part(self.run.store, self.run.alive, self._block)
-        return part and part | {"chosen": self._components.coordinate}
+        return weights.part(self.run.store, self.run.alive, self._block, self._components)
 
     def _marginal(self) -> dict[str, Any]:
         """Return the density of what is followed, over all chains."""

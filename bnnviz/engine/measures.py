@@ -68,7 +68,11 @@ class Measures:
             return
         self._made = made
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
-        self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
+        if followed.folded:
+            # What a fold does to a chain would pass for mixing.
+            self.followed = float("nan")
+        else:
+            self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
         self._compare()
         self._try_identity()
         self._taken = time.perf_counter()

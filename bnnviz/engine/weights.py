@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics
+from bnnviz.engine.components import CANONICAL, FOLDED, Components
 from bnnviz.engine.draws import DrawStore
 from bnnviz.targets import Target
 
@@ -31,13 +32,23 @@ def blocks(target: Target) -> list[dict[str, Any]]:
     return found
 
 
-def part(store: DrawStore, alive: np.ndarray, block: dict[str, Any]) -> dict[str, Any]:
+def part(store: DrawStore, alive: np.ndarray, block: dict[str, Any], components: Components) -> dict[str, Any]:
     """Return the part of a frame: the correlations of a block over all chains; {} while there are few draws."""
     draws = store.view(alive)
     count = draws.shape[0] * draws.shape[1]
     if count < _FEWEST:
         return {}
     first, size = block["first"], block["count"]
-    rows = draws[:, :: max(1, -(-count // _DRAWS)), first : first + size].reshape(-1, size)
-    correlation = diagnostics.correlation(rows.double().cpu().numpy())
-    return {"block": block["label"], "first": first, "correlation": correlation, "draws": len(rows)}
+    # A fold needs all coordinates of a draw, which may be many.
+    most = _DRAWS if components.fold is None else max(_FEWEST, min(_DRAWS, FOLDED // draws.shape[2]))
+    rows = draws[:, :: max(1, -(-count // most))]
+    chosen = components.looked_at(rows if components.fold else rows[..., first : first + size])
+    chosen = (chosen[..., first : first + size] if components.fold else chosen).reshape(-1, size)
+    label = f"{block['label']}, {CANONICAL}" if components.fold else block["label"]
+    return {
+        "block": label,
+        "first": first,
+        "correlation": diagnostics.correlation(chosen),
+        "draws": len(chosen),
+        "chosen": components.coordinate,
+    }

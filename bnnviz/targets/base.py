@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,8 @@ class Target(param.Parameterized):
         Data rows that one gradient reads: the price of a gradient in per-example evaluations.
     prior_precision : float or None
         Precision of an isotropic normal prior that U contains, None where U has no prior of its own.
+    units : list of layers
+        Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
     """
 
     registered: ClassVar[str] = ""
@@ -37,6 +40,7 @@ class Target(param.Parameterized):
     dim: int = 0
     examples: int = 1
     prior_precision: float | None = None
+    units: Sequence[Any] = ()
     start_at_mode: bool = False
 
     def __init__(self, **settings: Any) -> None:

@@ -72,6 +72,7 @@ class BNN(Target):
         self.module = copy.deepcopy(module).eval()
         self._refuse_batch_norm()
         self.layers = mlp_kernel.read_layers(self.module)
+        self.units = mlp_kernel.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
         self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
         if not prior_sd > 0:
