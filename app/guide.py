@@ -65,7 +65,7 @@ WORDS = {
     "gradients": "counted for each row of the data, and twice where the bound asks for the rate's slope too",
     "tuning, warm-up": "the first events set the pace of the draws; the first draws are thrown away",
     "PC 1, PC 2": "the two directions in which the draws vary most; last PC: in which they vary least",
-    "canonical": "with a network's hidden units in one order and with one sign; the network is the same, its path jumps",
+    "canonical": "with a network's hidden units in one order and with one sign; the network stays, its path jumps",
     "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth: for averages"
     " (bulk), for the 5 % and 95 % quantiles (tail), for U, and for a network's predictions at 8 inputs (functions), of"
     " up to 2,000 draws",
