@@ -42,7 +42,7 @@ def test_a_layer_is_a_block_and_a_large_one_is_cut():
     wide = bnnviz.BNN(nn.Sequential(nn.Linear(400, 2)), (np.zeros((3, 400)), np.zeros(3)), "categorical")
     assert [block["first"] for block in weights.blocks(wide)] == list(range(0, 480, 60)), "eight blocks, and no more"
     plain = weights.blocks(targets.REGISTRY.get("gaussian")(size=3))
-    assert plain == [{"label": "coordinates", "first": 0, "count": 3}]
+    assert plain == [{"label": "all", "first": 0, "count": 3}]
 
 
 def test_the_correlations_are_those_of_all_draws():

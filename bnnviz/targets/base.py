@@ -150,7 +150,7 @@ class Target(param.Parameterized):
 
     def groups(self) -> list[tuple[str, int]]:
         """Return name and number of consecutive coordinates that belong together, such as those of a layer."""
-        return [("coordinates", self.dim)]
+        return [("all", self.dim)]
 
     def names(self) -> list[str]:
         """Return a label for each coordinate."""
