@@ -13,10 +13,13 @@ import panel_material_ui as pmui
 import projector
 from bnnviz.views.base import View
 
+MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
 _HEAD = """
-:host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary)}
-h2 {font: inherit; margin: 0}
+:host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary); min-width: 0;
+  flex-shrink: 1 !important; overflow: hidden}
+:host > div {overflow: hidden; text-overflow: ellipsis}
+h2 {font: inherit; margin: 0; overflow: hidden; text-overflow: ellipsis}
 """
 _NOTE = """
 :host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
@@ -33,6 +36,13 @@ _TABLE = """
 table {width: 100%; border-collapse: collapse; font-size: 13.5px}
 td {padding: 3px 0; border-bottom: 1px solid var(--mui-palette-divider); vertical-align: top}
 tr:last-child td {border-bottom: none}
+:host(.many) table {font-size: 12.5px; line-height: 1.15}
+:host(.many) td {padding: 2px 0}
+@media (max-height: 800px) {
+  table {font-size: 12.5px; line-height: 1.15}
+  td {padding: 1.5px 0}
+  :host(.many) td {padding: 0.5px 0}
+}
 td:last-child {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px}
 .bad {color: var(--bad); font-weight: 600}
 .good {color: var(--good)}
@@ -52,9 +62,20 @@ class Card:
         Controls for the heading line.
     below : list
         Controls for lines of their own, where they are visible.
+    turn : Button or None
+        Turns to the other card that shares its place.
+    place : str
+        The area of the stage; the part that the view draws, unless it takes another's place.
     """
 
-    def __init__(self, view: View, tools: Sequence[Any] = (), below: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        view: View,
+        tools: Sequence[Any] = (),
+        below: Sequence[Any] = (),
+        turn: Any = None,
+        place: str = "",
+    ) -> None:
         self.view = view
         self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[_HEAD, projector.CARD])
         self._note = pn.pane.HTML(
@@ -63,9 +84,10 @@ class Card:
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND, projector.CARD]
         )
-        head = pn.Row(self._title, self._note, *tools, sizing_mode="stretch_width", margin=0, height=30)
+        turns = [] if turn is None else [turn]
+        head = pn.Row(self._title, *turns, self._note, *tools, sizing_mode="stretch_width", margin=0, height=30)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
-        self.root = surface(head, *below, self._legend, body, area=view.needs[0])
+        self.root = surface(head, *below, self._legend, body, area=place or view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
         self._noted = -NOTE_S
         self.head()
@@ -132,11 +154,13 @@ class Table:
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
-        rows = "".join(
+        rows = frame["table"]["rows"]
+        lines = "".join(
             f"<tr><td>{html.escape(label)}</td><td class='{html.escape(tone)}'>{html.escape(text)}</td></tr>"
-            for label, text, tone in frame["table"]["rows"]
+            for label, text, tone in rows
         )
-        self._rows.object = f"<table>{rows}</table>"
+        self._dress("many", len(rows) > MANY)
+        self._rows.object = f"<table>{lines}</table>"
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
@@ -145,8 +169,12 @@ class Table:
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
-        kept = [name for name in self._rows.css_classes or [] if name != "dark"]
-        self._rows.css_classes = [*kept, "dark"] if dark else kept
+        self._dress("dark", dark)
+
+    def _dress(self, name: str, worn: bool) -> None:
+        kept = [each for each in self._rows.css_classes or [] if each != name]
+        if worn != (len(kept) < len(self._rows.css_classes or [])):
+            self._rows.css_classes = [*kept, name] if worn else kept
 
 
 def surface(*objects: Any, area: str) -> pmui.Paper:

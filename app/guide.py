@@ -43,6 +43,8 @@ HANDS = {
     "right click, alt click, long press": "delete a point",
     "drag elsewhere": "pick the draws in a box: all views mark them; a click takes the box away",
     "shift drag, wheel": "move and zoom the trajectory",
+    "Weights": "in the trajectory's heading: the correlations of a layer; a click on a cell tells its r, and trace,"
+    " ACF and density follow its coordinate across",
 }
 FIGURE_KEYS = {
     "arrows": "in a figure that has the focus, move the cursor (with alt in small steps)",
@@ -62,8 +64,11 @@ WORDS = {
     " changes the velocity; draws are taken along the path, evenly in path time",
     "gradients": "counted for each row of the data, and twice where the bound asks for the rate's slope too",
     "tuning, warm-up": "the first events set the pace of the draws; the first draws are thrown away",
-    "PC 1, PC 2": "the two directions in which the draws vary most",
-    "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth",
+    "PC 1, PC 2": "the two directions in which the draws vary most; last PC: in which they vary least",
+    "canonical": "with a network's hidden units in one order and with one sign; the network stays, its path jumps",
+    "R-hat, ESS": "whether the chains agree (near 1), and how many independent draws theirs are worth: for averages"
+    " (bulk), for the 5 % and 95 % quantiles (tail), for U, and for a network's predictions at 8 inputs (functions), of"
+    " up to 2,000 draws",
 }
 _STYLE = """
 h3 {font-size: 14px; margin: 8px 0 2px}

@@ -1,4 +1,4 @@
-"""In which plane the trajectory is looked at: two coordinates or the first two principal components."""
+"""In which plane the trajectory is looked at: two coordinates or two principal components, canonical ones or not."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import panel_material_ui as pmui
 
 from theme import TIGHT, UNLABELLED
 
-PCA, COORDINATES = "PC 1, PC 2", "coordinates"
+PCA, COORDINATES, CANONICAL = "PC 1, PC 2", "coordinates", "canonical PCs"
 _SMALL = {"size": "small", "margin": (3, 3, 0, 3), "height": 26}
+_CAUTION = ":host {font-size: 12px; line-height: 1.3; color: var(--mui-palette-text-secondary)}"
 _WIDE = {"size": "small", "margin": (0, 4), "sizing_mode": "stretch_width"}
 
 
 class PlanePicker:
-    """A select for the kind of plane, and a row of two for its coordinates.
+    """A select for the kind of plane, a row of two for its coordinates, and a caution where draws are folded.
 
     Parameters
     ----------
@@ -40,6 +41,9 @@ class PlanePicker:
         self._x = pmui.AutocompleteInput(label="across", restrict=True, min_characters=0, **_WIDE)
         self._y = pmui.AutocompleteInput(label="up", restrict=True, min_characters=0, **_WIDE)
         self.coordinates = pn.Row(self._x, self._y, sizing_mode="stretch_width", margin=(4, 10), visible=False)
+        self.caution = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(2, 14, 4, 14), visible=False, stylesheets=[_CAUTION]
+        )
         for widget in (self.kind, self._x, self._y):
             widget.param.watch(self._chosen, "value")
 
@@ -49,16 +53,18 @@ class PlanePicker:
         Where the coordinates are those of the run before, the new run is asked for the plane that was chosen.
         """
         names = list(scene["names"])
-        if names != self._names:
+        kinds = [PCA, CANONICAL, COORDINATES] if scene["canonical"] else [PCA, COORDINATES]
+        if names != self._names or kinds != self.kind.options:
             self._silent = True
             self._names = names
             self._x.param.update(options=names, value=names[0])
             self._y.param.update(options=names, value=names[min(1, len(names) - 1)])
-            self.kind.value = PCA
+            self.kind.param.update(options=kinds, value=PCA)
             self._silent = False
+        self.caution.object = scene["canonical"]
         self.kind.visible = len(names) > 2
         self._reveal()
-        if self.kind.value == COORDINATES:
+        if self.kind.value != PCA:
             self._ask()
 
     def _chosen(self, event: Any) -> None:
@@ -68,11 +74,12 @@ class PlanePicker:
 
     def _ask(self) -> None:
         """Ask for the chosen plane."""
-        if self.kind.value == PCA:
-            self._on_plane({"kind": "pca"})
+        if self.kind.value != COORDINATES:
+            self._on_plane({"kind": "pca", "canonical": self.kind.value == CANONICAL})
         elif self._x.value in self._names and self._y.value in self._names:
             i, j = self._names.index(self._x.value), self._names.index(self._y.value)
             self._on_plane({"kind": "coordinates", "i": i, "j": j})
 
     def _reveal(self) -> None:
         self.coordinates.visible = self.kind.visible and self.kind.value == COORDINATES
+        self.caution.visible = self.kind.visible and self.kind.value == CANONICAL

@@ -97,6 +97,9 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
         "trace": _trace(world, step),
         "acf": _acf(world, step),
         "table": _table(world, step),
+        "ratios": _box(world, step),
+        "weights": _weights(world, step),
+        "marginal": _marginal(world, step),
     }
     if world.scene["data"] is not None:
         parts["prediction"] = _prediction(world, step)
@@ -279,7 +282,19 @@ def _pca_plane() -> dict:
 
 
 def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | None) -> dict:
-    emits = ["status", "caption", "events", "envelope", "path", "trace", "acf", "table"]
+    emits = [
+        "status",
+        "caption",
+        "events",
+        "envelope",
+        "path",
+        "ratios",
+        "trace",
+        "acf",
+        "table",
+        "weights",
+        "marginal",
+    ]
     if kind != "banana":
         emits.insert(5, "prediction")
     return {
@@ -288,12 +303,14 @@ def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | N
         "title": f"{target}, Bouncy Particle",
         "dim": len(names),
         "names": names,
+        "blocks": [{"label": "the first ones", "first": 0, "count": min(len(names), 12)}],
         "emits": emits,
         "sampler": "Bouncy Particle",
         "target": target,
         "plane": plane,
         "data": data,
         "truth": None,
+        "canonical": "" if kind == "banana" else "The units are in order.",
     }
 
 
@@ -558,6 +575,33 @@ def _trace(world: World, step: int) -> dict:
     }
 
 
+def _box(world: World, step: int) -> dict:
+    ratios, done = _ratios(world, step)
+    names, shares = ("least", "q25", "median", "q75", "q99", "most"), (0, 0.25, 0.5, 0.75, 0.99, 1)
+    inner = dict(zip(names, np.quantile(ratios, shares).tolist(), strict=True))
+    return inner | {"proposals": ratios.size, "violation_share": float(np.mean(done == VIOLATION))}
+
+
+def _weights(world: World, step: int) -> dict:
+    rows = world.draws[: _draws(world, step)]
+    size = min(world.scene["blocks"][0]["count"], rows.shape[1])
+    return {
+        "block": "the first ones",
+        "first": 0,
+        "correlation": np.corrcoef(rows[:, :size].T),
+        "draws": len(rows),
+        "chosen": 1,
+    }
+
+
+def _marginal(world: World, step: int) -> dict:
+    values = world.trace[:, : _draws(world, step)]
+    count, edges = np.histogram(values, 40, density=True)
+    middle = (edges[1:] + edges[:-1]) / 2
+    label = world.scene["plane"]["x_label"]
+    return {"label": label, "basis": 0, "x": middle, "y": count, "draws": values.size}
+
+
 def _autocorrelation(values: np.ndarray, lags: int) -> np.ndarray:
     centred = values - values.mean(axis=1, keepdims=True)
     size = values.shape[1]
@@ -576,10 +620,10 @@ def _acf(world: World, step: int) -> dict:
     count = _draws(world, step)
     acf = _autocorrelation(world.trace[:, :count], 201)
     return {
+        "label": world.scene["plane"]["x_label"],
         "lag": np.arange(acf.size),
         "acf": acf,
         "ess": _ess(world, step),
-        "rhat": 1.0 + 1.5 / count,
         "draws": 4 * count,
     }
 
@@ -592,7 +636,7 @@ def _table(world: World, step: int) -> dict:
             ["Acceptance", f"{envelope['acceptance']:.2f}", ""],
             ["Violations", f"{100 * share:.1f} %", "bad" if share > 0.01 else "good"],
             ["E[(ratio-1)+], q99", f"{envelope['excess']:.3f}, {envelope['ratio_q99']:.1f}", ""],
-            ["R-hat, bulk ESS", f"{1 + 1.5 / _draws(world, step):.2f}, {_ess(world, step):,.0f}", ""],
+            ["R-hat; bulk ESS", f"{1 + 1.5 / _draws(world, step):.2f}; {_ess(world, step):,.0f}", ""],
             ["ESS per million gradients", f"{_ess(world, step) / (4e-6 * step):,.0f}", ""],
         ]
     }

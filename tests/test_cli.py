@@ -28,7 +28,8 @@ COMMANDS = ("list", "sample", "serve")
 KINDS = ("targets", "samplers", "data", "papers")
 SUMMARY = {
     "target", "sampler", "settings", "dim", "chains", "draws", "seed", "device", "seconds", "cpu_seconds",
-    "grad_evals", "events", "ess_min", "rhat_max",
+    "grad_evals", "events", "ess_min", "rhat_max", "ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s",
+    "ess_per_million_grads",
 }  # fmt: skip
 
 

@@ -20,7 +20,10 @@ from bnnviz.engine.run import Run
 from bnnviz.samplers.thinning import PROBE
 from bnnviz.spec import Spec
 
-PARTS = ["status", "caption", "events", "envelope", "path", "prediction", "trace", "acf", "table", "selection"]
+PARTS = [
+    *("status", "caption", "events", "envelope", "path", "ratios", "prediction", "trace", "acf", "table"),
+    *("selection", "weights", "marginal"),
+]
 
 
 def spec(**changes) -> Spec:
@@ -400,7 +403,7 @@ def test_the_table_has_each_variance_beside_the_true_one():
         variance, error = (float(part) for part in rows[label][0].split(" ± "))
         assert abs(variance - true) < 5 * error
         assert rows[label][1] == "good"
-    assert "R-hat, bulk ESS (x1)" in rows
+    assert "R-hat; bulk, tail ESS (x1)" in rows
 
 
 def test_watching_another_chain_or_plane():
@@ -646,7 +649,7 @@ def test_a_box_in_the_prediction_picks_the_functions_that_pass_through_it(watche
 
 
 def test_a_box_in_the_path_or_the_trace_picks_the_draws_that_lie_in_it(watched):
-    plane, component = watched._frames.plane(), watched._frames._first_component()[1]
+    plane, component = watched._frames.plane(), watched._frames._components.followed.values
     rows = watched.draws.reshape(-1, watched.target.dim).astype(float)
     places = (rows - plane.centre) @ plane.axes
     middle = float(np.median(places[:, 0])) + 1e-6  # a draw on the edge is in or out by rounding

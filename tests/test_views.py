@@ -22,6 +22,7 @@ from example_frames import example_frame, example_scene
 from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
+from bnnviz.views.acf import AcfView
 from bnnviz.views.base import Window, columns, separated
 from bnnviz.views.density import DensityView
 from bnnviz.views.ink import Sheet
@@ -40,6 +41,9 @@ SIZES = {
     "spread": (280, 170),
     "trace": (320, 150),
     "acf": (190, 150),
+    "weights": (490, 400),
+    "ratios": (560, 190),
+    "marginal": (190, 150),
     "timeline": (480, 36),
 }
 PAIRS = [(kind, view) for kind in EXAMPLES for view in views_for(example_scene(kind))]
@@ -74,7 +78,7 @@ def stage(kind: str, dark: bool, frames: int = 40) -> object:
     cards = {name: card(view) for name, view in shown.items()}
     right = [cards[name] for name in ("thinning", "prediction") if name in cards]
     top = row(cards["trajectory"], column(*right, spacing=10), spacing=10)
-    bottom = row(cards["trace"], cards["acf"], cards["timeline"], spacing=10)
+    bottom = row(cards["trace"], cards["acf"], cards["marginal"], spacing=10)
     page = "#10161c" if dark else "#eef1f4"
     return column(top, bottom, spacing=10, styles={"background": page, "padding": "12px"})
 
@@ -542,6 +546,14 @@ def test_the_trace_takes_eight_chains_and_another_basis() -> None:
     assert view.update({"seq": 1, "trace": {**part, "basis": 1, "values": np.linspace(0, 1, 50)[None]}})
     assert view.root.y_range.end < 2
     assert np.isnan(view.source.data["chain1"]).all()
+
+
+def test_the_autocorrelation_names_what_it_follows() -> None:
+    scene = example_scene("network1d")
+    view, frame = AcfView(scene), example_frame(scene, 30)
+    frame["acf"]["label"] = "0.weight[3, 0]"
+    view.update(frame)
+    assert view.y_label == "ACF (0.weight[3, 0])" and "0.weight[3, 0]" in view.description
 
 
 def test_the_trace_moves_on_by_half_a_window() -> None:

@@ -15,11 +15,13 @@ import projector
 import scenes
 import stage
 from access import Narrator
+from blocks import BlockPicker
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from caption import Caption
 from cards import Card, Table
+from follow import FollowPicker
 from guide import Guide
 from heartbeat import Heartbeat
 from picks import PART, Picks
@@ -32,11 +34,13 @@ from share import Share
 from sidebar import Sidebar
 from tour import Tour
 from transport import Transport
+from turns import BACKS, Turns
 
 OPENING = Path(__file__).parent.parent / "opening.json"
-OF_DRAWS = ("trace", "acf", "density")
+OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
 RARE = ("spread", "density")  # the page is painted sooner without these views, which few runs feed
+WEIGHTS = "weights"  # this part's view chooses a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar
 ALWAYS = ("status", "caption", "trace", "acf", "table")
@@ -92,16 +96,19 @@ class Lab:
         self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
+        self.component = FollowPicker(lambda component: self.session.watch(component=component))
+        self.block = BlockPicker(lambda block: self.session.watch(block=block))
+        self.turns = Turns(self._turn)
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
         classes = {view.needs[0]: view for view in views.views()}
         timeline = classes.pop(TIMELINE)(dark=dark)
-        self._rare = {part: classes.pop(part) for part in RARE}
+        self._rare = {part: classes.pop(part) for part in (*RARE, *BACKS)}
         self.transport = Transport(self.session, timeline)
         built = {part: view(dark=dark) for part, view in classes.items()}
         self.picks = Picks(built, self.session.pick)
         self.points = Points(built[DRAWN], self._draw, lambda: self.controls.hold(None), self.caption.notice)
         built[DRAWN].pointer.listen(self.points.hear)
-        self.cards = {part: Card(view, **self._tools(part)) for part, view in built.items()}
+        self.cards = {part: self._card(part, view) for part, view in built.items()}
         self.cards["table"] = Table()
         self._link_follow(self.cards["path"].view)
         self._shown = [self.caption, self.narrator, self.transport, *self.cards.values(), Strip(timeline)]
@@ -169,6 +176,8 @@ class Lab:
         self.show_waiting(False)
         self._arrange(set(scene["emits"]))
         self.plane.show(scene)
+        self.component.show(scene)
+        self.block.show(scene)
         self._scene, self._era = scene, 0
         self.picks.reset()
         self.points.reset(scene)
@@ -316,7 +325,9 @@ class Lab:
                     self.transport.step(kind)
 
     def _ring(self, names: Set[str]) -> None:
-        """Draw a ring around these parts, and around no other."""
+        """Draw a ring around these parts, which are brought to the front, and around no other."""
+        self.turns.show(names)
+        self._turn()
         roots = {part: card.root for part, card in self.cards.items()}
         roots |= {"caption": self.caption.root, "transport": self.transport.root}
         for part, root in roots.items():
@@ -352,7 +363,7 @@ class Lab:
     # ---- cards --------------------------------------------------------------------------------------------
 
     def _fed(self) -> list[Any]:
-        return [shown for shown in self._shown if shown.needs <= self._emits]
+        return [shown for shown in self._shown if shown.needs <= self._emits - self._behind]
 
     def _begin_era(self, era: int) -> None:
         """Empty the views of draws, which have begun anew, and those of what was picked among them."""
@@ -372,25 +383,55 @@ class Lab:
     def _arrange(self, emits: set[str]) -> None:
         """Show the cards that a run feeds, and share the stage among them."""
         self._emits = frozenset(emits)
-        for part in self._emits & self._rare.keys():
+        self._behind = self.turns.hidden(self._emits)
+        for part in (self._emits - self._behind) & self._rare.keys():
             self._add_card(part, self._rare.pop(part))
-        concealed = self._concealed()
+        concealed = self._concealed() | self._behind
         shown = {part for part, card in self.cards.items() if card.needs <= self._emits and part not in concealed}
         for part, card in self.cards.items():
             card.root.visible = part in shown
         self.caption.root.visible = "caption" not in concealed
-        self.stage.styles = {"grid-template": stage.grid(shown)}
+        self.stage.styles = {"grid-template": stage.grid({self.turns.place(part) for part in shown})}
+
+    def _card(self, part: str, view: views.View) -> Card:
+        return Card(view, **self._tools(part), turn=self.turns.button(part), place=self.turns.place(part))
 
     def _add_card(self, part: str, view: type[views.View]) -> None:
-        card = self.cards[part] = Card(view(dark=self._dark))
+        card = self.cards[part] = self._card(part, view(dark=self._dark))
+        if part == WEIGHTS:
+            card.view.pointer.listen(self._choose_coordinate)
         card.magnify(self.large)
         self._shown.append(card)
         self.stage.append(card.root)
 
+    def _turn(self) -> None:
+        """See other cards than before, which have not heard of the run yet."""
+        before = self._behind
+        self._arrange(self._emits)
+        if self._scene:
+            for part in (before - self._behind) & self.cards.keys() & self._emits:
+                self.cards[part].reset(self._scene)
+
+    def _choose_coordinate(self, message: dict[str, Any]) -> None:
+        """Follow the coordinate of a cell."""
+        card = self.cards[WEIGHTS]
+        number = card.view.choose(message["x"], message["y"]) if message["do"] == "cell" else None
+        if number is not None:
+            card.head()
+            self.component.choose(number)
+
     def _tools(self, part: str) -> dict[str, list[Any]]:
         if part == DRAWN:
             return {"tools": self.points.tools}
-        return {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates]} if part == "path" else {}
+        if part == "trace":
+            return {"tools": [self.component.root]}
+        if part == WEIGHTS:
+            return {"tools": [self.block.root]}
+        return (
+            {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates, self.plane.caution]}
+            if part == "path"
+            else {}
+        )
 
     def _draw(self, rows: list[list[float]]) -> None:
         """Let the run go on with other data points."""

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 
-from bnnviz.errors import BnnvizError
+from bnnviz.diagnostics.arviz import array_stats
 
-
-def _arviz() -> ModuleType:
-    try:
-        from arviz_stats.base import array_stats
-    except ImportError as error:
-        raise BnnvizError(
-            "Effective sample sizes come from ArviZ, which is not installed: pip install 'bnnviz[metrics]'."
-        ) from error
-    return array_stats
+_TAILS = (0.05, 0.95)
 
 
 def ess(values: np.ndarray) -> float:
     """Return the bulk effective sample size of (chains, draws); nan for fewer than four draws or no spread."""
     if values.shape[1] < 4 or not np.ptp(values) > 0:
         return float("nan")
-    return float(_arviz().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+
+
+def ess_tail(values: np.ndarray) -> float:
+    """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
+
+    As Vehtari et al. (2021) define it; nan for fewer than four draws or no spread.
+    """
+    if values.shape[1] < 4 or not np.ptp(values) > 0:
+        return float("nan")
+    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="tail", prob=_TAILS))
 
 
 def ess_each(values: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ def rhat(values: np.ndarray) -> float:
     """Return the rank-normalised split R-hat of (chains, draws); nan for fewer than four draws or no spread."""
     if values.shape[1] < 4 or not np.ptp(values) > 0:
         return float("nan")
-    return float(_arviz().rhat(values, chain_axis=0, draw_axis=1))
+    return float(array_stats().rhat(values, chain_axis=0, draw_axis=1))
 
 
 def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.sparse.linalg import svds
 
 
@@ -29,5 +30,27 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
         start = np.random.default_rng(0).standard_normal(min(centred.shape))
         _, scale, rows = svds(centred, k=count, v0=start)
         axes = rows[np.argsort(scale)[::-1]].T
+    return Axes(centre, _signed(axes))
+
+
+def last_axis(draws: np.ndarray) -> np.ndarray:
+    """Return the last principal axis (dim,) of draws (n, dim): the narrowest one along which they vary at all.
+
+    Of fewer draws than dimensions that is the last of their n - 1 axes, which says more of the few draws than of the
+    density. Its sign is fixed as in `principal_axes`; draws that are all the same have the first coordinate for it.
+    """
+    centred = draws - draws.mean(0)
+    wide = centred.shape[0] < centred.shape[1]
+    scale, vectors = eigh(centred @ centred.T if wide else centred.T @ centred)
+    varies = np.flatnonzero(scale > len(scale) * np.finfo(float).eps * scale[-1])
+    if not varies.size:
+        return np.eye(1, centred.shape[1])[0]
+    vector = vectors[:, varies[0]]
+    axis = centred.T @ vector if wide else vector
+    return _signed(axis[:, None] / np.linalg.norm(axis))[:, 0]
+
+
+def _signed(axes: np.ndarray) -> np.ndarray:
+    """Return axes (dim, count) whose largest components are positive."""
     largest = np.abs(axes).argmax(0)
-    return Axes(centre, axes * np.sign(axes[largest, np.arange(axes.shape[1])]))
+    return axes * np.sign(axes[largest, np.arange(axes.shape[1])])

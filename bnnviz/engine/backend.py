@@ -319,7 +319,7 @@ class LiveHandle:
         ----------
         name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "stop"}
         **args
-            ``value`` (speed), ``settings`` (change), ``chain`` and ``plane`` (watch).
+            ``value`` (speed), ``settings`` (change), ``chain``, ``plane`` and ``component`` (watch).
 
         Raises
         ------

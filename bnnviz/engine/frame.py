@@ -10,7 +10,10 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine import weights
+from bnnviz.engine.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.measures import Measures
+from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.selection import Selection
 from bnnviz.errors import BnnvizError
@@ -22,13 +25,16 @@ if TYPE_CHECKING:
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
-_PCA_ROWS = 600
-_PCA_FIRST, _PCA_GROWTH = 40, 1.6
 _MOST_NAMES = 2000
 _CONTOUR_POINTS = 160
 # A part may cost this share of the time while the run goes at full speed.
 _SHARE = 0.05
 _LONGEST_WAIT = 2.0
+_SELDOM = {
+    "weights": 2.0,
+    "marginal": 2.0,
+    "ratios": 1.0,
+}  # seconds between two at full speed, at least: they change slowly
 _FAST_STEPS = 20
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
@@ -45,28 +51,34 @@ class FrameBuilder:
         self.predictor = Predictor(target) if isinstance(target, BNN) else None
         self._selection = Selection(run)
         self._wanted_plane: dict[str, Any] | None = None
-        self._pca: diagnostics.pca.Axes | None = None
-        self._pca_draws, self._basis, self._seq = 0, 0, 0
-        self._last_steps = 0
+        self._components = Components(run)
+        self._blocks = weights.blocks(target)
+        self._block = self._blocks[0]
+        self._seq = self._last_steps = 0
         self._due: dict[str, float] = {}
         self._rates = _Rates()
-        self._measures = Measures(run)
-        self._component: tuple[tuple, np.ndarray] | None = None
+        self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
-        self._pca_draws = 0
+        self._components.forget()
         self._selection.clear()
-        self._component = None
         self._measures.forget()
+        self._mixing.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
 
-    def watch(self, chain: int | None, plane: dict[str, Any] | None) -> None:
-        """Choose the watched chain and the plane of paths."""
+    def watch(
+        self,
+        chain: int | None,
+        plane: dict[str, Any] | None,
+        component: dict[str, Any] | None,
+        block: int | None,
+    ) -> None:
+        """Choose the watched chain, the plane of paths, what is followed, and the block of correlations."""
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -74,12 +86,25 @@ class FrameBuilder:
                 self.chain, self.run.tracer = chain, self.run.sampler.tracer()
         if plane is not None:
             self._check_plane(plane)
+            self._components.canonicalise(bool(plane.get("canonical")))
             self._wanted_plane = plane
-            self._basis += 1
+            self._components.basis += 1
+        if component is not None:
+            self._components.follow(component)
+            self._measures.expire()
+            self._due.pop("marginal", None)
+        if block is not None:
+            self._choose_block(block)
+
+    def _choose_block(self, block: int) -> None:
+        if not isinstance(block, int) or not 0 <= block < len(self._blocks):
+            raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
+        self._block = self._blocks[block]
+        self._due.pop("weights", None)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Pick draws or an event (`Run.select`)."""
-        self._selection.choose(choice, self.plane())
+        self._selection.choose(choice, self.plane(), self._components.followed.key)
 
     def _check_plane(self, plane: dict[str, Any]) -> None:
         if plane.get("kind") == "pca":
@@ -96,6 +121,8 @@ class FrameBuilder:
         has_density = target.dim == 1 and target.window() is not None
         if has_density:
             parts.append("density")
+        if target.dim > 1:
+            parts += ["weights", "marginal"]
         if self.predictor is not None:
             parts.append("prediction")
             if self.predictor.kind == "map":
@@ -109,6 +136,7 @@ class FrameBuilder:
             "title": f"{run.sampler.title} on {target.describe_value()}",
             "dim": target.dim,
             "names": target.names()[:_MOST_NAMES],
+            "blocks": self._blocks,
             "emits": parts,
             "sampler": run.sampler.title,
             "target": target.describe_value(),
@@ -116,6 +144,7 @@ class FrameBuilder:
             "density": self._known_density() if has_density else None,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
+            "canonical": self._components.caution,
         }
 
     def _scene_plane(self) -> dict[str, Any]:
@@ -145,9 +174,9 @@ class FrameBuilder:
     def _awaited(self) -> str:
         """Say why the path is not drawn in the plane that is asked for; "" where it is."""
         by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
-        if by_choice or self._pca is not None or self.run.target.dim <= 2:
+        if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
             return ""
-        return f"PC 1, PC 2 from {_PCA_FIRST} draws on"
+        return f"PC 1, PC 2 from {PCA_FIRST} draws on"
 
     def _known_density(self) -> dict[str, np.ndarray]:
         """Return the target's density of its only coordinate, which is one over the window."""
@@ -160,17 +189,19 @@ class FrameBuilder:
 
     def plane(self) -> Plane:
         """Return the plane that paths are drawn in."""
-        target, wanted = self.run.target, self._wanted_plane
+        target, wanted, components = self.run.target, self._wanted_plane, self._components
         if target.dim == 1:
-            return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, self._basis)
-        names = target.names()
+            return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, components.basis)
+        names, fold = target.names(), components.fold
+        said = "" if fold is None else f" ({CANONICAL})"
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
-        if not by_choice and self._pca is not None:
-            return Plane("pca", ("PC 1", "PC 2"), *self._pca, self._basis)
+        if not by_choice and components.pca is not None:
+            return Plane("pca", (f"PC 1{said}", f"PC 2{said}"), *components.pca, components.basis, fold)
         i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
         axes[i, 0] = axes[j, 1] = 1
-        return Plane("coordinates", (names[i], names[j]), np.zeros(target.dim), axes, self._basis)
+        labels = (names[i] + said, names[j] + said)
+        return Plane("coordinates", labels, np.zeros(target.dim), axes, components.basis, fold)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
@@ -190,29 +221,34 @@ class FrameBuilder:
             if part:
                 frame[name] = part
             cost = time.thread_time() - begun
-            self._due[name] = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
+            wait = max(min(cost / _SHARE, _LONGEST_WAIT), _SELDOM.get(name, 0.0))
+            self._due[name] = time.perf_counter() + wait
         return frame
 
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
         run = self.run
         if name == "caption":
             return self._caption(fast)
-        if name in ("status", "table"):
+        if name in ("status", "weights", "marginal"):
             return getattr(self, f"_{name}")()
+        if name == "table":
+            return self._table(fast)
         if name == "density":
             return self._density()
         if name in ("trace", "acf"):
-            self._refit()
+            self._components.refit()
             if not run.store.common(run.alive):
                 return {}
             return self._trace() if name == "trace" else self._acf(fast)
         if name == "selection":
-            return self._selection.part(self.plane(), self._first_component()[1], self.predictor)
+            return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
             return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)
         # A target that has failed is not asked again for the rate along a segment.
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
+        if name == "ratios":
+            return run.tally.box()
         part = run.tracer.part(name, self.plane(), fast)
         if part and name == "path":
             part = part | {"awaits": self._awaited()}
@@ -254,60 +290,42 @@ class FrameBuilder:
         measured = self._measures.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
-    def _refit(self) -> None:
-        """Refit the principal axes when the draws have grown by more than half since the last fit."""
-        run = self.run
-        count = run.store.common(run.alive) * int(run.alive.sum())
-        if run.target.dim <= 2 or count < max(_PCA_FIRST, _PCA_GROWTH * self._pca_draws):
-            return
-        draws = run.store.view(run.alive)
-        stride = max(1, -(-count // _PCA_ROWS))
-        rows = draws.reshape(-1, draws.shape[2])[::stride].double().cpu().numpy()
-        self._pca, self._pca_draws = diagnostics.principal_axes(rows), count
-        self._basis += 1
-
-    def _first_component(self) -> tuple[str, np.ndarray]:
-        """Return the label and (chains, draws) of the first principal component of all draws; new ones are added."""
-        run = self.run
-        draws = run.store.view(run.alive)
-        key = (self._basis, run.store.every, tuple(run.alive))
-        if self._component is None or self._component[0] != key:
-            self._component = (key, np.empty((len(draws), 0)))
-        known = self._component[1]
-        if known.shape[1] < draws.shape[1]:
-            new = draws[:, known.shape[1] :]
-            if self._pca is None:
-                values = new[..., 0].double().cpu().numpy()
-            else:
-                axis = torch.as_tensor(self._pca.axes[:, 0], dtype=draws.dtype, device=draws.device)
-                centre = float(self._pca.centre @ self._pca.axes[:, 0])
-                values = (new @ axis).double().cpu().numpy() - centre
-            self._component = (key, np.concatenate([known, values], axis=1))
-        return "PC 1" if self._pca is not None else self._first_name(), self._component[1]
-
-    def _first_name(self) -> str:
-        name = self.run.target.names()[0]
-        return f"weight {name}" if self.predictor is not None else name
-
     def _trace(self) -> dict[str, Any]:
-        label, values = self._first_component()
+        label, values = self._components.followed[:2]
         values = values[:, -_TRACE_DRAWS:]
         last = self.run.store.common(self.run.alive)
         index = (np.arange(last - values.shape[1], last)) * self.run.store.every
         shown = values[:_TRACE_CHAINS]
-        return {"label": label, "basis": self._basis, "index": index, "values": shown, "chains": len(values)}
+        return {
+            "label": label,
+            "basis": self._components.basis,
+            "index": index,
+            "values": shown,
+            "chains": len(values),
+        }
 
     def _acf(self, fast: bool) -> dict[str, Any]:
-        _, values = self._first_component()
-        acf = diagnostics.autocorrelation(values)
-        self._measures.take(values, fast)
+        followed = self._components.followed
+        acf = diagnostics.autocorrelation(followed.values)
+        self._measures.take(self._components.first, followed, fast)
         return {
+            "label": followed.label,
             "lag": np.arange(len(acf)),
             "acf": acf,
-            "ess": self._measures.ess,
-            "rhat": self._measures.rhat,
-            "draws": values.size,
+            "ess": self._measures.followed,
+            "draws": followed.values.size,
         }
+
+    def _weights(self) -> dict[str, Any]:
+        return weights.part(self.run.store, self.run.alive, self._block, self._components)
+
+    def _marginal(self) -> dict[str, Any]:
+        """Return the density of what is followed, over all chains."""
+        followed = self._components.followed
+        x, y = diagnostics.density(followed.values)
+        if not x.size:
+            return {}
+        return {"label": followed.label, "basis": self._components.basis, "x": x, "y": y, "draws": followed.values.size}
 
     def _density(self) -> dict[str, Any]:
         """Return the histogram of all draws of the only coordinate, as a density."""
@@ -320,12 +338,16 @@ class FrameBuilder:
         width = edges[1] - edges[0]
         return {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
 
-    def _table(self) -> dict[str, Any]:
+    def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run
         counts = self._counted.rows if run.tally.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
-        mixing = self._measures.mixing(self._first_component()[0])
-        return {"rows": [*self._measures.rows(), *counts, *mixing, *own]}
+        first = self._components.first
+        if first.values.size:
+            self._measures.take(first, self._components.followed, fast)
+            self._mixing.take(first.values)
+        mixing = self._measures.mixing(first.label, self._mixing.tail)
+        return {"rows": [*self._measures.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
 
 
 _PHASES = {

@@ -766,7 +766,7 @@ class LiveRun:
     speed : float or None
         Steps per second; None is as fast as it goes.
     watch : dict or None
-        The chain and plane to watch, as the command ``watch`` takes them.
+        The chain, plane and component to watch, as the command ``watch`` takes them.
     lease_s : float or None
         Seconds without a pull after which the run ends (after a fifth of them it rests); None: it stays.
     restore : bool

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine.components import Component
 
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
@@ -34,7 +35,9 @@ class Measures:
     Attributes
     ----------
     ess, rhat : float
-        Of the first principal component; nan until they are taken.
+        Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
+    followed : float
+        Bulk effective sample size of the component that is followed.
     widening : Widening or None
         By what share the variances are too large, by Stein's identity.
     """
@@ -45,19 +48,31 @@ class Measures:
 
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
-        self.ess = self.rhat = float("nan")
+        self.ess = self.rhat = self.followed = float("nan")
+        self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
-        self._taken = -np.inf
+        self._taken, self._made = -np.inf, -1
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
         self._path: diagnostics.PathMoments | None = None
         self._count = self._tried = 0
 
-    def take(self, component: np.ndarray, fast: bool) -> None:
-        """Measure the draws, of which ``component`` (chains, draws) is the first; at full speed not each time."""
-        if fast and time.perf_counter() < self._taken + _EVERY_S:
+    def expire(self) -> None:
+        """Have the measures taken anew at the next occasion."""
+        self._taken, self._made, self.followed = -np.inf, -1, float("nan")
+
+    def take(self, first: Component, followed: Component, fast: bool) -> None:
+        """Measure other draws by their first component and the one that is followed; at full speed not each time."""
+        made = int(self._run.store.made.sum())
+        if made == self._made or (fast and time.perf_counter() < self._taken + _EVERY_S):
             return
-        self.ess, self.rhat = diagnostics.ess(component), diagnostics.rhat(component)
+        self._made = made
+        self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
+        if followed.folded:
+            # What a fold does to a chain would pass for mixing.
+            self.followed = float("nan")
+        else:
+            self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
         self._compare()
         self._try_identity()
         self._taken = time.perf_counter()
@@ -173,15 +188,17 @@ class Measures:
             for name, variance, error in variances
         ]
 
-    def mixing(self, label: str) -> list[list[str]]:
-        """Return rows on how well the first component, called ``label``, mixes."""
+    def mixing(self, label: str, tail: float) -> list[list[str]]:
+        """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
         if not np.isfinite(self._taken):
             return []
         tone = "bad" if self.rhat > 1.05 else "good" if self.rhat < 1.01 else ""
-        per_million = self.ess / max(self._run.gradients / 1e6, 1e-9)
+        sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
+        spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
+        rates = [_rate(self.ess / max(cost, 1e-9)) for cost in spent]
         return [
-            [f"R-hat, bulk ESS ({label})", f"{_number(self.rhat, '.2f')}, {_number(self.ess, ',.0f')}", tone],
-            ["ESS per million gradients", _number(per_million, ",.0f"), ""],
+            [f"R-hat; bulk, tail ESS ({label})", sizes, tone],
+            ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 
     def _widening_row(self) -> list[list[str]]:
@@ -228,3 +245,7 @@ def _tone(ratio: float, z: float, draws: int) -> str:
 
 def _number(value: float, form: str) -> str:
     return format(value, form) if np.isfinite(value) else "–"
+
+
+def _rate(value: float) -> str:
+    return _number(value, ",.0f" if value >= 100 else ".2g")

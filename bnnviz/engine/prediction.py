@@ -68,12 +68,18 @@ class Predictor:
         """Drop all predictions, for draws of another era."""
         self.known: dict[tuple[int, int], np.ndarray] = {}
 
-    def functions(self, theta: Tensor) -> np.ndarray:
+    def functions(self, theta: Tensor, most: int | None = None) -> np.ndarray:
         """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
 
         In original units; the chance of class 1 (``map``), or of each class at each row (``classes``).
+
+        Parameters
+        ----------
+        most : int or None
+            Predict at so many evenly spread inputs at most.
         """
-        parts = [self.target.outputs(part, self.inputs) for part in torch.split(theta, _CHUNK)]
+        inputs = self.inputs if most is None else self.inputs[evenly(len(self.inputs), most)]
+        parts = [self.target.outputs(part, inputs) for part in torch.split(theta, _CHUNK)]
         f = torch.cat(parts)
         if self.kind == "map":
             return torch.sigmoid(f[..., 0]).float().cpu().numpy()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 3
+_CHECKPOINT_VERSION = 4
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
@@ -71,6 +71,8 @@ class Run:
         The change log; a spec and its change log give the same draws.
     error : str or None
         Why it failed.
+    origin : Tensor or None
+        Where the first chain set out, (dim,).
 
     Raises
     ------
@@ -100,6 +102,7 @@ class Run:
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
         self.store, self.path = self._new_stores()
         self.mode: torch.Tensor | None = None
+        self.origin: torch.Tensor | None = None
         self._descent: Descent | None = None
         self._step_seconds = _STEP_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.dim
@@ -189,6 +192,7 @@ class Run:
         if self._starts_at_mode:
             # A sampler with one centre for all chains sets all of them out from it.
             x0 = mode.expand_as(x0).clone() if self.sampler.needs_mode else self._descent.ends()
+        self.origin = x0[0].clone()
         self.sampler.prepare(self.target, mode)
         self.notes += self.sampler.remarks()
         self.state = self.sampler.init(x0, self.rng)
@@ -350,15 +354,35 @@ class Run:
         """
         self._frames.select(choice)
 
-    def watch(self, chain: int | None = None, plane: dict[str, Any] | None = None) -> None:
-        """Choose the chain and the plane that frames show; draws are not touched.
+    def watch(
+        self,
+        chain: int | None = None,
+        plane: dict[str, Any] | None = None,
+        component: dict[str, Any] | None = None,
+        block: int | None = None,
+    ) -> None:
+        """Choose what frames show; draws are not touched, and None changes nothing.
+
+        Parameters
+        ----------
+        chain : int, optional
+            The chain whose path is shown, from 0.
+        plane : dict, optional
+            What it is shown in: ``{"kind": "pca"}`` or ``{"kind": "coordinates", "i": 0, "j": 1}``. With
+            ``"canonical": True`` path, trace, autocorrelation, density and correlations are of canonical
+            representatives under the symmetries of a network's hidden units (`bnnviz.diagnostics.canonical`).
+        component : dict, optional
+            What trace, autocorrelation and density follow: ``{"kind": "pc", "number": 1}``, with 2 for the second
+            principal component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
+        block : int, optional
+            The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
 
         Raises
         ------
         BnnvizError
-            If there is no such chain or coordinate.
+            If there is no such chain, coordinate, component or block.
         """
-        self._frames.watch(chain, plane)
+        self._frames.watch(chain, plane, component, block)
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""
@@ -431,6 +455,7 @@ class Run:
             "cpu_seconds": self.cpu_seconds,
             "alive": torch.as_tensor(self.alive),
             "mode": self.mode,
+            "origin": self.origin,
             "rng": self.rng.get_state(),
             "store": self.store.save(),
             "path": self.path.save(),
@@ -469,6 +494,7 @@ class Run:
             setattr(self, name, saved[name])
         self.alive = saved["alive"].numpy().copy()
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
+        self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
         self.sampler.prepare(self.target, None)
         self.state = self.sampler.load(saved["kernel"], self.rng)
         self.rng.set_state(saved["rng"])

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.engine.components import Component
 from bnnviz.engine.prediction import Predictor, chosen_draws, evenly, weights
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
@@ -41,18 +42,19 @@ class Selection:
         self._box: tuple[float, ...] = ()
         self._keys: list[Key] = []
         self._plane: Plane | None = None  # that a box was drawn in
+        self._key: tuple = ()  # of the component that was followed then
         self._found = False
         self._event: tuple[int, str, Tensor] | None = None
 
-    def choose(self, choice: dict[str, Any] | None, plane: Plane) -> None:
-        """Pick what `Run.select` describes; ``plane`` is the present one."""
+    def choose(self, choice: dict[str, Any] | None, plane: Plane, followed: tuple) -> None:
+        """Pick what `Run.select` describes; ``plane`` and the key of what is followed are the present ones."""
         event = None if choice is None else choice.get("event")
         checked = self._checked(choice) if choice is not None and event is None else None
         self.clear()
         if event is not None:
             self._event = self._run.tracer.event(event)
         elif checked is not None:
-            self._view, self._box, self._plane = *checked, plane
+            self._view, self._box, self._plane, self._key = *checked, plane, followed
 
     @staticmethod
     def _checked(choice: dict[str, Any]) -> tuple[str, tuple[float, ...]]:
@@ -65,14 +67,14 @@ class Selection:
         x0, x1, y0, y1 = map(float, box)
         return view, (min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
 
-    def part(self, plane: Plane, component: np.ndarray, predictor: Predictor | None) -> dict[str, Any]:
+    def part(self, plane: Plane, component: Component, predictor: Predictor | None) -> dict[str, Any]:
         """Return the part of a frame.
 
         Parameters
         ----------
         plane : Plane
             What paths are drawn in.
-        component : ndarray, shape (living chains, draws)
+        component : Component
             What the trace shows.
         predictor : Predictor or None
             Gives functions, where there are any.
@@ -83,11 +85,11 @@ class Selection:
             return NOTHING
         known = chosen_draws(self._run.store, self._run.alive, _MOST)
         places = _projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
-        self._find(known, component, plane.basis, predictor)
+        self._find(known, component, predictor)
         place = {key: i for i, key in enumerate(known)}
         keys = [key for key in self._keys if key in place]
         points = places[[place[key] for key in keys]].reshape(-1, 2)
-        trace = [self._on_trace(key, component) for key in keys]
+        trace = [self._on_trace(key, component.values) for key in keys]
         return {
             "kind": "draws",
             "count": len(keys),
@@ -102,19 +104,19 @@ class Selection:
             **self._functions(keys, predictor),
         }
 
-    def _find(self, known: list[Key], component: np.ndarray, basis: int, predictor: Predictor | None) -> None:
-        """Note which draws lie in the box, as it was drawn; on a trace of other axes those stay that were found."""
+    def _find(self, known: list[Key], component: Component, predictor: Predictor | None) -> None:
+        """Note which draws lie in the box, as it was drawn; on a trace of something else those stay that were found."""
         if self._view == "prediction":
             self._keys = [] if predictor is None else predictor.through(self._box)
             return
         if self._view == "path":
             places = _projected(weights(self._run.store, known), self._plane) if known else np.empty((0, 2))
             x, y = places.T
-        elif self._found and basis != self._plane.basis:
+        elif self._found and component.key != self._key:
             return
         else:
             x = np.array([number for _, number in known], dtype=float)
-            y = np.array([self._on_trace(key, component) for key in known], dtype=float)
+            y = np.array([self._on_trace(key, component.values) for key in known], dtype=float)
         x0, x1, y0, y1 = self._box
         inside = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
         self._found = True
@@ -155,5 +157,7 @@ def _projected(points: Tensor, plane: Plane) -> np.ndarray:
     if plane.axes is None:
         x = points[:, 0].double().cpu().numpy()
         return np.stack([x, np.zeros_like(x)], axis=1)
+    if plane.fold is not None:
+        return (plane.fold(points.double().cpu().numpy()) - plane.centre) @ plane.axes
     axes = torch.as_tensor(plane.axes, device=points.device)
     return (points.double() @ axes).cpu().numpy() - plane.centre @ plane.axes

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.measures import measured_widening
-from bnnviz.engine.prediction import scores
+from bnnviz.engine.mixing import measured_mixing
+from bnnviz.engine.prediction import Predictor, scores
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "spacing": _number(getattr(run.emitter, "spacing", float("nan"))),
         "phase": run.phase,
         "notes": run.notes,
-        **_convergence(draws),
+        **_convergence(run, draws),
         **_estimates(run, draws),
         "widening": _widening(run),
     }
@@ -59,18 +61,38 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _convergence(draws: np.ndarray) -> dict[str, float | None]:
-    """Return the worst ESS and R-hat, over at most 100 evenly spaced coordinates."""
+def _convergence(run: Run, draws: np.ndarray) -> dict[str, float | None]:
+    """Return effective sample sizes and R-hat.
+
+    ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates;
+    ``ess_pc1`` is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and
+    ``ess_function_median`` of a network's predictions (the grid or the test rows that the prediction is drawn on).
+    ``ess_per_s`` and ``ess_per_million_grads`` are ``ess_min`` by all that the run took: seconds, and millions of
+    per-example gradients, the search for a start and the warm-up included.
+    """
     dim = draws.shape[2]
     columns = np.unique(np.linspace(0, dim - 1, min(dim, _MOST_COLUMNS)).astype(int))
-    if draws.shape[1] < 4:
-        return {"ess_min": None, "rhat_max": None}
-    ess = diagnostics.ess_each(draws[:, :, columns])
-    rhat = np.array([diagnostics.rhat(draws[:, :, i]) for i in columns])
+    each = [draws[:, :, i] for i in columns]
+    least = _worst(min, map(diagnostics.ess, each))
+    network = isinstance(run.target, BNN)
+    mixing = measured_mixing(run, Predictor(run.target) if network else None)
+    functions = {"ess_function_min": mixing.least, "ess_function_median": mixing.median} if network else {}
     return {
-        "ess_min": _number(np.nanmin(ess)) if np.isfinite(ess).any() else None,
-        "rhat_max": _number(np.nanmax(rhat)) if np.isfinite(rhat).any() else None,
+        "ess_min": least,
+        "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),
+        "rhat_max": _worst(max, map(diagnostics.rhat, each)),
+        "ess_pc1": _ess_first_component(draws),
+        "ess_energy": _number(mixing.energy),
+        **{name: _number(size) for name, size in functions.items()},
+        "ess_per_s": None if least is None else _number(least / max(run.seconds, 1e-9)),
+        "ess_per_million_grads": None if least is None else _number(1e6 * least / max(run.gradients, 1)),
     }
+
+
+def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> float | None:
+    """Return the worst of the figures that are known; None where none is."""
+    known = [figure for figure in figures if np.isfinite(figure)]
+    return float(worst(known)) if known else None
 
 
 def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
@@ -83,7 +105,6 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         found |= _reweighted(run, draws) | _along_path(run)
     if isinstance(run.target, BNN):
         found |= scores(run.target, run.store.view(run.alive))
-        found["ess_pc1"] = _ess_first_component(draws)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -75,9 +76,10 @@ class Tally(Protocol):
 
 
 class Plane(NamedTuple):
-    """The plane that paths are drawn in: coordinate = (x - centre) @ axes.
+    """The plane that paths are drawn in: coordinate = (fold(x) - centre) @ axes.
 
-    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target.
+    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target. ``fold`` takes points (n, dim)
+    to others that stand for them, and with vectors (n, dim) beside them returns where these go; None leaves them.
     """
 
     kind: str
@@ -85,6 +87,7 @@ class Plane(NamedTuple):
     centre: np.ndarray
     axes: np.ndarray | None
     basis: int
+    fold: Callable[..., np.ndarray] | None = None
 
 
 class Tracer(Protocol):
@@ -104,7 +107,8 @@ class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
 
     A subclass declares its settings as parameters, ``registered`` (a unique name), ``title``, and
-    ``emits``: the parts of a frame that its tracer can fill, which decide the views that appear.
+    ``emits``: the parts of a frame that its tracer can fill (``ratios``: its tally, by ``box``), which decide the
+    views that appear.
     """
 
     registered: ClassVar[str] = ""

@@ -140,7 +140,7 @@ class PDMP(Sampler):
         What events that come too late do to the posterior, as the end of a sentence.
     """
 
-    emits = frozenset({"events", "envelope", "path"})
+    emits = frozenset({"events", "envelope", "path", "ratios"})
     curved: ClassVar[bool] = False
     # A process that meets no rate at all would double its cells for ever.
     widest_cell: ClassVar[float] = 1e3

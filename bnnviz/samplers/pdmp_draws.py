@@ -13,6 +13,8 @@ from bnnviz.samplers.thinning import BOUNCE, REFRESH, REJECTED
 
 _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
 
+_BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
+
 
 def _stack(block: Block, name: str) -> Tensor:
     return torch.stack([getattr(info, name) for info in block.infos])
@@ -132,6 +134,7 @@ class RatioTally:
     def __init__(self) -> None:
         self.evaluations = self.bounces = self.refreshes = self.proposals = self.violations = 0
         self.excess = 0.0
+        self.least, self.most = float("inf"), 0.0
         self.ratios = np.zeros(len(_RATIO_EDGES) - 1, dtype=np.int64)
 
     @property
@@ -153,6 +156,8 @@ class RatioTally:
         self.excess += float(np.maximum(finite - 1, 0).sum())
         place = np.searchsorted(_RATIO_EDGES, finite, side="right") - 1
         self.ratios += np.bincount(place, minlength=len(self.ratios))
+        self.least = min(self.least, float(np.fmin.reduce(ratio, initial=np.inf)))
+        self.most = max(self.most, float(np.fmax.reduce(ratio, initial=0.0)))
 
     def quantile(self, share: float) -> float:
         """Return a quantile of rate / envelope, to within the histogram's cells."""
@@ -173,6 +178,24 @@ class RatioTally:
             "violation_share": self.violations / proposals,
             "excess": self.excess / proposals,
             "ratio_q99": self.quantile(0.99),
+        }
+
+    def box(self) -> dict[str, float]:
+        """Return least, quartiles, 99 % quantile and largest of rate / envelope; {} before the first proposal.
+
+        The quantiles are right to within the histogram's cells, 0.01 up to a ratio of 2.
+        """
+        if not self.ratios.sum():
+            return {}
+        inner = {name: self.quantile(share) for name, share in _BOX}
+        # A cell's edge may lie beyond the largest ratio, or under the least.
+        inner = {name: float(np.clip(value, self.least, self.most)) for name, value in inner.items()}
+        share = self.violations / self.proposals
+        return inner | {
+            "least": self.least,
+            "most": self.most,
+            "proposals": self.proposals,
+            "violation_share": share,
         }
 
     def rows(self) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
 _RATE_POINTS = 48
 _MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at all these points for every frame
+_JUMP = 1e-6  # of a distance: rounding alone changes less
 _MOST_EVALUATIONS = 200
 # Positions kept for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
@@ -269,7 +271,7 @@ class PathTracer:
         return t.cpu().numpy(), rate.double().cpu().numpy()
 
     def _path(self, plane: Plane) -> dict[str, Any]:
-        most = _CURVED_SEGMENTS if self.sampler.curved else _SEGMENTS
+        most = _CURVED_SEGMENTS if self.sampler.curved or plane.fold else _SEGMENTS
         segments = [*list(self.past)[-most:], self.now]
         pieces = self._pieces(segments, plane)
         # In a phase plane the velocity jumps at an event; elsewhere a piece begins where the one before ended.
@@ -296,16 +298,16 @@ class PathTracer:
 
     def _velocity(self, plane: Plane) -> dict[str, float]:
         """Return where the watched chain is going, in the plane; a phase plane moves it by its velocity."""
-        v = self._at_end(self.now)[1]
-        across, up = (v.item(), 0.0) if plane.axes is None else self._projection(plane).linear(v[None])[0].tolist()
+        x, v = self._at_end(self.now)
+        if plane.axes is None:
+            return {"now_dx": v.item(), "now_dy": 0.0}
+        if plane.fold is not None:
+            v = torch.from_numpy(plane.fold(x.cpu().numpy(), vectors=v.cpu().numpy())).to(v.device)
+        across, up = self._projection(plane).linear(v[None])[0].tolist()
         return {"now_dx": across, "now_dy": up}
 
-    @property
-    def _points_each(self) -> int:
-        return _CURVE_POINTS if self.sampler.curved else 1
-
     def _pieces(self, segments: list[Segment], plane: Plane) -> list[np.ndarray]:
-        """Return each segment's points (1 + points each, 2) in the plane."""
+        """Return each segment's points (1 + points each, 2) in the plane; where a fold cuts it, nan lies between."""
         key = (plane.kind, plane.basis)
         # The last one is still growing; what has ended is projected once.
         new = [s for s in segments if s is self.now or s.drawn is None or s.drawn[0] != key]
@@ -314,22 +316,40 @@ class PathTracer:
             segment.drawn = None if segment is self.now else (key, points)
         return [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]]
 
-    def _project(self, segments: list[Segment], plane: Plane) -> np.ndarray:
-        """Return the points (segments, 1 + points each, 2) of segments in a plane, their beginnings first."""
-        copies, n = self._points_each + 1, len(segments)
-        share = np.arange(copies) / self._points_each
+    def _project(self, segments: list[Segment], plane: Plane) -> Sequence[np.ndarray]:
+        """Return the points (1 + points each, 2) of each segment in a plane, their beginnings first."""
+        each = _CURVE_POINTS if self.sampler.curved or plane.fold else 1
+        copies, n = each + 1, len(segments)
+        share = np.arange(copies) / each
         t = torch.from_numpy((np.array([s.duration for s in segments])[:, None] * share).ravel())
         both = torch.stack([s.x for s in segments] + [s.v for s in segments])
+        if plane.fold is not None:
+            return self._folded(both, t, plane)
         if plane.axes is None:
             points = self._phase(both[:n], both[n:], t)
         else:
             points = self._planar(both, t, plane)
         return points.reshape(n, copies, 2)
 
+    def _folded(self, both: Tensor, t: Tensor, plane: Plane) -> list[np.ndarray]:
+        """Return the points of segments whose path is folded, cut where it jumps."""
+        n, copies = len(both) // 2, 2 * len(t) // len(both)
+        place = np.repeat(np.arange(n), copies)
+        x = self.sampler.flow(both[:n][place], both[n:][place], t.to(both.device))[0].double().cpu().numpy()
+        folded = plane.fold(x)
+        # A fold moves points alike on each side of a cut, so that only across one they come to lie further apart.
+        apart, before = (np.linalg.norm(np.diff(each, axis=0), axis=1) for each in (folded, x))
+        jumps = np.append(False, np.abs(apart - before) > _JUMP * (apart + before))
+        points, pieces = (folded - plane.centre) @ plane.axes, []
+        for piece, cut in zip(np.split(points, n), np.split(jumps, n), strict=True):
+            inner = np.flatnonzero(cut[1:]) + 1
+            pieces.append(np.insert(piece, inner, np.nan, axis=0))
+        return pieces
+
     def _planar(self, both: Tensor, t: Tensor, plane: Plane) -> np.ndarray:
         project = self._projection(plane)
-        flat, n, copies = project.linear(both), len(both) // 2, self._points_each + 1
-        place = np.repeat(np.arange(n), copies)
+        flat, n = project.linear(both), len(both) // 2
+        place = np.repeat(np.arange(n), len(t) // n)
         # A plane's few points are moved on the CPU: no kernel launches for each of them.
         x, v = flat[:n][place] - project.offset, flat[n:][place]
         return self.sampler.planar_flow(project)(x, v, t).numpy()
@@ -342,7 +362,7 @@ class PathTracer:
 
     def _phase(self, x: Tensor, v: Tensor, t: Tensor) -> np.ndarray:
         """Return position against velocity of a one-dimensional path."""
-        copies = self._points_each + 1
+        copies = len(t) // len(x)
         moved = self.sampler.flow(x.repeat_interleave(copies, 0), v.repeat_interleave(copies, 0), t.to(x.device))
         return torch.cat(moved, 1).double().cpu().numpy()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import abc
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,8 @@ class Target(param.Parameterized):
         Data rows that one gradient reads: the price of a gradient in per-example evaluations.
     prior_precision : float or None
         Precision of an isotropic normal prior that U contains, None where U has no prior of its own.
+    units : list of layers
+        Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
     """
 
     registered: ClassVar[str] = ""
@@ -42,6 +45,7 @@ class Target(param.Parameterized):
     dim: int = 0
     examples: int = 1
     prior_precision: float | None = None
+    units: Sequence[Any] = ()
     start_at_mode: bool = False
 
     def __init__(self, **settings: Any) -> None:
@@ -142,6 +146,10 @@ class Target(param.Parameterized):
         mean, sd = self.mean(), np.sqrt(np.diag(self.cov()))
         sides = [(float(m - 3.5 * s), float(m + 3.5 * s)) for m, s in zip(mean[:2], sd[:2], strict=True)]
         return sides[0], sides[-1]
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Return name and number of consecutive coordinates that belong together, such as those of a layer."""
+        return [("all", self.dim)]
 
     def names(self) -> list[str]:
         """Return a label for each coordinate."""

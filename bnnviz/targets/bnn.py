@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,7 @@ class BNN(RowTarget):
         self.module = copy.deepcopy(module).eval()
         self._refuse_batch_norm()
         self.layers = mlp_kernel.read_layers(self.module)
+        self.units = mlp_kernel.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
         self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
         if not prior_sd > 0:
@@ -339,6 +341,14 @@ class BNN(RowTarget):
     def names(self) -> list[str]:
         """Return a label for each weight: the parameter's name and its index."""
         return self._names
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Return the parameters' names and number of weights of each layer, and the noise if it is learnt."""
+        found = []
+        for _, layer in itertools.groupby(self.shapes.items(), lambda item: item[0].rpartition(".")[0] or item[0]):
+            names, shapes = zip(*layer, strict=True)
+            found.append((", ".join(names), sum(shape.numel() for shape in shapes)))
+        return [*found, ("log noise", 1)] if self.noise_is_learnt else found
 
     @functools.cached_property
     def _names(self) -> list[str]:

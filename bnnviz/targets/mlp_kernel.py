@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 class Layer(NamedTuple):
-    """Where a linear layer's weights lie in the flat vector."""
+    """Where a linear layer's weights lie in the flat vector, and what is applied to its units."""
 
     inputs: int
     outputs: int
@@ -66,8 +66,18 @@ def _bend(name: str, activated: _Activated) -> Tensor | None:
 _NAMES = {nn.Tanh: "tanh", nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.SiLU: "silu"}
 
 
-def read_layers(module: nn.Module) -> list[Layer] | None:
-    """Read a ``Sequential`` of linear layers and known activations; None if it is anything else."""
+# With those that act on each unit alone, and alike.
+_ALL_NAMES = _NAMES | {nn.Softplus: "softplus", nn.ELU: "elu", nn.GELU: "gelu", nn.LeakyReLU: "leaky_relu"}
+
+
+def hidden_layers(module: nn.Module) -> list[Layer]:
+    """Return the linear layers of a multilayer perceptron whose hidden units may change places; [] for all else."""
+    layers = read_layers(module, _ALL_NAMES) or []
+    return layers if len(layers) > 1 and layers[-1].activation == "identity" else []
+
+
+def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -> list[Layer] | None:
+    """Read a ``Sequential`` of linear layers and activations of these names; None if it is anything else."""
     if type(module) is not nn.Sequential:
         return None
     layers: list[Layer] = []
@@ -79,8 +89,8 @@ def read_layers(module: nn.Module) -> list[Layer] | None:
             if child.bias is not None:
                 bias, offset = offset, offset + child.bias.numel()
             layers.append(Layer(child.in_features, child.out_features, weight, bias, "identity"))
-        elif type(child) in _NAMES and layers and layers[-1].activation == "identity":
-            layers[-1] = layers[-1]._replace(activation=_NAMES[type(child)])
+        elif type(child) in names and layers and layers[-1].activation == "identity":
+            layers[-1] = layers[-1]._replace(activation=names[type(child)])
         else:
             return None
     shared = len({id(p) for p in module.parameters()}) != sum(len(list(c.parameters())) for c in module)

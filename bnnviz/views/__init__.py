@@ -5,13 +5,16 @@ from __future__ import annotations
 from bnnviz.views.acf import AcfView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.density import DensityView
+from bnnviz.views.marginal import MarginalView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.prediction import PredictionView
+from bnnviz.views.ratios import RatiosView
 from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
 from bnnviz.views.trace import TraceView
 from bnnviz.views.trajectory import TrajectoryView
+from bnnviz.views.weights import WeightsView
 
 __all__ = [
     "ACCEPTED",
@@ -30,11 +33,14 @@ __all__ = [
 _VIEWS: tuple[type[View], ...] = (
     TrajectoryView,
     ThinningView,
+    RatiosView,
     PredictionView,
     SpreadView,
     DensityView,
     TraceView,
     AcfView,
+    WeightsView,
+    MarginalView,
     TimelineView,
 )
 

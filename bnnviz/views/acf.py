@@ -12,14 +12,14 @@ EDGE = 0.4  # half of a bar
 
 
 class AcfView(View):
-    """Bars of autocorrelation; the effective sample size stands in the heading."""
+    """Bars of autocorrelation of what the trace follows; its effective sample size stands in the heading."""
 
     name = "acf"
-    title = "Autocorrelation"
+    title = "ACF"
     needs = ("acf",)
 
     def _build(self) -> None:
-        fig = self._figure("lag (draws)", "autocorrelation", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
+        fig = self._figure("lag (draws)", "autocorrelation (ACF)", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self.source = Sheet(_columns(None))
@@ -34,7 +34,7 @@ class AcfView(View):
         self._push(self.source, _columns(None))
 
     def _show(self, part: dict) -> bool:
-        ess = part["ess"]
+        ess, self.y_label = part["ess"], f"ACF ({part['label']})"
         self.note = f"ESS {ess:,.0f}" if np.isfinite(ess) else ""
         data = _columns(part)
         self._show_lags(_telling(data["acf"], data["high"]))

@@ -175,18 +175,20 @@ const hands = {
     }
   },
 
-  // One pixel for each value, drawn large: the canvas blends between them.
-  map(ctx, {x, box, across, ramp, high}, data, to) {
+  // One pixel for each value, drawn large: the canvas blends between them, or makes cells of them.
+  map(ctx, {x, box, across, ramp, low, high, blended}, data, to) {
     const values = data[x], rows = values.length / across
     const picture = new OffscreenCanvas(across, rows), small = picture.getContext("2d")
     const pixels = small.createImageData(across, rows), colours = ramp.map(rgb)
     for (let i = 0; i < values.length; i++) {
       // The lowest row comes first in the data, and last in a picture.
       const at = 4 * ((rows - 1 - Math.floor(i / across)) * across + i % across)
-      pixels.data.set(blend(colours, values[i] / high), at)
+      if (Number.isFinite(values[i])) { pixels.data.set(blend(colours, (values[i] - low) / (high - low)), at) }
     }
     small.putImageData(pixels, 0, 0)
-    const [x0, x1, y0, y1] = box, w = (x1 - x0) / (across - 1) / 2, h = (y1 - y0) / (rows - 1) / 2
+    // A single value has a cell of width one.
+    const [x0, x1, y0, y1] = box, w = ((x1 - x0) / (across - 1) || 1) / 2, h = ((y1 - y0) / (rows - 1) || 1) / 2
+    ctx.imageSmoothingEnabled = blended
     const left = to.x(x0 - w), top = to.y(y1 + h)
     ctx.drawImage(picture, left, top, to.x(x1 + w) - left, to.y(y0 - h) - top)
   },

@@ -88,8 +88,10 @@ class Stroke:
     across : int
         How many of a map's values lie beside each other; the lowest row comes first.
     ramp : list of str
-        A map's colours from zero to ``high``, hexadecimal.
-    high : float
+        A map's colours from ``low`` to ``high``, hexadecimal.
+    low, high : float
+    blended : bool
+        Whether a map's colours blend into each other, or each value has a cell of its own.
     """
 
     kind: str
@@ -115,7 +117,9 @@ class Stroke:
     box: list[float] = field(default_factory=list)
     across: int = 0
     ramp: list[str] = field(default_factory=list)
+    low: float = 0.0
     high: float = 1.0
+    blended: bool = True
 
     def update(self, **properties: Any) -> None:
         """Set properties by name, as a Bokeh model does."""

@@ -145,6 +145,14 @@ def band_html(label: str, colour: str, palette: Palette, opacities: tuple[float,
     return _entry(shape, 20, label, palette)
 
 
+def ramp_html(low: str, high: str, colours: list[str], palette: Palette) -> str:
+    """Give a legend entry with a ramp of colours between the words for its ends."""
+    box = f"background:linear-gradient(90deg,{','.join(colours)});border:1px solid {palette.axis}"
+    picture = f'<i style="display:inline-block;width:72px;height:10px;{box}"></i>'
+    style = f"display:inline-flex;gap:5px;align-items:center;white-space:nowrap;color:{palette.muted};font-size:13px"
+    return f'<span style="{style}">{low}{picture}{high}</span>'
+
+
 def legend(*entries: str) -> str:
     """Join legend entries into one line that wraps between them."""
     style = "display:inline-flex;flex-wrap:wrap;gap:2px 12px;align-items:center;justify-content:flex-end"

@@ -15,6 +15,7 @@ function hear(view, place) {
 
   const say = (message) => { said.data = {said: [JSON.stringify({...message, n: ++count})]} }
   const editable = () => said.tags[0].editable
+  const cells = said.tags[0].cells  // places are chosen, and no boxes drawn
   const frame = () => view.frame.bbox
 
   function data_at({x, y}) {
@@ -182,7 +183,7 @@ function hear(view, place) {
     if (!drag.moved && Math.hypot(pixel.x - drag.from.x, pixel.y - drag.from.y) < FAR) { return }
     drag.moved = true
     clearTimeout(drag.long)
-    if (drag.point === null) { show_box(drag.from, pixel) } else { move(drag.point, pixel, false) }
+    if (drag.point !== null) { move(drag.point, pixel, false) } else if (!cells) { show_box(drag.from, pixel) }
   }
 
   function up(event) {
@@ -191,11 +192,12 @@ function hear(view, place) {
     const pixel = clamped(pixel_at(event)), {from, point, moved} = drag
     drag = cancelled()
     if (point !== null) { if (moved) { move(point, pixel, true) } }
-    else if (moved) { end_box(from, pixel) }
-    else { click(pixel) }
+    else if (moved && !cells) { end_box(from, pixel) }
+    else if (!moved) { click(pixel) }
   }
 
   function click(pixel) {
+    if (cells) { say({do: "cell", ...data_at(pixel)}); return }
     const step = events === null ? null : step_at(pixel)
     if (step !== null) { picked = null; pick(step); pinned = true }
     else if (boxed || pinned) { clear() }
@@ -238,7 +240,7 @@ function hear(view, place) {
   }
 
   function go([dx, dy], box, fine) {
-    if (box) { corner ??= at_cursor() }
+    if (box && !cells) { corner ??= at_cursor() }
     at_cursor()
     const step = 1 / (fine ? 5 * STEPS : STEPS)
     cursor = {x: Math.min(Math.max(cursor.x + dx * step, 0), 1), y: Math.min(Math.max(cursor.y + dy * step, 0), 1)}
@@ -246,13 +248,14 @@ function hear(view, place) {
     Object.assign(cross.style, {display: "block", left: `${pixel.x}px`, top: `${pixel.y}px`})
     if (grabbed !== null) { move(grabbed, pixel, false) }
     else if (corner !== null) { show_box(corner, pixel) }
-    told.textContent = `${x.toPrecision(3)}, ${y.toPrecision(3)}`
+    told.textContent = cells ? `${Math.round(x)}, ${Math.round(y)}` : `${x.toPrecision(3)}, ${y.toPrecision(3)}`
   }
 
-  // Picks up or puts down a point, ends a box, picks the nearest event, or adds a point.
+  // Chooses a place, picks up or puts down a point, ends a box, picks the nearest event, or adds a point.
   function enter() {
     const pixel = at_cursor(), point = point_at(pixel)
-    if (grabbed !== null) { move(grabbed, pixel, true); grabbed = null }
+    if (cells) { click(pixel) }
+    else if (grabbed !== null) { move(grabbed, pixel, true); grabbed = null }
     else if (corner !== null) { end_box(corner, pixel); corner = null }
     else if (point !== null) { grabbed = point; told.textContent = "point picked up" }
     else if (events !== null) { picked = null; pinned = true; pick(step_at(pixel, Infinity)) }

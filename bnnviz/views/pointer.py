@@ -31,11 +31,16 @@ class Pointer:
         Has the columns ``x``, ``y``, ``step_high`` and ``step_low`` of events that can be picked.
     points : Sheet or None
         Has the columns ``x`` and ``y`` of points that can be edited.
+    cells : bool
+        Whether places are chosen in it, as in a map, and no boxes are drawn.
     """
 
-    def __init__(self, root: figure, events: Sheet | None = None, points: Sheet | None = None) -> None:
+    def __init__(
+        self, root: figure, events: Sheet | None = None, points: Sheet | None = None, cells: bool = False
+    ) -> None:
         self._boxed = False
-        self._said = ColumnDataSource({"said": []}, tags=[{"editable": False, "heard": False, "unboxed": 0}])
+        tags = {"editable": False, "heard": False, "unboxed": 0, "cells": cells}
+        self._said = ColumnDataSource({"said": []}, tags=[tags])
         arguments = {
             "figure": root,
             "said": self._said,
@@ -72,7 +77,7 @@ class Pointer:
         on_message : callable
             Called with a dict whose ``do`` is one of ``pick`` (``event``: its step, or None), ``box`` (``box``:
             x0, x1, y0, y1, or None), ``add`` (``x``, ``y``), ``move`` (``i``, ``x``, ``y``, ``done``), ``delete``
-            (``i``), ``undo``, ``class``.
+            (``i``), ``undo``, ``class``, ``cell`` (``x``, ``y``).
         """
 
         def hear(attr: str, old: Any, new: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Calla
     lab.press("Leave")
     until(lambda: not lab.page.locator(".scene").is_visible(), 5, "the scene stayed")
     until(lambda: "scene" not in address(lab), 5, lab.page.url)
-    assert lab.page.locator("b:visible", has_text="Autocorrelation").is_visible()
+    assert lab.page.locator("b:visible", has_text="ACF").is_visible()
 
 
 @pytest.mark.demand
@@ -118,7 +118,7 @@ def test_projector_is_large_and_needs_no_scrolling(
     until(lambda: lab.figures()["trajectory"] != 0, 60, "the first run drew nothing")
     assert lab.page.evaluate(OVERFLOW) == [0, 0]
     assert not lab.page.get_by_text("RUN", exact=True).count()
-    assert not lab.page.locator("b", has_text="Autocorrelation").is_visible()
+    assert not lab.page.locator("b", has_text="ACF").is_visible()
     assert not lab.page.locator(".line").is_visible()
     font = lab.page.locator(".said").evaluate("(el) => parseFloat(getComputedStyle(el).fontSize)")
     assert font >= 16

@@ -1,0 +1,24 @@
+"""Single coordinates of draws and pairs of them: densities and correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.diagnostics.arviz import array_stats
+
+
+def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
+
+    Empty for fewer than four values or no spread.
+    """
+    if values.size < 4 or not np.ptp(values) > 0:
+        return np.empty(0), np.empty(0)
+    x, y, _ = array_stats().kde(values.ravel(), grid_len=points)
+    return x, y
+
+
+def correlation(draws: np.ndarray) -> np.ndarray:
+    """Return the correlations (dim, dim) of draws (n, dim); nan for a coordinate without spread."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.atleast_2d(np.corrcoef(draws.T))

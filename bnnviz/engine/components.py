@@ -1,0 +1,209 @@
+"""What of the draws is followed: principal components and single coordinates, kept up to date as draws come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run import Run
+
+_PCA_ROWS = 600
+_PCA_GROWTH = 1.6
+PCA_FIRST = 40  # draws
+CANONICAL = "canonical"  # what is said of folded draws
+_LABELS = {1: "PC 1", 2: "PC 2", -1: "last PC"}
+_WIDEST = 64  # hidden units up to which the nearest order is looked for
+FOLDED = 2_000_000  # numbers at once
+Choice = tuple[str, int]
+
+
+class Component(NamedTuple):
+    """One number for each draw: label, values (living chains, draws), what they are projections of, whether folded."""
+
+    label: str
+    values: np.ndarray
+    key: tuple
+    folded: bool
+
+
+class Components:
+    """Principal axes of a run's draws, and the draws' projections on them or on single coordinates.
+
+    Where the draws are folded, canonical representatives of them are looked at; what is said of how well a run mixes is
+    of the draws themselves all the same, since a fold makes jumps that no chain has made.
+
+    Parameters
+    ----------
+    run : Run
+
+    Attributes
+    ----------
+    pca : Axes or None
+        The first two principal axes; None until there are enough draws, and in two dimensions or fewer.
+    basis : int
+        Changes with the axes; whoever sets another plane adds to it too.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.pca: diagnostics.pca.Axes | None = None
+        self.basis = 0
+        self._plain: diagnostics.pca.Axes | None = None  # of the draws themselves
+        self._folds = False
+        self._fitted = 0  # draws
+        self._last: tuple[diagnostics.pca.Axes, np.ndarray] | None = None
+        self._choice: Choice = ("pc", 1)
+        self._known: dict[tuple[Choice, bool], tuple[tuple, np.ndarray]] = {}
+
+    def forget(self) -> None:
+        """Drop what was computed of earlier draws; the axes stay until there are draws enough for others."""
+        self._fitted = 0
+        self._known = {}
+
+    @property
+    def fold(self) -> Callable[..., np.ndarray] | None:
+        """What takes draws (..., dim) to the representatives that are looked at in their place, if anything does."""
+        if not self._folds:
+            return None
+        run = self._run
+        reference = run.origin.double().cpu().numpy() if self._matches and run.origin is not None else None
+        return partial(diagnostics.canonical, layers=run.target.units, reference=reference)
+
+    @property
+    def _matches(self) -> bool:
+        return max(layer.outputs for layer in self._run.target.units[:-1]) <= _WIDEST
+
+    @property
+    def caution(self) -> str:
+        """What has to be said where draws are folded; "" for a target whose draws cannot be."""
+        hidden = self._run.target.units[:-1]
+        if not hidden:
+            return ""
+        signs = " and with the signs" if any(layer.activation in diagnostics.ODD for layer in hidden) else ""
+        order = "nearest to where the first chain set out" if self._matches else "of their first incoming weights"
+        return (
+            f"Hidden units are shown in the order{signs} {order}: this joins no modes that differ otherwise, and where"
+            " it cuts the space a path seems to jump, so it is for looking, not for moments."
+        )
+
+    def canonicalise(self, wanted: bool) -> None:
+        """Look at canonical representatives of the draws, or at the draws themselves."""
+        if wanted == self._folds:
+            return
+        if wanted and not self._run.target.units:
+            raise BnnvizError("This target has no hidden units to put in order; leave out canonical.", "plane")
+        self._folds = wanted
+        self.pca, self._last = None, None
+        self.basis += 1
+        self.forget()
+        self.refit()
+
+    def follow(self, choice: dict[str, Any]) -> None:
+        """Follow what `Run.watch` describes as a component."""
+        self._choice = self._checked(choice)
+        self._known = {which: known for which, known in self._known.items() if which == (("pc", 1), False)}
+
+    def _checked(self, choice: dict[str, Any]) -> Choice:
+        dim = self._run.target.dim
+        if choice.get("kind") == "coordinate":
+            index = choice.get("i")
+            if not isinstance(index, int) or not 0 <= index < dim:
+                raise BnnvizError(f"There is no coordinate {index!r} to follow; choose 0 to {dim - 1}.", "component")
+            return "coordinate", index
+        number = choice.get("number")
+        if choice.get("kind") != "pc" or number not in _LABELS:
+            raise BnnvizError(f"A component is a coordinate or a pc of number 1, 2 or -1, not {choice!r}.", "component")
+        return "pc", number
+
+    def refit(self) -> None:
+        """Fit the axes anew when the draws have grown by more than half since the last fit."""
+        run = self._run
+        count = run.store.common(run.alive) * int(run.alive.sum())
+        if run.target.dim <= 2 or count < max(PCA_FIRST, _PCA_GROWTH * self._fitted):
+            return
+        rows = self._rows()
+        self._plain = self.pca = diagnostics.principal_axes(rows)
+        if self._folds:
+            self.pca = diagnostics.principal_axes(self.fold(rows))
+        self._fitted = count
+        self.basis += 1
+
+    def _rows(self) -> np.ndarray:
+        """Return the draws (n, dim) that axes are fitted to."""
+        draws = self._run.store.view(self._run.alive)
+        stride = max(1, -(-draws.shape[0] * draws.shape[1] // _PCA_ROWS))
+        return draws.reshape(-1, draws.shape[2])[::stride].double().cpu().numpy()
+
+    def looked_at(self, draws: Tensor) -> np.ndarray:
+        """Return draws (..., dim), or where they are folded what stands for them."""
+        rows = draws.double().cpu().numpy()
+        return self.fold(rows) if self._folds else rows
+
+    @property
+    def first(self) -> Component:
+        """The first principal component of the draws themselves; the first coordinate, until there are axes."""
+        return self._component(("pc", 1), False)
+
+    @property
+    def coordinate(self) -> int | None:
+        """The number of the coordinate that is followed; None where it is something else."""
+        return self._choice[1] if self._choice[0] == "coordinate" else None
+
+    @property
+    def followed(self) -> Component:
+        """What is followed."""
+        return self._component(self._choice, self._folds)
+
+    def _component(self, choice: Choice, folded: bool) -> Component:
+        run = self._run
+        kind, number = choice
+        axes = self.pca if folded else self._plain
+        if kind == "pc" and axes is None:
+            choice = kind, number = "coordinate", 0 if number == 1 else min(1, run.target.dim - 1)
+        draws = run.store.view(run.alive)
+        key = (*choice, folded, self.basis, run.store.every, tuple(run.alive))
+        held, values = self._known.get((choice, folded), (None, None))
+        if held != key:
+            values = np.empty((len(draws), 0))
+        if values.shape[1] < draws.shape[1]:
+            new = self._values(choice, draws[:, values.shape[1] :], axes, folded)
+            values = np.concatenate([values, new], axis=1)
+            self._known[choice, folded] = key, values
+        return Component(self._label(choice, folded), values, key, folded)
+
+    def _values(self, choice: Choice, draws: Tensor, axes: diagnostics.pca.Axes | None, folded: bool) -> np.ndarray:
+        """Return the projections (chains, draws) of draws (chains, draws, dim)."""
+        kind, number = choice
+        if kind == "coordinate" and not folded:
+            return draws[..., number].double().cpu().numpy()
+        if kind == "coordinate":
+            direction, centre = np.eye(1, draws.shape[-1], number)[0], 0.0
+        else:
+            direction = self._last_axis() if number == -1 else axes.axes[:, number - 1]
+            centre = float(axes.centre @ direction)
+        if not folded:
+            axis = torch.as_tensor(direction, dtype=draws.dtype, device=draws.device)
+            return (draws @ axis).double().cpu().numpy() - centre
+        parts = torch.split(draws.flatten(0, 1), max(1, FOLDED // draws.shape[-1]))
+        return np.concatenate([self.looked_at(part) @ direction for part in parts]).reshape(draws.shape[:2]) - centre
+
+    def _last_axis(self) -> np.ndarray:
+        """Return the last principal axis (dim,), which is fitted only where somebody follows it."""
+        if self._last is None or self._last[0] is not self.pca:
+            rows = self._rows()
+            self._last = self.pca, diagnostics.last_axis(self.fold(rows) if self._folds else rows)
+        return self._last[1]
+
+    def _label(self, choice: Choice, folded: bool) -> str:
+        kind, number = choice
+        label = self._run.target.names()[number] if kind == "coordinate" else _LABELS[number]
+        return label if not folded else f"{label} ({CANONICAL})"

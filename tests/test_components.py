@@ -1,0 +1,114 @@
+"""What trace and autocorrelation follow: principal components and single coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz import diagnostics
+from bnnviz.engine.run import Run
+from bnnviz.samplers.base import Rows
+from bnnviz.spec import Spec
+
+RNG = np.random.default_rng(4)
+WIDE = RNG.normal(size=(3, 80, 5)) * (5.0, 3.0, 1.0, 0.5, 0.1)
+
+
+def holding(draws: np.ndarray) -> Run:
+    """Return a run that has made these draws (chains, draws, dim)."""
+    chains, count, dim = draws.shape
+    settings = {"size": dim, "correlation": 0.0}
+    spec = Spec(target="gaussian", target_settings=settings, sampler="bps", chains=chains, draws=None, warmup=0)
+    run = Run(spec.replace(dtype="float64"))
+    add(run, draws)
+    return run
+
+
+def add(run: Run, draws: np.ndarray) -> None:
+    begun = run.store.common(run.alive)
+    chain, index = (torch.as_tensor(each.ravel()) for each in np.indices(draws.shape[:2]))
+    run.store.add(Rows(chain, index + begun, torch.as_tensor(draws.reshape(-1, draws.shape[2]))))
+
+
+def shown(run: Run, **component) -> tuple[dict, dict]:
+    """Return the trace and the autocorrelation of a component."""
+    run.watch(component=component)
+    frame = run.frame(["acf", "trace"])
+    return frame["trace"], frame["acf"]
+
+
+@pytest.mark.parametrize(("number", "column", "label"), [(1, 0, "PC 1"), (2, 1, "PC 2"), (-1, 4, "last PC")])
+def test_a_principal_component_is_the_coordinate_with_its_spread(number, column, label):
+    run = holding(WIDE)
+    trace, acf = shown(run, kind="pc", number=number)
+    assert trace["label"] == acf["label"] == label
+    centred = WIDE[:, :, column] - WIDE[:, :, column].mean()
+    assert np.abs(np.corrcoef(trace["values"].ravel(), centred.ravel())[0, 1]) > 0.98
+    assert abs(trace["values"].mean()) < 1e-9
+    assert acf["ess"] == pytest.approx(diagnostics.ess(trace["values"]))
+
+
+def test_a_single_coordinate_is_followed_as_it_comes_in():
+    run = holding(WIDE[:, :50])
+    trace, acf = shown(run, kind="coordinate", i=3)
+    assert trace["label"] == run.target.names()[3] and np.allclose(trace["values"], WIDE[:, :50, 3])
+    assert np.allclose(acf["acf"], diagnostics.autocorrelation(WIDE[:, :50, 3]))
+    add(run, WIDE[:, 50:])
+    assert np.allclose(run.frame(["trace"])["trace"]["values"], WIDE[:, :, 3])
+    run.change({"refresh_rate": 2.0})
+    add(run, WIDE[:, :9])
+    assert np.allclose(run.frame(["trace"])["trace"]["values"], WIDE[:, :9, 3]), "a new era is followed too"
+
+
+def test_the_table_and_the_status_stay_with_the_first_component():
+    run = holding(WIDE)
+    run.watch(component={"kind": "coordinate", "i": 4})
+    run._frames._due.clear()
+    frame = run.frame(["acf", "table", "status"])
+    assert "R-hat; bulk, tail ESS (PC 1)" in [label for label, _, _ in frame["table"]["rows"]]
+    run.watch(component={"kind": "pc", "number": 1})
+    first = run.frame(["acf"])["acf"]
+    assert frame["status"]["ess"] == first["ess"] != frame["acf"]["ess"]
+
+
+def test_until_there_are_axes_a_coordinate_stands_for_each():
+    run = holding(WIDE[:, :4])
+    for number, name in ((1, "x1"), (2, "x2"), (-1, "x2")):
+        assert shown(run, kind="pc", number=number)[0]["label"] == name
+
+
+def test_a_box_on_the_trace_keeps_its_draws_when_something_else_is_followed():
+    run = holding(WIDE)
+    run.watch(component={"kind": "coordinate", "i": 0})
+    run.select({"view": "trace", "box": [-1, 100, 0.0, 1e9]})
+    first = run.frame(["selection"])["selection"]
+    assert first["count"] == (WIDE[:, :, 0] >= 0).sum()
+    run.watch(component={"kind": "coordinate", "i": 1})
+    again = run.frame(["selection"])["selection"]
+    assert again["count"] == first["count"] and (again["trace_value"] < 0).any()
+
+
+@pytest.mark.parametrize(
+    "bad", [{"kind": "coordinate", "i": 5}, {"kind": "coordinate"}, {"kind": "pc", "number": 3}, {}, {"kind": "ic"}]
+)
+def test_what_is_not_there_cannot_be_followed(bad):
+    run = holding(WIDE)
+    with pytest.raises(bnnviz.BnnvizError) as caught:
+        run.watch(component=bad)
+    assert caught.value.field == "component"
+
+
+@pytest.mark.parametrize("shape", [(200, 6), (6, 20)])
+def test_the_last_axis_is_the_narrowest_along_which_draws_vary(shape):
+    rows = RNG.normal(size=shape) * np.geomspace(3, 0.3, shape[1])
+    axis = diagnostics.last_axis(rows)
+    spread = np.linalg.svd(rows - rows.mean(0), compute_uv=False)
+    along = np.linalg.norm((rows - rows.mean(0)) @ axis)
+    assert along == pytest.approx(spread[min(shape[0] - 1, shape[1]) - 1], rel=1e-6)
+    assert np.linalg.norm(axis) == pytest.approx(1) and axis[np.abs(axis).argmax()] > 0
+
+
+def test_the_last_axis_of_draws_that_do_not_vary_is_a_coordinate():
+    assert diagnostics.last_axis(np.ones((5, 3))).tolist() == [1, 0, 0]

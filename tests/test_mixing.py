@@ -1,0 +1,165 @@
+"""Effective sample sizes of tails, functions and U: against known answers, and where a run says them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bnnviz
+from bnnviz import diagnostics, targets
+from bnnviz.engine import mixing
+from bnnviz.engine.mixing import LiveMixing, measured_mixing
+from bnnviz.engine.prediction import Predictor
+from bnnviz.engine.run import Run
+from bnnviz.samplers.base import Rows
+from bnnviz.spec import Spec
+
+
+class Line(nn.Module):
+    """A network whose output is its only weight, whatever the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.w + 0.0 * x
+
+
+def autoregressive(rho: float, chains: int = 4, draws: int = 1500, seed: int = 0) -> np.ndarray:
+    """Return a stationary AR(1) process of variance 1, (chains, draws)."""
+    noise = np.random.default_rng(seed).normal(size=(chains, draws))
+    x = noise.copy()
+    for t in range(1, draws):
+        x[:, t] = rho * x[:, t - 1] + math.sqrt(1 - rho**2) * noise[:, t]
+    return x
+
+
+def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> Run:
+    """Return a run that has made these draws (chains, draws, dim)."""
+    chains, count, dim = draws.shape
+    own = {} if isinstance(target, str) else {"target": target}
+    name, settings = (target, {"size": dim, "correlation": 0.0}) if isinstance(target, str) else ("", {})
+    spec = Spec(target=name, target_settings=settings, sampler="bps", chains=chains, draws=count, warmup=0)
+    run = Run(spec, **own)
+    chain, index = (torch.as_tensor(each.ravel()) for each in np.indices((chains, count)))
+    run.store.add(Rows(chain, index, torch.as_tensor(draws.reshape(-1, dim), dtype=run.dtype)))
+    return run
+
+
+class Slope(targets.Target):
+    """U is the coordinate itself."""
+
+    title, dim = "Slope", 1
+
+    def potential(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:, 0]
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_the_size_of_u_is_the_known_one_of_an_autoregression(rho):
+    found = measured_mixing(holding(autoregressive(rho)[:, :, None], Slope()), None)
+    assert found.energy == pytest.approx(6000 * (1 - rho) / (1 + rho), rel=0.2)
+    assert math.isnan(found.least) and math.isnan(found.median)
+
+
+def test_what_is_far_below_in_u_is_not_seen_in_a_coordinate():
+    """Chains that turn quickly on slowly changing radii: each coordinate mixes, U does not."""
+    rng = np.random.default_rng(1)
+    radius, angle = np.exp(0.5 * autoregressive(0.98, seed=2)), rng.uniform(0, 2 * np.pi, (4, 1500))
+    draws = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+    assert diagnostics.ess(draws[:, :, 0]) > 3000 > 20 * measured_mixing(holding(draws), None).energy
+
+
+def test_the_size_of_a_function_is_that_of_what_it_is_made_of():
+    draws = autoregressive(0.6)[:, :, None]
+    target = bnnviz.BNN(Line(), (np.linspace(-1, 1, 5)[:, None], np.zeros(5)))
+    run = holding(draws, target)
+    found = measured_mixing(run, Predictor(run.target))
+    own = diagnostics.ess(draws[:, :, 0].astype(np.float32).astype(float))
+    assert found.least == pytest.approx(own, rel=0.01) and found.median == pytest.approx(own, rel=0.01)
+
+
+def test_the_tail_is_that_of_the_worse_quantile():
+    x = autoregressive(0.0)
+    assert diagnostics.ess_tail(x) == pytest.approx(6000, rel=0.25)
+    # One chain stays a while far out: the bulk hardly sees it.
+    x[0, :60] = 4.0
+    assert diagnostics.ess_tail(x) < 0.5 * diagnostics.ess(x)
+    assert math.isnan(diagnostics.ess_tail(x[:, :3])) and math.isnan(diagnostics.ess_tail(np.ones((4, 50))))
+
+
+def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
+    run = holding(autoregressive(0.5)[:, :, None])
+    live, component = LiveMixing(run, None), autoregressive(0.5)
+    assert live.rows() == []
+    live.take(component)
+    found = live.found
+    # 2,000 draws at most are used: every fourth of 1,500.
+    assert live._values.table(2000, np.inf).shape == (4, 375, 1)
+    assert 200 < found.energy < 2500 and math.isfinite(live.tail)
+    assert live.rows() == [["ESS of U", f"{found.energy:,.0f}", ""]]
+    evaluated = []
+    monkeypatch.setattr(live._values, "_rows", lambda theta: evaluated.append(len(theta)))
+    live._due = -np.inf
+    live.take(component)
+    assert evaluated == [] and live.found is found, "there are no other draws"
+    live.forget()
+    assert math.isnan(live.found.energy) and live.rows() == []
+
+
+def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
+    run = holding(autoregressive(0.5)[:, :, None])
+    live = LiveMixing(run, None)
+    work = live._values.work
+    assert live._values.table(2000, 401 * work).shape == (4, 100, 1)
+    assert live._values.table(2000, 400 * work).shape == (4, 200, 1)
+    monkeypatch.setattr(mixing, "_WORK", work / 2)
+    live.take(autoregressive(0.5))
+    assert math.isnan(live.found.energy) and math.isfinite(live.tail)
+
+
+def test_a_summary_gives_each_size_and_what_it_cost():
+    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "5"}, "sampler": "boomerang"}
+    for spec, functions in ((Spec(target="banana", sampler="bps"), False), (Spec(**network), True)):
+        run = Run(spec.replace(chains=4, draws=60, warmup=10).checked())
+        while not run.finished:
+            run.advance(0.1)
+        found = run.summary()
+        for name in ("ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s", "ess_per_million_grads"):
+            assert found[name] > 0, name
+        assert found["ess_per_s"] == pytest.approx(found["ess_min"] / found["seconds"])
+        assert found["ess_per_million_grads"] == pytest.approx(1e6 * found["ess_min"] / found["grad_evals"])
+        assert ("ess_function_min" in found) is functions
+        if functions:
+            assert 0 < found["ess_function_min"] <= found["ess_function_median"]
+
+
+def test_a_summary_of_too_few_draws_says_none():
+    run = Run(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
+    while not run.finished:
+        run.advance(0.1)
+    found = run.summary()
+    assert [found[name] for name in ("ess_min", "ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s")] == [None] * 5
+
+
+def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
+    spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="bps", draws=None)
+    run = Run(spec.replace(chains=4, warmup=5).checked())
+    run.prepare()
+    for _ in range(2):
+        while run.store.common(run.alive) < 60:
+            run.advance(0.1)
+        run._frames._due.clear()
+        run.frame(["acf", "table"])
+        rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
+        assert rows["ESS of U; functions (least, median)"].count(",") == 1
+        per_second = float(rows["ESS per second; per million gradients"].split("; ")[0])
+        seconds = run.seconds - run._frames._measures._spent[0]
+        assert per_second == pytest.approx(run._frames._measures.ess / seconds, rel=0.1)
+        run.change({"refresh_rate": 2.0})
+    assert run._frames._measures._spent[1] == run.gradients

@@ -1,0 +1,117 @@
+"""Ratios rate / envelope: what the tally says of them, and their box plot."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from example_frames import example_frame, example_scene
+
+from bnnviz.engine.run import Run
+from bnnviz.samplers.base import Block
+from bnnviz.samplers.pdmp_draws import RatioTally
+from bnnviz.samplers.thinning import BOUNCE, PROBE
+from bnnviz.spec import Spec
+from bnnviz.views.ratios import EDGE, FARTHEST, RatiosView
+
+NAMES = ("least", "q25", "median", "q75", "q99", "most")
+
+
+def counted(*ratios: np.ndarray) -> RatioTally:
+    """Return a tally that has counted proposals with these ratios, one block of one chain for each array."""
+    tally = RatioTally()
+    for values in ratios:
+        infos = [SimpleNamespace(kind=torch.tensor([BOUNCE]), ratio=torch.tensor([float(v)])) for v in values]
+        tally.add(Block([], infos, None, 0), np.array([True]))
+    return tally
+
+
+def box(**changes: float) -> dict:
+    part = dict(zip(NAMES, (0.1, 0.4, 0.6, 0.8, 0.95, 0.99), strict=True))
+    return part | {"proposals": 500, "violation_share": 0.0} | changes
+
+
+def test_a_box_holds_the_quantiles_to_within_a_cell():
+    values = np.random.default_rng(0).gamma(3.0, 0.3, size=900)
+    found = counted(values[:400], values[400:]).box()
+    assert (found["least"], found["most"]) == pytest.approx((values.min(), values.max()), rel=1e-6)
+    for name, share in (("q25", 0.25), ("median", 0.5), ("q75", 0.75)):
+        assert found[name] == pytest.approx(np.quantile(values, share), abs=0.02)
+    assert found["q99"] == pytest.approx(np.quantile(values, 0.99), rel=0.08)
+    assert found["violation_share"] == pytest.approx((values > 1).mean()) and found["proposals"] == 900
+
+
+def test_a_box_of_one_ratio_is_a_point_and_without_proposals_there_is_none():
+    found = counted(np.full(9, 0.123)).box()
+    assert [found[name] for name in NAMES] == pytest.approx([0.123] * 6)
+    assert RatioTally().box() == {}
+    probes = RatioTally()
+    probes.add(Block([], [SimpleNamespace(kind=torch.tensor([PROBE]), ratio=torch.tensor([0.0]))], None, 0), [True])
+    assert probes.box() == {}
+
+
+def test_a_ratio_without_an_envelope_is_infinite_and_one_that_is_no_number_counts_for_nothing():
+    found = counted(np.array([0.5, math.inf, math.nan, 0.7])).box()
+    assert found["most"] == math.inf and found["least"] == 0.5
+
+
+def test_a_tally_that_goes_on_from_a_checkpoint_has_the_same_box():
+    one = counted(np.array([0.2, 0.9, 1.4]))
+    other = RatioTally()
+    other.load(one.save())
+    assert other.box() == one.box()
+
+
+def test_a_run_gives_its_box():
+    run = Run(Spec(target="banana", sampler="bps", settings={"bound": "interpolated"}, draws=None).checked())
+    run.prepare()
+    run.advance(0.5)
+    part = run.frame(["ratios"])["ratios"]
+    assert "ratios" in run.scene()["emits"]
+    assert [part[name] for name in NAMES] == sorted(part[name] for name in NAMES)
+    assert part["proposals"] == run.tally.proposals
+
+
+# ---- the view ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_lies_above_one_has_the_colour_of_violations(dark):
+    view = RatiosView(example_scene("banana"), dark)
+    view.update({"ratios": box(q75=1.2, q99=1.6, most=1.9, violation_share=0.3)})
+    data = view.source.data
+    assert np.nanmax(data["box"]) == 1 == np.nanmin(data["over_box"]) and np.nanmax(data["over_box"]) == np.float32(1.2)
+    assert np.nanmax(data["x"]) == 1 == np.nanmin(data["over_x"]) and np.nanmax(data["over_x"]) == np.float32(1.6)
+    assert np.isnan(data["most"]).all() and np.nanmax(data["over_most"]) == np.float32(1.9)
+    over = {stroke.colour for stroke in view.ink.strokes if stroke.x.startswith("over_")}
+    assert over == {view.palette.magenta}
+
+
+def test_where_nothing_violates_nothing_has_that_colour():
+    view = RatiosView(example_scene("banana"))
+    view.update({"ratios": box()})
+    data = view.source.data
+    assert all(np.isnan(data[name]).all() for name in ("over_box", "over_x", "over_most"))
+    assert np.nanmax(data["most"]) == np.float32(0.99) and np.nanmin(data["x"]) == np.float32(0.1)
+    assert view.note == "median 0.60 · 99 % 0.95 · largest 0.99 · violations 0.0 % of 500"
+    assert view.root.x_range.end == 1.25
+
+
+@pytest.mark.parametrize("most", [37.0, math.inf])
+def test_what_lies_beyond_the_axis_is_marked_at_its_end(most):
+    view = RatiosView(example_scene("banana"))
+    view.update({"ratios": box(q99=9.0, most=most, violation_share=0.02)})
+    right = view.root.x_range.end
+    assert FARTHEST <= right < 1.5 * FARTHEST
+    assert np.nanmax(view.source.data["over_most"]) == pytest.approx(EDGE * right, rel=1e-6)
+    assert np.nanmax(view.source.data["over_x"]) <= right
+
+
+def test_an_example_run_shows_its_proposals():
+    scene = example_scene("network1d")
+    view = RatiosView(scene)
+    view.update(example_frame(scene, 40))
+    assert "violations" in view.description and view.source.data["box"].size

@@ -1,0 +1,215 @@
+"""Canonical representatives of a network's weights: the function stays, copies meet, and paths are cut, not bent."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import bnnviz
+from bnnviz.diagnostics import canonical
+from bnnviz.diagnostics.symmetry import ODD
+from bnnviz.engine.run import Run
+from bnnviz.models import ACTIVATIONS, mlp
+from bnnviz.spec import Spec
+
+widths = st.lists(st.integers(1, 6), min_size=1, max_size=3)
+seeds = st.integers(0, 2**31)
+
+
+def network(activation: str, hidden: list[int], inputs: int = 2, outputs: int = 1) -> bnnviz.BNN:
+    rows = np.random.default_rng(0).normal(size=(7, inputs)), np.arange(7) % 2
+    likelihood = "gaussian" if outputs == 1 else "categorical"
+    target = bnnviz.BNN(mlp(inputs, hidden, outputs, activation), rows, likelihood)
+    return target.to("cpu", torch.float64)
+
+
+def copied(draws: np.ndarray, layers: list, rng: np.random.Generator) -> np.ndarray:
+    """Return draws with the hidden units in a random order, and with random signs where these are free."""
+    draws = draws.copy()
+    for layer, after in zip(layers[:-1], layers[1:], strict=True):
+        order = rng.permutation(layer.outputs)
+        sign = rng.choice([-1.0, 1.0], layer.outputs) if layer.activation in ODD else np.ones(layer.outputs)
+        for row in draws:
+            into = row[layer.weight : layer.weight + layer.inputs * layer.outputs].reshape(layer.outputs, -1)
+            out = row[after.weight : after.weight + after.inputs * after.outputs].reshape(after.outputs, -1)
+            into[:] = into[order] * sign[:, None]
+            out[:] = out[:, order] * sign
+            if layer.bias is not None:
+                bias = row[layer.bias : layer.bias + layer.outputs]
+                bias[:] = bias[order] * sign
+    return draws
+
+
+@given(st.sampled_from(ACTIVATIONS), widths, st.integers(1, 3), st.sampled_from([1, 3]), st.booleans(), seeds)
+def test_the_function_stays_copies_meet_and_twice_is_once(activation, hidden, inputs, outputs, near, seed):
+    target, rng = network(activation, hidden, inputs, outputs), np.random.default_rng(seed)
+    draws = rng.normal(size=(5, target.dim))
+    reference = rng.normal(size=target.dim) if near else None
+    found = canonical(draws, target.units, reference)
+    x = torch.as_tensor(rng.normal(size=(9, inputs)))
+    before, after = (target.outputs(torch.as_tensor(theta), x).numpy() for theta in (draws, found))
+    assert np.allclose(before, after, rtol=1e-9, atol=1e-10)
+    assert np.allclose(*(target.potential(torch.as_tensor(theta)).numpy() for theta in (draws, found)))
+    assert np.array_equal(canonical(found, target.units, reference), found)
+    assert np.array_equal(canonical(copied(draws, target.units, rng), target.units, reference), found)
+
+
+def test_one_hidden_layer_comes_as_near_to_the_reference_as_any_copy():
+    target, rng = network("tanh", [4]), np.random.default_rng(3)
+    draw, reference = rng.normal(size=(2, target.dim))
+    nearest = np.linalg.norm(canonical(draw, target.units, reference) - reference)
+    copies = np.concatenate([copied(draw[None], target.units, rng) for _ in range(4000)])
+    away = np.linalg.norm(copies - reference, axis=1)
+    # Of the copies 4! 2^4 = 384 are different.
+    assert nearest == pytest.approx(away.min()) and nearest < np.median(away)
+
+
+@given(st.sampled_from(["tanh", "relu"]), widths, st.booleans(), seeds)
+def test_a_draw_and_a_direction_at_it_move_together(activation, hidden, near, seed):
+    target, rng = network(activation, hidden), np.random.default_rng(seed)
+    draws, v = rng.normal(size=(2, 4, 3, target.dim))
+    reference = rng.normal(size=target.dim) if near else None
+    moved = canonical(draws, target.units, reference, v)
+    assert moved.shape == v.shape
+    # On the same side of all cuts the fold is a rotation.
+    beside, here = (canonical(each, target.units, reference) for each in (draws + 1e-9 * v, draws))
+    assert np.allclose(beside - here, 1e-9 * moved, atol=1e-15)
+    assert np.allclose(np.linalg.norm(moved, axis=-1), np.linalg.norm(v, axis=-1))
+
+
+def test_units_are_in_the_order_of_their_first_weight_which_is_positive_where_signs_are_free():
+    for activation in ("tanh", "silu"):
+        target = network(activation, [6])
+        first = canonical(np.random.default_rng(1).normal(size=(20, target.dim)), target.units)[:, 0:12:2]
+        assert (np.diff(first, axis=1) >= 0).all()
+        assert (first >= 0).all() == (activation == "tanh")
+
+
+def test_what_is_no_weight_of_a_layer_and_the_draws_themselves_stay():
+    module = nn.Sequential(nn.Linear(1, 3, bias=False), nn.Tanh(), nn.Linear(3, 1))
+    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learnt")
+    draws = np.random.default_rng(2).normal(size=(4, target.dim))
+    before = draws.copy()
+    found = canonical(draws, target.units)
+    assert np.array_equal(found[:, -2:], draws[:, -2:]) and np.array_equal(draws, before)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [nn.Linear(1, 1), nn.Sequential(nn.Linear(1, 2), nn.PReLU(), nn.Linear(2, 1)), nn.Sequential(nn.Linear(1, 1))],
+)
+def test_what_has_no_hidden_units_that_may_change_places_is_told(module):
+    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)))
+    assert not target.units
+    run = Run(Spec(target="", sampler="bps"), target=target)
+    assert run.scene()["canonical"] == ""
+    with pytest.raises(bnnviz.BnnvizError, match="no hidden units"):
+        run.watch(plane={"kind": "pca", "canonical": True})
+
+
+# ---- in a run ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["boomerang", "bps"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Give a run that has some draws and is looked at in canonical form."""
+    settings = {"data": "toy_c", "hidden": "4-3", "prior_sd": 2.0}
+    spec = Spec(target="network", target_settings=settings, sampler=request.param, draws=None, warmup=0)
+    run = Run(spec.replace(chains=3, dtype="float64").checked())
+    run.prepare()
+    while run.store.common(run.alive) < 60:
+        run.advance(0.1)
+    run.watch(plane={"kind": "pca", "canonical": True})
+    return run
+
+
+def folded(run: Run, draws: np.ndarray) -> np.ndarray:
+    """Return what stands for a run's draws, as the run says it: nearest to where the first chain set out."""
+    assert "nearest to where the first chain set out" in run.scene()["canonical"]
+    return canonical(draws, run.target.units, run.origin.numpy())
+
+
+def test_components_and_correlations_are_of_the_representatives(run):
+    rows = folded(run, run.draws)
+    frame = run.frame(["trace", "weights", "path"])
+    assert frame["trace"]["label"] == frame["path"]["x_label"] == "PC 1 (canonical)"
+    plane = run._frames.plane()
+    assert np.allclose(frame["trace"]["values"], ((rows - plane.centre) @ plane.axes)[:, -400:, 0])
+    block = frame["weights"]
+    size = len(block["correlation"])
+    if block["draws"] == rows.shape[0] * rows.shape[1]:
+        assert np.allclose(block["correlation"], np.corrcoef(rows[:, :, :size].reshape(-1, size).T))
+    assert block["block"].endswith(", canonical")
+    run.watch(component={"kind": "coordinate", "i": 2})
+    values = run.frame(["trace"])["trace"]["values"]
+    assert np.allclose(values, rows[:, -400:, 2])
+    run.watch(component={"kind": "pc", "number": 1})
+
+
+def test_a_path_is_folded_point_by_point_and_cut_where_it_jumps(run):
+    path, plane = run.frame(["path"])["path"], run._frames.plane()
+    points = np.column_stack([path["x"], path["y"]])
+    gaps = np.isnan(points[:, 0])
+    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.tracer.past]
+    known = folded(run, torch.stack(ends[-len(path["event_x"]) :]).numpy())
+    assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), (known - plane.centre) @ plane.axes)
+    now = folded(run, run.tracer.current_point().numpy())
+    assert np.allclose([path["now_x"], path["now_y"]], (now - plane.centre) @ plane.axes)
+    assert len(path["age"]) == len(points) and not gaps[[0, -1]].any()
+
+
+def test_a_crossing_is_a_gap_of_the_path(run):
+    layer = run.target.units[0]
+    x = torch.as_tensor(np.random.default_rng(5).normal(size=run.target.dim))
+    x[: layer.outputs] = torch.arange(1.0, layer.outputs + 1)
+    v = torch.zeros_like(x)
+    v[0] = 1.0  # the first unit's weight overtakes the second's
+    both = torch.stack([x, v])
+    plane = run._frames.plane()._replace(fold=partial(canonical, layers=run.target.units))
+    (piece,) = run.tracer._folded(both, torch.linspace(0, 1.7, 9, dtype=torch.float64), plane)
+    # It is cut between 0.85 and 1.06, unless the flow is no straight line.
+    if not run.sampler.curved:
+        assert np.flatnonzero(np.isnan(piece[:, 0])).tolist() == [5]
+    parts = np.split(piece, np.flatnonzero(np.isnan(piece[:, 0])))
+    assert sum(np.isfinite(part[:, 0]).sum() for part in parts) == 9
+
+
+def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
+    run.select({"view": "path", "box": [-1e9, 1e9, -1e9, 1e9]})
+    run._frames._due.clear()
+    found, plane = run.frame(["selection"])["selection"], run._frames.plane()
+    places = (folded(run, run.draws.reshape(-1, run.target.dim)) - plane.centre) @ plane.axes
+    distance = np.abs(np.column_stack([found["path_x"], found["path_y"]])[:, None] - places[None]).max(2).min(1)
+    assert distance.max() < 1e-6
+    run.select(None)
+    draws = run.draws.copy()
+    run.watch(plane={"kind": "pca"})
+    assert run.frame(["trace"])["trace"]["label"] == "PC 1"
+    run.watch(plane={"kind": "pca", "canonical": True})
+    assert np.array_equal(draws, run.draws)
+
+
+def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
+    run._frames._due.clear()
+    run._frames._measures.expire()
+    frame = run.frame(["acf", "table", "status"])
+    first = run._frames._components.first
+    assert np.isnan(frame["acf"]["ess"]), "a fold's jumps would pass for mixing"
+    assert frame["status"]["ess"] == bnnviz.diagnostics.ess(first.values)
+    assert "R-hat; bulk, tail ESS (PC 1)" in [label for label, _, _ in frame["table"]["rows"]]
+    centred = run.draws - run.draws.mean((0, 1))
+    spread = np.linalg.svd(centred.reshape(-1, run.target.dim), compute_uv=False)[0] ** 2 / centred[..., 0].size
+    assert first.values.var() == pytest.approx(spread, rel=0.1)
+
+
+def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same_reference(monkeypatch, run):
+    assert np.array_equal(Run.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
+    monkeypatch.setattr("bnnviz.engine.components._WIDEST", 3)
+    assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
+    assert np.array_equal(run._frames._components.fold(run.draws), canonical(run.draws, run.target.units))

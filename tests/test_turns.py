@@ -1,0 +1,98 @@
+"""Cards that share a place, and what is chosen among components, coordinates, blocks and planes; without a browser."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from example_frames import example_scene
+
+APP = Path(__file__).resolve().parent.parent / "app"
+EMITS = frozenset({"path", "acf", "envelope", "weights", "marginal", "ratios", "trace"})
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[SimpleNamespace]:
+    """Give the page's own modules, as the server imports them."""
+    sys.path.insert(0, str(APP))
+    import blocks
+    import follow
+    import plane
+    import turns
+
+    yield SimpleNamespace(blocks=blocks, follow=follow, plane=plane, turns=turns)
+    sys.path.remove(str(APP))
+
+
+def test_a_card_that_is_turned_takes_its_companion_along(page: SimpleNamespace) -> None:
+    heard: list[int] = []
+    turns = page.turns.Turns(lambda: heard.append(1))
+    weights = turns.button("path")
+    assert weights.label == "Weights" and turns.button("trace") is None
+    assert turns.hidden(EMITS) == page.turns.BACKS
+    weights.clicks += 1
+    assert turns.hidden(EMITS) == {"path", "acf", "ratios"} and heard == [1]
+    assert turns.place("weights") == "path" and turns.place("trace") == "trace"
+    turns.button("marginal").clicks += 1
+    assert turns.hidden(EMITS) == {"path", "marginal", "ratios"}
+    turns.show({"path"})
+    assert turns.hidden(EMITS) == page.turns.BACKS
+
+
+def test_what_a_run_does_not_have_is_never_in_front(page: SimpleNamespace) -> None:
+    turns = page.turns.Turns(lambda: None)
+    button = turns.button("path")
+    turns.show({"weights"})
+    assert "path" in turns.hidden(EMITS) and button.visible
+    assert turns.hidden({"path", "acf"}) == page.turns.BACKS and not button.visible
+
+
+def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number(page: SimpleNamespace) -> None:
+    asked: list[dict] = []
+    picker = page.follow.FollowPicker(asked.append)
+    picker.show(example_scene("network1d"))
+    assert picker.root.visible and asked == []
+    picker.root.value = "last PC"
+    picker.root.value = "36: w37"
+    picker.root.value = ""
+    picker.choose(4)
+    assert picker.root.value == "4: w5"
+    first = [{"kind": "pc", "number": -1}, *({"kind": "coordinate", "i": i} for i in (36, 4))]
+    assert asked == first
+    # A reset is asked for the same again; another target begins anew, in two dimensions with its coordinates alone.
+    picker.show(example_scene("network1d"))
+    assert asked == [*first, first[-1]]
+    picker.show(example_scene("banana"))
+    assert asked[3:] == [first[-1]] and picker.root.options == ["0: x1", "1: x2"]
+    picker.choose(5000)
+    assert asked[-1] == {"kind": "coordinate", "i": 5000} and picker.root.value == "0: x1"
+
+
+def test_a_block_is_asked_for_by_its_place(page: SimpleNamespace) -> None:
+    asked: list[int] = []
+    picker = page.blocks.BlockPicker(asked.append)
+    scene = example_scene("network1d")
+    picker.show(scene)
+    assert not picker.root.visible and asked == []
+    scene = {**scene, "blocks": [{"label": name, "first": 0, "count": 2} for name in ("a", "b", "c")]}
+    picker.show(scene)
+    picker.root.value = "c"
+    picker.show(scene)
+    assert picker.root.visible and asked == [2, 2]
+
+
+def test_canonical_planes_are_offered_where_there_are_units_and_come_with_a_caution(page: SimpleNamespace) -> None:
+    asked: list[dict] = []
+    picker = page.plane.PlanePicker(asked.append)
+    picker.show(example_scene("banana"))
+    assert page.plane.CANONICAL not in picker.kind.options
+    picker.show(example_scene("network1d"))
+    assert not picker.caution.visible
+    picker.kind.value = page.plane.CANONICAL
+    assert picker.caution.visible and picker.caution.object == "The units are in order."
+    assert asked == [{"kind": "pca", "canonical": True}]
+    picker.kind.value = page.plane.COORDINATES
+    assert asked[-1] == {"kind": "coordinates", "i": 0, "j": 1} and not picker.caution.visible

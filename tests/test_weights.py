@@ -1,0 +1,162 @@
+"""Correlations of blocks of coordinates and densities of what is followed: parts of a frame, and their views."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from example_frames import example_frame, example_scene
+from test_components import WIDE, holding
+from torch import nn
+
+import bnnviz
+from bnnviz import diagnostics, targets
+from bnnviz.engine import weights
+from bnnviz.engine.run import Run
+from bnnviz.spec import Spec
+from bnnviz.views.marginal import MarginalView
+from bnnviz.views.weights import WeightsView
+
+RNG = np.random.default_rng(6)
+
+
+def mixed(dim: int = 4, draws: int = 300) -> np.ndarray:
+    """Return draws (2, draws, dim) of which the first two coordinates have the correlation -0.8."""
+    x = RNG.normal(size=(2, draws, dim))
+    x[..., 1] = -0.8 * x[..., 0] + 0.6 * x[..., 1]
+    return x
+
+
+# ---- parts ------------------------------------------------------------------------------------------------
+
+
+def test_a_layer_is_a_block_and_a_large_one_is_cut():
+    module = nn.Sequential(nn.Linear(1, 25), nn.Tanh(), nn.Linear(25, 10), nn.Tanh(), nn.Linear(10, 1))
+    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learnt")
+    found = weights.blocks(target)
+    assert found[0] == {"label": "0.weight, 0.bias", "first": 0, "count": 50}
+    assert found[1] == {"label": "2.weight, 2.bias, 1 to 60 of 260", "first": 50, "count": 60}
+    assert found[5] == {"label": "2.weight, 2.bias, 241 to 260 of 260", "first": 290, "count": 20}
+    assert found[-1] == {"label": "log noise", "first": 321, "count": 1}
+    wide = bnnviz.BNN(nn.Sequential(nn.Linear(400, 2)), (np.zeros((3, 400)), np.zeros(3)), "categorical")
+    assert [block["first"] for block in weights.blocks(wide)] == list(range(0, 480, 60)), "eight blocks, and no more"
+    plain = weights.blocks(targets.REGISTRY.get("gaussian")(size=3))
+    assert plain == [{"label": "all", "first": 0, "count": 3}]
+
+
+def test_the_correlations_are_those_of_all_draws():
+    draws = mixed()
+    run = holding(draws)
+    part = run.frame(["weights"])["weights"]
+    assert np.allclose(part["correlation"], np.corrcoef(draws.reshape(-1, 4).T))
+    assert part["correlation"][0, 1] == pytest.approx(-0.8, abs=0.06)
+    assert (part["first"], part["draws"], part["chosen"]) == (0, 600, None)
+    run.watch(component={"kind": "coordinate", "i": 2})
+    assert run.frame(["weights"])["weights"]["chosen"] == 2
+    assert run.frame(["marginal"])["marginal"]["label"] == "x3"
+
+
+def test_no_more_than_a_thousand_draws_are_correlated():
+    part = holding(mixed(draws=1900)).frame(["weights"])["weights"]
+    assert 900 <= part["draws"] <= 1000 and part["correlation"][0, 1] == pytest.approx(-0.8, abs=0.06)
+
+
+def test_another_block_is_shown_when_it_is_asked_for_and_none_that_is_not_there():
+    spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "25-10"}, sampler="bps", draws=None)
+    run = Run(spec.checked())
+    run.store.counts[:] = 6
+    run.store.buffer[:, :6] = run.store.buffer[:, :6].normal_()
+    scene = run.scene()
+    json.dumps(scene["blocks"])
+    assert {"weights", "marginal"} <= set(scene["emits"])
+    run.watch(block=2)
+    part = run.frame(["weights"])["weights"]
+    assert (part["first"], part["correlation"].shape, part["block"]) == (110, (60, 60), scene["blocks"][2]["label"])
+    for bad in (-1, len(scene["blocks"]), "x"):
+        with pytest.raises(bnnviz.BnnvizError) as caught:
+            run.watch(block=bad)
+        assert caught.value.field == "block"
+
+
+def test_a_coordinate_that_does_not_vary_has_no_correlation_and_no_density():
+    draws = mixed()
+    draws[..., 3] = 2.0
+    run = holding(draws)
+    part = run.frame(["weights"])["weights"]
+    assert np.isnan(part["correlation"][3]).all() and np.isfinite(part["correlation"][:3, :3]).all()
+    run.watch(component={"kind": "coordinate", "i": 3})
+    assert "marginal" not in run.frame(["marginal"])
+    assert "weights" not in holding(mixed(draws=2)).frame(["weights"]), "there are too few draws"
+
+
+def test_the_density_is_one_in_all_and_lies_where_the_draws_are():
+    run = holding(WIDE)
+    run.watch(component={"kind": "coordinate", "i": 1})
+    part = run.frame(["marginal"])["marginal"]
+    assert np.trapezoid(part["y"], part["x"]) == pytest.approx(1, abs=0.01)
+    assert part["y"].max() == pytest.approx(1 / (3 * np.sqrt(2 * np.pi)), rel=0.25)
+    assert part["draws"] == 240
+    x, y = diagnostics.density(np.ones(50))
+    assert x.size == y.size == 0
+
+
+def test_at_full_speed_both_are_built_seldom():
+    run = holding(mixed())
+    run.steps = 100
+    assert {"weights", "marginal"} <= run.frame(["weights", "marginal"]).keys()
+    run.steps = 200
+    assert not {"weights", "marginal"} & run.frame(["weights", "marginal"]).keys()
+    # What is asked for comes at once.
+    run.watch(block=0, component={"kind": "coordinate", "i": 0})
+    run.steps = 300
+    assert {"weights", "marginal"} <= run.frame(["weights", "marginal"]).keys()
+
+
+def test_dimension_one_has_its_density_and_no_pairs():
+    run = Run(Spec(target="gaussian", target_settings={"size": 1}, sampler="bps", draws=None).checked())
+    assert not {"weights", "marginal"} & set(run.scene()["emits"])
+
+
+# ---- views ------------------------------------------------------------------------------------------------
+
+
+def test_a_map_has_a_cell_for_each_pair_numbered_as_in_the_draws():
+    scene = example_scene("network1d")
+    view, frame = WeightsView(scene), example_frame(scene, 30)
+    frame["weights"] |= {"first": 60, "block": "2.weight, 11 to 22 of 40", "chosen": 63}
+    assert view.update(frame)
+    assert view.source.data["r"].size == 144 and view._map.box == [60, 71, 60, 71] and view._map.across == 12
+    assert (view.root.x_range.start, view.root.x_range.end) == (59.5, 71.5)
+    assert view.x_label == "coordinate (2.weight, 11 to 22 of 40)"
+    assert 63 in view.chosen.data["x"]
+    frame["weights"] |= {"chosen": 3}
+    view.update(frame)
+    assert view.chosen.data["x"].size == 0, "it lies in another block"
+    frame["weights"] |= {"first": 0, "correlation": np.eye(1), "chosen": None}
+    assert view.update(frame) and view._map.across == 1
+
+
+def test_a_cell_that_is_chosen_tells_its_pair_and_gives_its_coordinate():
+    scene = example_scene("network1d")
+    view, frame = WeightsView(scene), example_frame(scene, 30)
+    assert view.choose(0, 0) is None, "there is nothing yet"
+    view.update(frame)
+    assert view.choose(3.2, 4.9) == 3
+    assert view.note == f"r(3, 5) {frame['weights']['correlation'][5, 3]:.2f}"
+    assert view.choose(30, 2) is None
+    view.update(frame)
+    assert view.note.startswith("r(3, 5) ")
+    frame["weights"]["block"], frame["weights"]["first"] = "others", 12
+    view.update(frame)
+    assert view.note.endswith(" draws"), "the pair was of another block"
+
+
+def test_the_density_begins_anew_with_what_is_followed():
+    scene = example_scene("network1d")
+    view, frame = MarginalView(scene), example_frame(scene, 30)
+    view.update(frame)
+    assert view.x_label == "PC 1"
+    frame["marginal"] |= {"label": "w12", "x": frame["marginal"]["x"] / 1000, "y": 1000 * frame["marginal"]["y"]}
+    view.update(frame)
+    assert view.x_label == "w12" and view.root.x_range.end < 0.1 < 100 < view.root.y_range.end
