@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import abc
+from collections.abc import Callable as Function
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from bnnviz.registry import Registry
 REGISTRY = Registry("target")
 
 #: U of (chains, dim), as (chains,).
-Potential = abc.Callable[[Tensor], Tensor]
+Potential = Function[[Tensor], Tensor]
 
 _EXACT_DIAGONAL, _PROBES = 1000, 100
 
