@@ -16,13 +16,13 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz import cli
-from bnnviz.bench import Goal, Row, Suite, find, names, suites
+from bnnviz import cli, targets
+from bnnviz.bench import Goal, Row, Suite, find, names, peers, suites
 from bnnviz.bench.browser import Lab, Seen, chromium
 from bnnviz.bench.processes import Meter, cpu_seconds
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Tell
-from bnnviz.bench.suites import live
+from bnnviz.bench.suites import live, pdmp
 from bnnviz.errors import BnnvizError
 
 KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}
@@ -294,3 +294,24 @@ def test_the_samplers_figures_are_of_one_run() -> None:
     assert rows["bps_grid_4_path"].value > 0
     assert told == ["bps, grid, 4 chains on banana."]
     assert not list(pdmp._measured("toy_a", "bps", "grid", 4096, 0.5, told.append)), "too large to be measured"
+
+
+def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(peers.importlib, "import_module", missing)
+    said: list[str] = []
+    assert list(peers.measure(targets.Gaussian(), 0.1, said.append)) == []
+    assert len(said) == 2 and all("pip install 'bnnviz[bench]'" in line for line in said)
+    assert list(peers.measure(targets.Banana(), 0.1, said.append)) == []
+    assert len(said) == 2
+
+
+def test_rows_stand_beside_their_peers() -> None:
+    peer = peers.Peer("pdmp-jax", "bps", 100.0, 20.0)
+    row = pdmp._beside(Row("bps_grid_4_events", 250.0, "1/s", more={"chains": 4}), peer)
+    assert row.more == {"chains": 4, "peer": "pdmp-jax", "ratio": 2.5, "note": "2.5 times one chain of pdmp-jax"}
+    assert pdmp._beside(Row("bps_grid_4_ess", 10.0, "1/s"), peer).more["ratio"] == 0.5
+    assert pdmp._beside(Row("bps_grid_4_path", 10.0, "1/s"), peer).more == {}
+    assert pdmp._beside(row, None) is row

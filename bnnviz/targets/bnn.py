@@ -21,7 +21,7 @@ from bnnviz.targets import likelihoods, mlp_kernel
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.rows import Rows, RowTarget
 
-_JACOBIAN_ROWS = 256
+_JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
 _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
 NOISES = ("fixed", "learnt")
 # The toys' own noise (sd 0.015 on the input and the target) makes a posterior too narrow to see.
@@ -86,6 +86,7 @@ class BNN(RowTarget):
         self.data_set = data if isinstance(data, datasets.DataSet) else None
         self.x, self.y = self._check_rows(*self._read(data))
         self._outputs = self._check_module()
+        self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
         self._check_labels(self.y)
         self.examples = len(self.x)
 
@@ -226,6 +227,8 @@ class BNN(RowTarget):
         if self.layers is not None:
             return mlp_kernel.outputs(self.layers, theta, x)
 
+        if self._loops:
+            return torch.stack([self._one(flat, x) for flat in theta])
         return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
 
     def all_rows(self) -> Rows:
@@ -241,7 +244,14 @@ class BNN(RowTarget):
         """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
         if self.layers is not None:
             return mlp_kernel.outputs(self.layers, theta, x)
+        if self._loops:
+            return torch.stack([self._one(flat, own) for flat, own in zip(theta, x, strict=True)])
         return torch.func.vmap(self._one)(theta, x)
+
+    @property
+    def _loops(self) -> bool:
+        """Whether chains are computed one after another: a CPU convolves with one set of weights twice as fast."""
+        return self._convolves and self.device.type == "cpu"
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
         return torch.func.functional_call(self.module, self.unflatten(flat), (x,))
@@ -310,7 +320,8 @@ class BNN(RowTarget):
         total = torch.zeros_like(x)
         if len(self.x) == 0:
             return total
-        for rows in torch.split(self.x, _JACOBIAN_ROWS):
+        at_once = max(1, _JACOBIAN_NUMBERS // (self.dim * self._outputs))
+        for rows in torch.split(self.x, at_once):
             jacobian = self._jacobian(x, rows)
             f = self.outputs(x[None], rows)[0]
             # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).

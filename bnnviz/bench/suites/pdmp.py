@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from bnnviz import diagnostics
 from bnnviz.bench.chains import one_thread
+from bnnviz.bench.peers import Peer, measure
 from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.run import Run
 from bnnviz.spec import Spec
+from bnnviz.targets import REGISTRY, Target
 
 CHAINS = (1, 16, 64, 256, 4096)
 MOST_NUMBERS = 256 * 500 * 321  # chains x data rows x weights of a step: beyond it a step takes seconds
@@ -50,10 +55,36 @@ GOALS = {
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure every sampler, bound and number of chains on one target."""
     with one_thread():
+        rivals = {}
+        for peer in measure(_target(name), seconds, tell):
+            rivals[peer.sampler] = peer
+            label = f"{peer.name.replace(' ', '_')}_{peer.sampler}".strip("_")
+            yield from (
+                Row(f"{label}_{what}", value, "1/s", more={"sampler": peer.sampler, "chains": 1, "peer": peer.name})
+                for what, value in (("events", peer.events), ("ess", peer.ess))
+                if np.isfinite(value)
+            )
         for sampler, bound in KERNELS:
             if bound != "exact" or TARGETS[name]["target"] == "gaussian":
                 for chains in CHAINS:
-                    yield from _measured(name, sampler, bound, chains, seconds, tell)
+                    rows = _measured(name, sampler, bound, chains, seconds, tell)
+                    yield from (_beside(row, rivals.get(sampler)) for row in rows)
+
+
+def _target(name: str) -> Target:
+    spec = Spec(**TARGETS[name], sampler="bps").checked()
+    return REGISTRY.get(spec.target)(**spec.target_settings)
+
+
+def _beside(row: Row, rival: Peer | None) -> Row:
+    """Return a row with its ratio to what a peer reached."""
+    known = {} if rival is None else {"events": rival.events, "ess": rival.ess}
+    peer = known.get(row.metric.rsplit("_", 1)[1])
+    if peer is None:
+        return row
+    ratio = row.value / peer
+    more = {"peer": rival.name, "ratio": ratio, "note": f"{ratio:.3g} times one chain of {rival.name}"}
+    return replace(row, more=row.more | more)
 
 
 def _measured(name: str, sampler: str, bound: str, chains: int, seconds: float, tell: Tell) -> Iterator[Row]:
