@@ -90,10 +90,11 @@ def _test(label: str, errors: np.ndarray, weights: np.ndarray | None = None, kno
     else:
         chains = (weights * errors).sum(1) / weights.sum(1).mean()
     error, se = chains.mean(), np.hypot(chains.std(ddof=1) / np.sqrt(len(chains)), known_se)
-    return Test(label, float(error), float(se), float(_without_skew(error / se, stats.skew(chains), len(chains))))
+    return Test(label, float(error), float(se), float(without_skew(error / se, stats.skew(chains), len(chains))))
 
 
-def _without_skew(t: float, skew: float, count: int) -> float:
+def without_skew(t: float, skew: float, count: int) -> float:
+    """Return Student's t of an average of ``count`` observations, corrected for their skewness (Hall 1992)."""
     slant = skew / np.sqrt(count)
     return t + slant * t**2 / 3 + slant**2 * t**3 / 27 + slant / 6
 

@@ -78,6 +78,42 @@ def test_exact_event_times_keep_a_gaussian(sampler, settings, target_settings):
     assert verdict.p > LEVEL, verdict
 
 
+def surplus(sampler: samplers.Sampler, target: targets.Target, steps: int = 300) -> float:
+    """Return bounces minus the rate integrated along the paths, in standard errors: a martingale, whatever the law."""
+    x0 = target.exact_draws(CHAINS, seed=1)
+    sd = np.sqrt(np.diag(target.cov()))
+    scale = sd if sampler.registered == "sigma_bps" else None
+    run_chains(target, sampler, x0[:2], 1, mode=MODES.get(target.registered, target.mean()) + 0.2 * sd, scale=scale)
+    state = sampler.init(torch.as_tensor(x0), torch.Generator().manual_seed(5))
+    nodes, weights = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(8))
+    bounces, expected = 0, 0.0
+    for _ in range(steps):
+        new, info = sampler.step(state)
+        half = (info.s1 - info.s0) / 2
+        for node, weight in zip(nodes, weights, strict=True):
+            x, v = sampler.flow(state.x, state.v, info.s0 + half * (1 + node))
+            rate = sampler.rate(x, v, target.gradient(x)[1]).clamp_min(0)
+            expected += float((weight * half * rate).sum())
+        bounces += int((info.kind == thinning.BOUNCE).sum())
+        state = new
+    return (bounces - expected) / np.sqrt(expected)
+
+
+COUNTED = [("bps", {}), ("bps", {"velocity_sd": 0.3}), ("sigma_bps", {}), ("zigzag", {}), ("boomerang", {"gamma": 0.5})]
+
+
+@pytest.mark.parametrize(("target", "target_settings"), [TARGETS[i] for i in (1, 3, 4, 6, 7)])
+@pytest.mark.parametrize(("sampler", "settings"), COUNTED)
+def test_events_are_as_many_as_the_rate_says(sampler, settings, target, target_settings):
+    # Twenty-five figures: a level of 1e-4 over all of them.
+    assert abs(surplus(make(sampler, settings), targets.REGISTRY.get(target)(**target_settings))) < 4.7
+
+
+def test_events_that_come_too_late_are_missed():
+    paper = {"bound": "interpolated", "alpha": 1.0, "horizon": 1000.0}
+    assert surplus(make("bps", paper), targets.Banana(bend=0.5)) < -10
+
+
 def test_the_papers_row_sums_are_a_poor_reference_and_do_no_other_harm():
     target = targets.Gaussian(size=5, correlation=0.8, spread=3.0)
     sampler = make("boomerang", {"spacing": 0.5, "curvature": "paper"})

@@ -168,8 +168,8 @@ def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: s
 
 
 def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
-    whole = thinning.Grid._bound
-    monkeypatch.setattr(thinning.Grid, "_bound", lambda self, *a: 0.5 * whole(self, *a))
+    whole = thinning.Grid._line
+    monkeypatch.setattr(thinning.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
     monkeypatch.setattr(thinning.Grid, "redraws", False)
     assert not row(Cell("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
 
