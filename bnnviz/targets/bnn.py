@@ -250,7 +250,7 @@ class BNN(RowTarget):
 
     @property
     def _loops(self) -> bool:
-        """Whether chains are computed one after another: a CPU convolves with one set of weights twice as fast."""
+        """Whether chains are computed one after another: a CPU convolves faster with one set of weights."""
         return self._convolves and self.device.type == "cpu"
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
