@@ -162,7 +162,7 @@ class Control:
         low, high = self.setting["bounds"] or (None, None)
         if self.setting.get("optional") or low is None or high is None or (whole and high - low > LONG):
             text = "" if common["value"] is None else _plain(common["value"])
-            label = common["label"] + (", empty: automatic" if self.setting.get("optional") else "")
+            label = common["label"] + (f", empty: {self.setting['empty']}" if self.setting.get("optional") else "")
             return pmui.TextInput(**common | _BOXED | {"label": label, "value": text})
         if self.setting["scale"] == "log" and low > 0:
             return pmui.DiscreteSlider(options=self._log_options(common["value"]), **common)

@@ -14,14 +14,14 @@ import param
 
 from bnnviz.errors import BnnvizError
 
-_EXTRAS = ("unit", "scale", "when", "live", "hidden")
+_EXTRAS = ("unit", "scale", "when", "live", "hidden", "empty")
 MOST_POINTS = 200  # what a link can carry
 _POINT_LIMIT = 1e6
 _POINT_FORM = "[x, y] or [x1, x2, class]"
 
 
 class _Extras:
-    """What a control needs to know of a setting beyond ``param``'s own attributes."""
+    """What a control needs to know of a setting beyond ``param``'s own attributes; ``empty``: what no value means."""
 
     __slots__ = ()
 
@@ -34,10 +34,12 @@ class _Extras:
         when: dict[str, list | dict[str, float]] | None = None,
         live: bool = False,
         hidden: list | None = None,
+        empty: str = "automatic",
         **kwargs: Any,
     ) -> None:
         super().__init__(default=default, **kwargs)
-        self.unit, self.scale, self.when, self.live, self.hidden = unit, scale, when, live, hidden
+        self.unit, self.scale, self.when = unit, scale, when
+        self.live, self.hidden, self.empty = live, hidden, empty
 
 
 class Number(_Extras, param.Number):
@@ -114,6 +116,7 @@ def _describe(name: str, parameter: param.Parameter) -> dict[str, Any]:
         "when": parameter.when,
         "live": parameter.live,
         "hidden": parameter.hidden,
+        "empty": parameter.empty,
     }
 
 

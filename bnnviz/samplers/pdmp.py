@@ -196,6 +196,7 @@ class PDMP(Sampler):
         when=_INTERPOLATED,
         allow_None=True,
         label="Reject above (R)",
+        empty="none",
         doc="Reject proposals whose rate exceeds the envelope by more than this factor (the paper: 2), which throws the"
         " worst violations away and hides them; empty: accept them.",
     )
@@ -221,6 +222,7 @@ class PDMP(Sampler):
         allow_None=True,
         label="Mini-batch",
         unit="rows",
+        empty="all rows",
         doc="Data rows that an evaluation of the rate reads, drawn at random, weighted to stand for all of them; empty:"
         " all rows.",
     )
