@@ -692,3 +692,11 @@ def test_picking_touches_no_draw():
             walked(run, step)
         picked(runs[0], {"view": "prediction", "box": [-1, 1, -1, 1]})
     assert np.array_equal(runs[0].draws, runs[1].draws)
+
+
+def test_draws_without_a_limit_do_not_fill_the_memory():
+    """4,096 chains of a network would take 10 GB."""
+    run = Run(Spec(target="network", target_settings={"data": "toy_a", "hidden": "25-10"}, chains=4096, draws=None))
+    assert 64 <= run.store.buffer.shape[1] < 100
+    assert run.store.buffer.numel() * run.store.buffer.element_size() < 5e8
+    assert Run(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000

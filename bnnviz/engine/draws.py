@@ -12,6 +12,8 @@ from bnnviz.samplers.base import Rows
 
 _LIVE_CAPACITY = 2000
 _EARLY = 16
+# Numbers that draws without a limit may take: 400 MB. Of many chains fewer draws are kept, but never too few to thin.
+_MOST_NUMBERS, _FEWEST = 100_000_000, 64
 
 
 class DrawStore:
@@ -26,7 +28,7 @@ class DrawStore:
     skip : int
         Draws of each chain to throw away first.
     capacity : int
-        Draws to keep of each chain where there is no limit.
+        Draws to keep of each chain where there is no limit, and they would not take more than 400 MB.
     """
 
     def __init__(
@@ -40,7 +42,8 @@ class DrawStore:
         capacity: int = _LIVE_CAPACITY,
     ):
         self.limit, self.skip, self.every = limit, skip, 1
-        capacity = capacity if limit is None else limit
+        room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)
+        capacity = min(capacity, room) if limit is None else limit
         self.buffer = torch.zeros(chains, capacity, dim, device=device, dtype=dtype)
         # Of the warm-up only the last few are looked at, until there are others.
         self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)

@@ -227,6 +227,7 @@ def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Ca
     count = len(lab.points())
     lab.press("add 1")
     until(lambda: lab.button("add 1").get_attribute("aria-pressed") == "true", 5, "the class stays")
+    lab.page.wait_for_timeout(300)  # the server takes a widget's news up after a pause that a hand does not notice
     lab.click_at(-1.5, 2.0)
     until(lambda: len(lab.points()) == count + 1, 5, "no point came")
     assert lab.points()[-1][2] == 1
