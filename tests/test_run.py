@@ -269,8 +269,8 @@ def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
         beyond = 0
 
         def potential(self, x: torch.Tensor) -> torch.Tensor:
-            self.beyond += int((x > 5).sum())
-            return torch.where(x[:, 0] > 5, torch.nan, x[:, 0] ** 2 / 2)
+            self.beyond += int((x > 4.5).sum())
+            return torch.where(x[:, 0] > 4.5, torch.nan, x[:, 0] ** 2 / 2)
 
         def initial(self, chains: int, rng: torch.Generator) -> torch.Tensor:
             return torch.zeros(chains, 1, dtype=self.dtype)

@@ -180,7 +180,9 @@ class GridState(NamedTuple):
 _CUBIC = 4 / 27
 # Share of the rates at the ends: the rate is computed in single precision.
 _ROUNDING = 1e-3
-_FARTHEST = 4.0  # horizons that a cell may span: what lies beyond is not on the way, and need not even be finite
+# Horizons that a cell may span. Two ends know nothing of a hump between them: with cells four times as long nothing is
+# violated either, and a mixture comes out 4 % too wide.
+_FARTHEST = 1.0
 _RETREAT = 0.25  # of the way, after a look ahead that went too far
 _WIDER, _AFTER_REJECTION, _AFTER_VIOLATION = 1.08, 0.9, 0.6
 

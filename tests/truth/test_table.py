@@ -229,3 +229,16 @@ def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, b
     else:
         monkeypatch.setattr(samplers.REGISTRY.get("bps"), "reflect", half_reflection)
     assert smallest(simulation, "bps") < LEAST
+
+
+@pytest.mark.slow
+def test_cells_are_short_enough_for_what_lies_between_two_modes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rate that is missed within a cell violates nothing: many chains are needed to see it."""
+    target, cell = known_targets()["gaussian_mixture"], Cell("sigma_bps", {"bound": "grid"})
+
+    def worst() -> float:
+        return max(abs(test.z) for test in truth.measure(cell, target, 300.0, 80, 3000))
+
+    assert worst() < limit(1e-4, 12, 3000)
+    monkeypatch.setattr(thinning, "_FARTHEST", 4.0)
+    assert worst() > limit(1e-4, 12, 3000)
