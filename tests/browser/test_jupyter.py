@@ -77,6 +77,10 @@ class Served:
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}/{path}?token={self.token}"
 
+    def notebook(self, path: Path) -> str:
+        """The address of a notebook in a workspace of its own: a shared one opens what was open before, too."""
+        return self.url(f"lab/workspaces/{path.stem}/tree/{path.name}")
+
     def wait(self, seconds: float = 60) -> Served:
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.is_running():
@@ -185,7 +189,7 @@ def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
 
 @pytest.mark.slow
 def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
-    lab = Lab(open_page()).open(jupyter.url(f"lab/tree/{NOTEBOOK.name}"))
+    lab = Lab(open_page()).open(jupyter.notebook(NOTEBOOK))
 
     # Figures appear and move.
     lab.execute("banana")
@@ -247,7 +251,7 @@ def test_static_figures_are_painted_in_jupyterlab(
     jupyter: Served, open_page: Callable[..., Any], screenshot: Any
 ) -> None:
     page = open_page()
-    Lab(page).open(jupyter.url(f"lab/tree/{STATIC.name}"))
+    Lab(page).open(jupyter.notebook(STATIC))
     page.locator(".jp-Notebook .jp-Cell").first.click()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
