@@ -19,7 +19,7 @@ from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.gradients import MiniBatch
 from bnnviz.spec import Spec
-from bnnviz.targets.rows import Controlled, draw_batches
+from bnnviz.targets.rows import Controlled, choose_rows
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
 CHAINS = 512
@@ -99,7 +99,7 @@ def test_control_variates_agree_at_their_anchor() -> None:
 
 
 def test_batches_are_uniform_and_hold_no_row_twice() -> None:
-    index = draw_batches(20_000, 7, 3, torch.Generator().manual_seed(3)).numpy()
+    index = choose_rows(torch.rand(20_000, 7, generator=torch.Generator().manual_seed(3)), 3).numpy()
     assert all(len(set(row)) == 3 for row in index[:500].tolist())
     sets, counts = np.unique(np.sort(index, axis=1), axis=0, return_counts=True)
     assert len(sets) == 35

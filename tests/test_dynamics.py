@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run import Run
+from bnnviz.samplers.noise import Noise
 from bnnviz.samplers.path_sums import PathSums
 from bnnviz.samplers.pdmp import integrals_of_line
 from bnnviz.samplers.thinning import BOUNCE, REFRESH
@@ -71,7 +72,7 @@ def test_bps_bounce_keeps_the_speed(seed):
 @given(seed=seeds)
 def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
     sampler = bound_sampler("bps", turn="generalised")
-    sampler._rng = torch.Generator().manual_seed(seed)
+    sampler.noise = Noise(torch.Generator().manual_seed(seed))
     x, v, _ = random_state(seed)
     g = sampler.target.gradient(x)[1]
     bounced = sampler.reflect(x, v, g)
@@ -82,7 +83,7 @@ def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
 @given(seed=seeds)
 def test_one_climbing_coordinate_of_a_zigzag_turns(seed):
     sampler = bound_sampler("zigzag")
-    sampler._rng = torch.Generator().manual_seed(seed)
+    sampler.noise = Noise(torch.Generator().manual_seed(seed))
     x = random_state(seed)[0]
     v = sampler.draw_velocity(x)
     g = sampler.target.gradient(x)[1]

@@ -255,7 +255,7 @@ class Boomerang(PDMP):
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, S)."""
-        return self._normals(like) * self.precision.rsqrt()
+        return self.noise.normal(like.shape, like.dtype) * self.precision.rsqrt()
 
 
 def _ellipse(x: Tensor, v: Tensor, t: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:

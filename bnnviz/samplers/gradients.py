@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bnnviz.samplers.noise import Noise
 from bnnviz.targets import Target
-from bnnviz.targets.rows import Controlled, draw_batches
+from bnnviz.targets.rows import Controlled, choose_rows
 
 
 class FullData:
@@ -35,12 +36,16 @@ class FullData:
         """Data rows that a gradient reads."""
         return self._target.examples
 
-    def draw(self, chains: int, rng: torch.Generator) -> Any:
+    def hold(self, chains: int, noise: Noise) -> Any:
         """Return a batch for each chain that is held; nothing where none is."""
         return ()
 
-    def at(self, held: Any, chains: int, rng: torch.Generator) -> Any:
-        """Return what gives the derivatives of U for the next evaluation."""
+    def draw(self, held: Any, chains: int, noise: Noise) -> Any:
+        """Return the batch of the next evaluation, (chains, size); nothing where it reads all rows."""
+        return ()
+
+    def of(self, batch: Any) -> Any:
+        """Return what gives the derivatives of U of a batch."""
         return self._target
 
     def seen_by(self, held: Any, chain: int) -> Any:
@@ -80,21 +85,24 @@ class MiniBatch:
             return self._target.examples
         return self._size if self._anchor is None else 2 * self._size
 
-    def draw(self, chains: int, rng: torch.Generator) -> Any:
+    def hold(self, chains: int, noise: Noise) -> Any:
         """Return a batch for each chain that is held (chains, size); nothing where none is."""
-        return self._draw(chains, rng) if self.held else ()
+        return self._draw(chains, noise) if self.held else ()
 
-    def _draw(self, chains: int, rng: torch.Generator) -> Tensor:
-        return draw_batches(chains, self._target.data_rows, self._size, rng)
+    def _draw(self, chains: int, noise: Noise) -> Tensor:
+        return choose_rows(noise.uniform((chains, self._target.data_rows), torch.float32), self._size)
 
-    def at(self, held: Any, chains: int, rng: torch.Generator) -> Any:
-        """Return what gives the derivatives of U for the next evaluation."""
+    def draw(self, held: Any, chains: int, noise: Noise) -> Any:
+        """Return the batch of the next evaluation, (chains, size); nothing where it reads all rows."""
+        if self._all:
+            return ()
+        return held if self.held else self._draw(chains, noise)
+
+    def of(self, batch: Any) -> Any:
+        """Return what gives the derivatives of U of a batch."""
         if self._all:
             return self._target
-        return self._of(held if self.held else self._draw(chains, rng))
-
-    def _of(self, index: Tensor) -> Any:
-        batch = self._target.batch(index)
+        batch = self._target.batch(batch)
         return batch if self._anchor is None else Controlled(batch, self._anchor, *self._known)
 
     def seen_by(self, held: Any, chain: int) -> Any:
@@ -112,4 +120,4 @@ class MiniBatch:
 
         def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
             """Return U (n,) and its gradient (n, dim) as the batch has them."""
-            return self._source._of(self._index.expand(len(x), -1)).gradient(x)
+            return self._source.of(self._index.expand(len(x), -1)).gradient(x)

@@ -18,6 +18,7 @@ from bnnviz.samplers import thinning
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.exact_bound import Exact, Lines
 from bnnviz.samplers.gradients import FullData, MiniBatch
+from bnnviz.samplers.noise import Noise
 from bnnviz.samplers.noisy_bound import NoisyGrid
 from bnnviz.samplers.path_sums import PathSums
 from bnnviz.samplers.pdmp_draws import EventEmitter, PathEmitter, RatioTally
@@ -125,6 +126,13 @@ class Info(NamedTuple):
     slope: Tensor
     potential: Tensor
     failed: Tensor
+
+
+class _Given(NamedTuple):
+    """What a step is given: fresh velocities (chains, dim), None where nobody is refreshed, and the batch."""
+
+    velocity: Tensor | None
+    batch: Any
 
 
 class PDMP(Sampler):
@@ -373,9 +381,6 @@ class PDMP(Sampler):
         """Draw fresh velocities shaped like ``like`` from their invariant law."""
         raise NotImplementedError
 
-    def _normals(self, like: Tensor) -> Tensor:
-        return torch.randn(like.shape, generator=self._rng, device=like.device, dtype=like.dtype)
-
     def check(self, target: Target) -> None:
         """Raise where the bound or the batches do not fit the target."""
         if self.bound == "exact" and target.quadratic() is None:
@@ -398,6 +403,8 @@ class PDMP(Sampler):
         self.check(target)
         super().prepare(target, mode)
         self.tuning = True
+        # On a CPU it is free to look at a number; on a GPU one would wait for it, and what is compiled cannot.
+        self.looks = target.device.type == "cpu"
         self._sums: PathSums | None = None
         self._set_anchor(mode)
 
@@ -430,7 +437,7 @@ class PDMP(Sampler):
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the state at path time zero, velocities drawn from their invariant law."""
-        self._rng = rng
+        self.noise = Noise(rng)
         chains = x0.shape[0]
         zero = torch.zeros(chains, dtype=torch.float64, device=x0.device)
         v = self.draw_velocity(x0)
@@ -453,7 +460,7 @@ class PDMP(Sampler):
         horizon = self._horizon(pace)
         bound = self._thinner.start(x, v, zero, zero, alive & False, None, horizon)
         kind = torch.full_like(zero, START, dtype=torch.int8)
-        batch = self.source.draw(len(x), self._rng)
+        batch = self.source.hold(len(x), self.noise)
         return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive, batch)
 
     def resume(self, state: State, moved: bool = False) -> State:
@@ -471,7 +478,7 @@ class PDMP(Sampler):
         """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
         self.prepare(other.target, None)
         self._set_anchor(other._anchor)
-        self.tuning, self._rng, self._sums = other.tuning, other._rng, other._sums
+        self.tuning, self.noise, self._sums = other.tuning, other.noise, other._sums
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state as nested lists of tensors, whether the tuning goes on, and what it learns from."""
@@ -480,7 +487,7 @@ class PDMP(Sampler):
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
-        self._rng, self.tuning = rng, saved["tuning"]
+        self.noise, self.tuning = Noise(rng), saved["tuning"]
         if saved["anchor"] is not None:
             self._set_anchor(saved["anchor"].to(self.target.device))
         self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
@@ -499,15 +506,22 @@ class PDMP(Sampler):
         return self._exponentials(like) / self.refresh_rate
 
     def _exponentials(self, like: Tensor) -> Tensor:
-        return torch.empty_like(like).exponential_(generator=self._rng)
+        return self.noise.exponential(like.shape, like.dtype)
 
     def step(self, state: State) -> tuple[State, Info]:
         """Evaluate the rate of every chain once, at its planned time, and plan the next evaluation."""
+        return self.core(state, self.given(state))
+
+    def given(self, state: State) -> _Given:
+        """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
+        return _Given(self._fresh_velocities(state), self.source.draw(state.batch, len(state.x), self.noise))
+
+    def core(self, state: State, given: _Given) -> tuple[State, Info]:
+        """Take the step: the same operations whatever the state, but where `looks` allows to look."""
         x, v = self.flow(state.x, state.v, state.t)
-        refreshing = state.kind == REFRESH
-        v = self._refreshed(v, refreshing)
-        source = self.source.at(state.batch, len(x), self._rng)
-        potential, g, curvature = self._evaluate(source, x, v)
+        if given.velocity is not None:
+            v = torch.where((state.kind == REFRESH)[:, None], given.velocity, v)
+        potential, g, curvature = self._evaluate(self.source.of(given.batch), x, v)
         f = self.rate(x, v, g).double()
         slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
         finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
@@ -542,12 +556,14 @@ class PDMP(Sampler):
             return finite
         return finite | ((state.kind == PROBE) & (state.t - state.s > _NEAREST * state.pace))
 
-    def _refreshed(self, v: Tensor, refreshing: Tensor) -> Tensor:
-        # On a CPU looking is free and most steps refresh nobody; on a GPU looking would wait for it.
-        if v.device.type == "cpu":
-            chains = refreshing.nonzero()[:, 0]
-            return v.index_copy(0, chains, self.draw_velocity(v[chains])) if len(chains) else v
-        return torch.where(refreshing[:, None], self.draw_velocity(v), v)
+    def _fresh_velocities(self, state: State) -> Tensor | None:
+        """Return new velocities (chains, dim) for the chains that are refreshed, or None where there are none."""
+        if not self.looks:
+            return self.draw_velocity(state.v)
+        chains = (state.kind == REFRESH).nonzero()[:, 0]
+        if not len(chains):
+            return None
+        return torch.zeros_like(state.v).index_copy(0, chains, self.draw_velocity(state.v[chains]))
 
     def _evaluate(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         if self._thinner.needs_curvature:
@@ -558,7 +574,7 @@ class PDMP(Sampler):
         """Accept or reject the proposals."""
         proposal = state.kind == PROPOSAL
         height = state.piece.at(state.t)
-        uniform = torch.rand(f.shape, generator=self._rng, device=f.device, dtype=f.dtype)
+        uniform = self.noise.uniform(f.shape, f.dtype)
         ratio = proposal.to(f.dtype) if self._thinner.certain else torch.where(proposal & (f > 0), f / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self._thinner.reject_above)
@@ -613,8 +629,8 @@ class PDMP(Sampler):
         )
         if self.source.held:
             moved = self._rebatched(moved, event)
-        # On a CPU looking is free, and nearly always all chains are alive.
-        if alive.device.type == "cpu" and bool(alive.all()):
+        # Nearly always all chains are alive.
+        if self.looks and bool(alive.all()):
             return moved
         return _choose(alive, moved, state._replace(alive=alive))
 
@@ -622,7 +638,7 @@ class PDMP(Sampler):
         """Give a new batch to chains that have just had an event; their rate is evaluated anew with it."""
         zero = torch.zeros_like(state.t)
         return state._replace(
-            batch=_choose(event, self.source.draw(len(event), self._rng), state.batch),
+            batch=_choose(event, self.source.hold(len(event), self.noise), state.batch),
             t=torch.where(event, zero, state.t),
             s=torch.where(event, zero, state.s),
             kind=torch.where(event, torch.full_like(state.kind, START), state.kind),

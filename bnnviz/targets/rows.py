@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from bnnviz.targets.base import Target, differentiate, differentiate_twice
@@ -139,7 +138,9 @@ class Controlled:
         return *self._corrected(*first), product
 
 
-def draw_batches(chains: int, rows: int, size: int, rng: torch.Generator) -> Tensor:
-    """Return uniformly drawn row numbers (chains, size), none twice in a chain, each chain's for itself."""
-    keys = torch.rand(chains, rows, generator=rng, device=rng.device)
+def choose_rows(keys: Tensor, size: int) -> Tensor:
+    """Return the numbers (chains, size) of each chain's rows of the largest keys (chains, rows), none twice.
+
+    Uniform keys make uniform batches.
+    """
     return keys.topk(size, dim=1, sorted=False).indices

@@ -1,0 +1,68 @@
+"""Random numbers of a run: from its one generator, or drawn beforehand for a step that is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Draw(NamedTuple):
+    """One request for random numbers."""
+
+    law: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class Noise:
+    """Random numbers from one generator, in the order in which they are asked for."""
+
+    def __init__(self, rng: torch.Generator) -> None:
+        self.rng = rng
+
+    def uniform(self, shape: Iterable[int], dtype: torch.dtype) -> Tensor:
+        """Return uniform numbers in [0, 1)."""
+        return self.make(Draw("uniform", tuple(shape), dtype))
+
+    def normal(self, shape: Iterable[int], dtype: torch.dtype) -> Tensor:
+        """Return standard normal numbers."""
+        return self.make(Draw("normal", tuple(shape), dtype))
+
+    def exponential(self, shape: Iterable[int], dtype: torch.dtype) -> Tensor:
+        """Return exponential numbers of mean 1."""
+        return self.make(Draw("exponential", tuple(shape), dtype))
+
+    def make(self, draw: Draw) -> Tensor:
+        """Return what a request asks for."""
+        if draw.law == "uniform":
+            return torch.rand(draw.shape, generator=self.rng, device=self.rng.device, dtype=draw.dtype)
+        if draw.law == "normal":
+            return torch.randn(draw.shape, generator=self.rng, device=self.rng.device, dtype=draw.dtype)
+        return torch.empty(draw.shape, device=self.rng.device, dtype=draw.dtype).exponential_(generator=self.rng)
+
+
+class Noted(Noise):
+    """Random numbers that are noted: what a step asks for, so that it can be drawn before the step is taken."""
+
+    def __init__(self, rng: torch.Generator) -> None:
+        super().__init__(rng)
+        self.draws: list[Draw] = []
+
+    def make(self, draw: Draw) -> Tensor:
+        """Return what a request asks for, and note it."""
+        self.draws.append(draw)
+        return super().make(draw)
+
+
+class Given(Noise):
+    """Random numbers that were drawn beforehand, handed out in order."""
+
+    def __init__(self, numbers: Iterable[Tensor]) -> None:
+        self._numbers = iter(numbers)
+
+    def make(self, draw: Draw) -> Tensor:
+        """Return the next of them."""
+        return next(self._numbers)
