@@ -13,7 +13,7 @@ from bnnviz.spec import Spec
 from controls import Controls
 from upload import Upload
 
-RUN = ("chains", "seed", "device")
+RUN = ("chains", "seed", "device", "kernel")
 _CUSTOM = "as set below"
 _SECTION = """
 :host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}

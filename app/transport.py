@@ -32,8 +32,11 @@ _STATUS = """
 """
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
+# What stands beside the device.
+_KERNELS = {"compiling": "compiling", "compiled": "compiled"}
 _PREPARING = {
     "device": "–",
+    "kernel": "eager",
     "phase": "preparing",
     "playing": True,
     "shared": 1,
@@ -160,7 +163,7 @@ class Transport:
         heartbeat = self._session.heartbeat
         latency = heartbeat.latency()
         cells = [
-            (44, "device", html.escape(str(status["device"])), ""),
+            (44, "device", html.escape(str(status["device"])), _KERNELS.get(status["kernel"], "")),
             (104, "phase", html.escape(_phase(status)), ""),
             (84, "step", _count(status["step"]), "steps"),
             (92, "events", _count(status["events_per_s"]), "events/s"),

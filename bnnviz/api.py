@@ -392,6 +392,7 @@ def start(
     seed: int = 0,
     device: str = "auto",
     dtype: str = "float32",
+    kernel: str = "eager",
     settings: dict[str, Any] | None = None,
     target_settings: dict[str, Any] | None = None,
     paused: bool = False,
@@ -420,6 +421,9 @@ def start(
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
+    kernel : {"eager", "compiled"}
+        ``compiled`` makes machine code of the whole step: two to seven times as fast, after half a minute the first
+        time. A run with a number of draws waits for it, so that it always gives the same draws.
     settings, target_settings : dict, optional
         Settings of the sampler and of a named target, by name.
     paused : bool
@@ -439,7 +443,9 @@ def start(
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
-        spec, own = _spec(target, sampler, dim, settings, target_settings, draws, warmup, chains, seed, device, dtype)
+        run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
+        run |= {"device": device, "dtype": dtype, "kernel": kernel}
+        spec, own = _spec(target, sampler, dim, settings, target_settings, run)
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     run = Run(engine.Run(spec, target=own, sampler=instance), callback, paused=paused)
     _RUNNING.add(run)
@@ -470,12 +476,7 @@ def _spec(
     dim: int | None,
     given: dict[str, Any] | None,
     target_settings: dict[str, Any] | None,
-    draws: int | None,
-    warmup: int,
-    chains: int,
-    seed: int,
-    device: str,
-    dtype: str,
+    run: dict[str, Any],
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
     own = _own_target(target, dim)
@@ -485,12 +486,7 @@ def _spec(
         target_settings=dict(target_settings or {}),
         sampler=name,
         settings=values,
-        chains=chains,
-        draws=draws,
-        warmup=warmup,
-        seed=seed,
-        device=device,
-        dtype=dtype,
+        **run,
     )
     return spec.checked(own_target=own is not None), own
 

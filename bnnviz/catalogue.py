@@ -34,6 +34,13 @@ class RunSettings(settings.param.Parameterized):
     seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the run's one random generator.")
     device = settings.Text("auto", doc="auto, cpu, cuda or cuda:N.")
     dtype = settings.Choice("float32", objects=["float32", "float64"], doc="Precision of states and gradients.")
+    kernel = settings.Choice(
+        "eager",
+        objects=["eager", "compiled"],
+        doc="How a step is computed. eager: operation by operation. compiled: as machine code made of the whole step,"
+        " two to seven times as fast; it takes half a minute the first time, during which a live run goes on as it is,"
+        " and needs a C++ compiler.",
+    )
 
 
 def generate() -> dict[str, Any]:

@@ -279,6 +279,7 @@ def sample(
     chains: Annotated[int | None, typer.Option(help="Chains that advance together.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run's random numbers.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
+    kernel: Annotated[str | None, typer.Option(help="eager, or compiled: machine code made of the whole step.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -295,7 +296,7 @@ def sample(
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
         request["settings"] = {}
-    options = {"draws": draws, "chains": chains, "seed": seed, "device": device}
+    options = {"draws": draws, "chains": chains, "seed": seed, "device": device, "kernel": kernel}
     request.update({key: value for key, value in options.items() if value is not None})
     _apply(request, settings or [])
     checked = Spec.from_json(request, None if table is None else table.pack())

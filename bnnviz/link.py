@@ -30,7 +30,7 @@ MOST_SENTENCES = 4
 PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "tour", "theme")
 BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
 
-_RUN = ("chains", "draws", "warmup", "seed", "device", "dtype")
+_RUN = ("chains", "draws", "warmup", "seed", "device", "dtype", "kernel")
 _PREFIXES = {"t": ("targets", "target_settings"), "s": ("samplers", "settings")}
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -424,7 +424,7 @@ def as_command(spec: Spec) -> str:
     return shlex.join(words)
 
 
-_OPTIONS = ("chains", "draws", "seed", "device")
+_OPTIONS = ("chains", "draws", "seed", "device", "kernel")
 
 
 def _settings_of(kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bnnviz import catalogue, settings
 from bnnviz.errors import BnnvizError
 
 VERSION = 1
-_RUN = ("chains", "draws", "warmup", "seed", "device", "dtype")
+_RUN = ("chains", "draws", "warmup", "seed", "device", "dtype", "kernel")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Spec:
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
+    kernel : {"eager", "compiled"}
+        How a step is computed: operation by operation, or as machine code made of the whole step.
     file : dict or None
         What the JSON says of a file of the user's: name, sha256, rows, inputs, target and task.
         `checked` fills it in from the attachment.
@@ -52,6 +54,7 @@ class Spec:
     seed: int = 0
     device: str = "auto"
     dtype: str = "float32"
+    kernel: str = "eager"
     file: dict[str, Any] | None = None
     attachment: bytes | None = field(default=None, repr=False, compare=False)
 

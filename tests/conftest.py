@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -50,6 +51,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if for_gpu and not _has_gpu():
         for item in for_gpu:
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+#: Where everything must be shown a missing compiler fails the tests; elsewhere they are skipped.
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("g++", "clang++"))) and not os.environ.get("BNNVIZ_REQUIRE_BROWSER"),
+    reason="needs a C++ compiler",
+)
 
 
 def _has_gpu() -> bool:

@@ -394,6 +394,7 @@ def _status(world: World, step: int, rng: np.random.Generator | None) -> dict:
         "playing": True,
         "speed": None,
         "device": "cpu",
+        "kernel": "eager",
         "step": step,
         "events": world.steps[step][0],
         "gradients": 4 * step,

@@ -288,12 +288,14 @@ def test_the_samplers_figures_are_of_one_run() -> None:
     from bnnviz.bench.suites import pdmp
 
     told: list[str] = []
-    rows = {row.metric: row for row in pdmp._measured("banana", "bps", "grid", 4, 0.5, told.append)}
+    rows = {row.metric: row for row in pdmp._measured(pdmp.Setup("banana", "bps", "grid", 4), 0.5, told.append)}
     assert set(rows) == {f"bps_grid_4_{what}" for what in ("events", "evaluations", "path", "ess")}
     assert rows["bps_grid_4_evaluations"].value > rows["bps_grid_4_events"].value > 0
     assert rows["bps_grid_4_path"].value > 0
     assert told == ["bps, grid, 4 chains on banana."]
-    assert not list(pdmp._measured("toy_a", "bps", "grid", 4096, 0.5, told.append)), "too large to be measured"
+    assert not list(pdmp._measured(pdmp.Setup("toy_a", "bps", "grid", 4096), 0.5, told.append)), (
+        "too large to be measured"
+    )
 
 
 def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

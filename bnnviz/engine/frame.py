@@ -264,6 +264,7 @@ class FrameBuilder:
         return {
             "phase": run.phase,
             "device": str(run.device),
+            "kernel": run.kernel,
             "step": run.steps,
             "events": run.tally.events,
             "gradients": run.gradients,

@@ -804,6 +804,8 @@ class LiveRun:
                 run = run_class(spec)
             if restore:
                 slot.resumed = int(run.steps)
+            # Who looks on does not wait for a compiler.
+            run.patient = False
             if slot.watch:
                 run.watch(**slot.watch)
             return run

@@ -27,7 +27,7 @@ def header(run: Run) -> dict[str, Any]:
         "changes": run.changes,
         "device": str(run.device),
         "threads": run.threads,
-        "kernel": "eager",
+        "kernel": "eager" if run.compiled_since is None else f"compiled since step {run.compiled_since}",
         "steps": run.steps,
         "notes": run.notes,
         "stats": run.stats,

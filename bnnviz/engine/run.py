@@ -17,6 +17,7 @@ import torch
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.draws import DrawStore
 from bnnviz.engine.frame import FrameBuilder
+from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent
 from bnnviz.engine.summary import summarise
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 4
+_CHECKPOINT_VERSION = 5
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
@@ -73,6 +74,11 @@ class Run:
         Why it failed.
     origin : Tensor or None
         Where the first chain set out, (dim,).
+    patient : bool
+        Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
+        alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
+    compiled_since : int or None
+        The step from which on the kernel is the compiled one.
 
     Raises
     ------
@@ -107,6 +113,10 @@ class Run:
         self._step_seconds = _STEP_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.dim
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
+        self.patient = spec.draws is not None
+        self.compiled_since: int | None = None
+        self._kernel: Kernel | None = None
+        self._compilation: Compilation | None = None
         self._frames = FrameBuilder(self)
 
     def _new_stores(self) -> tuple[DrawStore, DrawStore]:
@@ -121,6 +131,13 @@ class Run:
     def finished(self) -> bool:
         """Whether there is nothing left to do."""
         return self.phase in ("done", "failed")
+
+    @property
+    def kernel(self) -> str:
+        """What computes a step: "eager", "compiling" (eager still) or "compiled"."""
+        if self._kernel is not None:
+            return "compiled"
+        return "compiling" if self._compilation is not None and not self._compilation.done else "eager"
 
     @property
     def progress(self) -> float:
@@ -141,6 +158,9 @@ class Run:
         """Work for about so many seconds; return the steps of the kernel that were done."""
         begun, first = time.perf_counter(), self.steps
         while not self.finished and time.perf_counter() - begun < seconds:
+            if self._awaits_kernel():
+                self._compilation.wait(seconds)
+                break
             if self.phase != "start":
                 self._block(self._block_length(seconds))
                 continue
@@ -209,18 +229,51 @@ class Run:
 
     def _block(self, length: int) -> None:
         """Take some steps, then hand them to whoever draws, counts and looks on."""
+        if self._awaits_kernel():
+            self._compilation.wait()
+        self._swap_kernel()
+        step = self.sampler.step if self._kernel is None else self._kernel.step
         clock = _Clock(self)
         with clock:
             before, infos, state = [], [], self.state
             for _ in range(length):
                 before.append(state)
-                state, info = self.sampler.step(state)
+                state, info = step(state)
                 infos.append(info)
             block = Block(before, infos, state, self.steps)
             self.state = state
             self.steps += length
             self._account(block)
         self._step_seconds += 0.2 * (clock.seconds / length - self._step_seconds)
+
+    def _awaits_kernel(self) -> bool:
+        """Begin to compile where that is due; return whether nothing can be done until it is done."""
+        wanted = self.spec.kernel == "compiled" and self.phase in ("warm-up", "sampling")
+        if wanted and self._compilation is None:
+            self._compilation = Compilation(self.sampler, self.state, self.threads)
+        # One that goes on from a checkpoint had its kernel before.
+        due = self.patient or self.compiled_since is not None
+        return wanted and due and self._kernel is None and not self._compilation.done
+
+    def _swap_kernel(self) -> None:
+        """Take the compiled kernel over once there is one, between two blocks."""
+        if self._kernel is not None or self._compilation is None or not self._compilation.done:
+            return
+        self._kernel = self._compilation.kernel
+        if self._kernel is None:
+            self.compiled_since = None
+            if self._compilation.error not in self.notes:
+                self.notes.append(self._compilation.error)
+            return
+        if self.compiled_since is None:
+            self.compiled_since = self.steps
+            self.changes.append((self.steps, {"kernel": "compiled"}))
+
+    def _drop_kernel(self) -> None:
+        """Go on without the compiled kernel: it was made for other settings."""
+        if self._compilation is not None:
+            self._compilation.cancel()
+        self._kernel = self._compilation = self.compiled_since = None
 
     def _account(self, block: Block) -> None:
         counted = self.alive & ~self.store.full()
@@ -280,13 +333,18 @@ class Run:
         Parameters
         ----------
         settings : dict
-            Settings of the sampler by name, and of the target by name with ``target.`` before it.
+            Settings of the sampler by name, and of the target by name with ``target.`` before it. Or ``kernel``
+            alone, as a change log has it: ``compiled`` waits for the compiled step and takes it over here, ``eager``
+            goes on without; estimates do not begin anew.
 
         Raises
         ------
         BnnvizError
             If a value does not fit, or the setting cannot change while running.
         """
+        if set(settings) == {"kernel"}:
+            self._choose_kernel(settings["kernel"])
+            return
         of_target = {name.removeprefix(_OF_TARGET): v for name, v in settings.items() if name.startswith(_OF_TARGET)}
         of_sampler = {name: value for name, value in settings.items() if not name.startswith(_OF_TARGET)}
         spec = self.spec.replace(
@@ -301,8 +359,19 @@ class Run:
             self.target.change({name: spec.target_settings[name] for name in of_target})
         self.changes.append((self.steps, dict(settings)))
         self.spec = spec
+        self._drop_kernel()
         self._renew_sampler(sampler, moved=bool(of_target))
         self._new_era()
+
+    def _choose_kernel(self, name: str) -> None:
+        self.spec = self.spec.replace(kernel=name).checked(self._own_target)
+        if name == "eager":
+            self._drop_kernel()
+            self.changes.append((self.steps, {"kernel": name}))
+        elif self.phase in ("warm-up", "sampling"):
+            self._awaits_kernel()
+            self._compilation.wait()
+            self._swap_kernel()
 
     def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:
         """Go on with another instance of the sampler; ``moved`` tells that the target is another one too."""
@@ -462,6 +531,7 @@ class Run:
             "tally": self.tally.save(),
             "emitter": self.emitter.save() if self.emitter is not None else None,
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
+            "compiled_since": self.compiled_since,
         }
         buffer = io.BytesIO()
         torch.save(saved, buffer)
@@ -490,7 +560,7 @@ class Run:
         return run
 
     def _load(self, saved: dict[str, Any]) -> None:
-        for name in ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds"):
+        for name in ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "compiled_since"):
             setattr(self, name, saved[name])
         self.alive = saved["alive"].numpy().copy()
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)

@@ -34,6 +34,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "draws": draws.shape[1],
         "seed": run.spec.seed,
         "device": str(run.device),
+        "kernel": run.kernel,
         "seconds": run.seconds,
         "cpu_seconds": run.cpu_seconds,
         "grad_evals": run.gradients,

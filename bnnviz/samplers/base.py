@@ -10,7 +10,9 @@ import param
 import torch
 from torch import Tensor
 
+from bnnviz import settings
 from bnnviz.registry import Registry
+from bnnviz.samplers.noise import Noise
 from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")
@@ -119,6 +121,10 @@ class Sampler(param.Parameterized):
 
     start: str = "auto"
     mode_steps: int = 3000
+    #: All random numbers come from it.
+    noise: Noise
+    #: Whether a step may look at a number to spare work.
+    looks: bool = True
 
     def check(self, target: Target) -> None:
         """Raise a `BnnvizError` where these settings do not fit a target, before anything is touched."""
@@ -133,7 +139,22 @@ class Sampler(param.Parameterized):
 
     def step(self, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
+        return self.core(state, self.given(state))
+
+    def given(self, state: Any) -> Any:
+        """Draw, outside of `core`, what only some chains need: nested tuples of tensors, None for what nobody needs."""
+        return ()
+
+    def core(self, state: Any, given: Any) -> tuple[Any, Any]:
+        """Take the step: the same operations whatever the state is, unless `looks`, so that it can be compiled."""
         raise NotImplementedError
+
+    def twin(self) -> Sampler:
+        """Return another instance with the same settings, bound to the same target, that has learnt the same."""
+        names = [setting["name"] for setting in settings.describe(type(self))]
+        twin = type(self)(**{name: getattr(self, name) for name in names})
+        twin.adopt(self)
+        return twin
 
     def settled(self, state: Any) -> bool:
         """Return whether the tuning at the start of a run has seen enough."""

@@ -508,16 +508,12 @@ class PDMP(Sampler):
     def _exponentials(self, like: Tensor) -> Tensor:
         return self.noise.exponential(like.shape, like.dtype)
 
-    def step(self, state: State) -> tuple[State, Info]:
-        """Evaluate the rate of every chain once, at its planned time, and plan the next evaluation."""
-        return self.core(state, self.given(state))
-
     def given(self, state: State) -> _Given:
         """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
         return _Given(self._fresh_velocities(state), self.source.draw(state.batch, len(state.x), self.noise))
 
     def core(self, state: State, given: _Given) -> tuple[State, Info]:
-        """Take the step: the same operations whatever the state, but where `looks` allows to look."""
+        """Evaluate the rate of every chain once, at its planned time, and plan the next evaluation."""
         x, v = self.flow(state.x, state.v, state.t)
         if given.velocity is not None:
             v = torch.where((state.kind == REFRESH)[:, None], given.velocity, v)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,13 +42,29 @@ KERNELS = (
     ("boomerang", "grid"),
     ("boomerang", "interpolated"),
 )
-#: Ten times (four times with grid on the Gaussian) the events of the papers' code and of pdmp-jax, a CPU second of a
-#: quiet core each.
-GOALS = {
-    ("toy_a", "bps", "interpolated", 64): Goal(">=", 8_500),
-    ("toy_a", "boomerang", "interpolated", 64): Goal(">=", 3_000),
-    ("gaussian-50", "bps", "exact", 256): Goal(">=", 470_000),
-    ("gaussian-50", "bps", "grid", 256): Goal(">=", 188_000),
+
+
+class Setup(NamedTuple):
+    """What is measured: a target of `TARGETS`, a sampler, its bound, the number of chains."""
+
+    target: str
+    sampler: str
+    bound: str
+    chains: int
+
+
+#: Measured with compiled steps too. The goals are ten times (four times with one chain, and with grid on the Gaussian)
+#: the events of the papers' code and of pdmp-jax, a CPU second of a quiet core each.
+COMPILED: dict[Setup, Goal | None] = {
+    Setup("gaussian-50", "bps", "exact", 1): None,
+    Setup("gaussian-50", "bps", "exact", 256): Goal(">=", 470_000),
+    Setup("gaussian-50", "bps", "grid", 256): Goal(">=", 188_000),
+    Setup("banana", "bps", "grid", 64): None,
+    Setup("toy_a", "bps", "interpolated", 1): Goal(">=", 3_440),
+    Setup("toy_a", "bps", "interpolated", 64): Goal(">=", 8_500),
+    Setup("toy_a", "bps", "grid", 64): None,
+    Setup("toy_a", "boomerang", "interpolated", 64): Goal(">=", 3_000),
+    Setup("boston", "boomerang", "grid", 16): None,
 }
 
 
@@ -67,7 +83,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
         for sampler, bound in KERNELS:
             if bound != "exact" or TARGETS[name]["target"] == "gaussian":
                 for chains in CHAINS:
-                    rows = _measured(name, sampler, bound, chains, seconds, tell)
+                    rows = _measured(Setup(name, sampler, bound, chains), seconds, tell)
                     yield from (_beside(row, rivals.get(sampler)) for row in rows)
 
 
@@ -83,38 +99,78 @@ def _beside(row: Row, rival: Peer | None) -> Row:
     if peer is None:
         return row
     ratio = row.value / peer
-    more = {"peer": rival.name, "ratio": ratio, "note": f"{ratio:.3g} times one chain of {rival.name}"}
+    notes = [row.more.get("note"), f"{ratio:.3g} times one chain of {rival.name}"]
+    more = {"peer": rival.name, "ratio": ratio, "note": "; ".join(filter(None, notes))}
     return replace(row, more=row.more | more)
 
 
-def _measured(name: str, sampler: str, bound: str, chains: int, seconds: float, tell: Tell) -> Iterator[Row]:
+def _measured(setup: Setup, seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure a setup with each kernel, in turns of a slice, so that a machine's moods strike them alike."""
+    runs = [_begun(setup, kernel) for kernel in ("eager", "compiled")[: 1 + (setup in COMPILED)]]
+    if setup.chains * runs[0].target.examples * runs[0].target.dim > MOST_NUMBERS:
+        return
+    tell(f"{setup.sampler}, {setup.bound}, {setup.chains} chains on {setup.target}.")
+    for run in runs:
+        _tuned(run, PATIENCE * seconds)
+    meters = [_Meter(run) for run in runs]
+    end = time.perf_counter() + seconds * len(runs)
+    while time.perf_counter() < end:
+        for meter in meters:
+            meter.work()
+    label, first = f"{setup.sampler}_{setup.bound}_{setup.chains}", meters[0].rates()["events"]
+    yield from meters[0].rows(label, setup, None, "")
+    for meter in meters[1:]:
+        said = f"{meter.rates()['events'] / first:.3g} times eager"
+        yield from meter.rows(f"{label}_{meter.run.kernel}", setup, COMPILED[setup], said)
+
+
+def _begun(setup: Setup, kernel: str) -> Run:
     spec = Spec(
-        **TARGETS[name],
-        sampler=sampler,
-        settings={"bound": bound, "start": "random", "mode_steps": 200},
-        chains=chains,
+        **TARGETS[setup.target],
+        sampler=setup.sampler,
+        settings={"bound": setup.bound, "start": "random", "mode_steps": 200},
+        chains=setup.chains,
         draws=None,
         warmup=0,
         device="cpu",
+        kernel=kernel,
     ).checked()
     run = Run(spec)
-    if chains * run.target.examples * run.target.dim > MOST_NUMBERS:
-        return
-    tell(f"{sampler}, {bound}, {chains} chains on {name}.")
-    _tuned(run, PATIENCE * seconds)
-    before, events, steps = _path_time(run), run.tally.events, run.steps
-    used, end = time.process_time(), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        run.advance(SLICE_S)
-    used = time.process_time() - used
-    more = {"sampler": sampler, "bound": bound, "chains": chains, "tuned": run.phase != "tuning"}
-    label, goal = f"{sampler}_{bound}_{chains}", GOALS.get((name, sampler, bound, chains))
-    yield Row(f"{label}_events", (run.tally.events - events) / used, "1/s", goal, more)
-    yield Row(f"{label}_evaluations", chains * (run.steps - steps) / used, "1/s", more=more)
-    yield Row(f"{label}_path", (_path_time(run) - before) / used, "time/s", more=more)
-    draws = run.draws[..., 0]
-    ess = diagnostics.ess(draws) if draws.shape[1] >= 4 else float("nan")
-    yield Row(f"{label}_ess", ess / used, "1/s", more=more)
+    run.patient = True
+    return run
+
+
+class _Meter:
+    """What a run does for each CPU second of its own."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self._used = run, 0.0
+        self._path, self._events, self._steps = _path_time(run), run.tally.events, run.steps
+
+    def work(self) -> None:
+        """Work for a slice."""
+        used = time.process_time()
+        self.run.advance(SLICE_S)
+        self._used += time.process_time() - used
+
+    def rates(self) -> dict[str, float]:
+        """Return events, evaluations and path time of all chains, and effective draws of the first coordinate."""
+        run, draws = self.run, self.run.draws[..., 0]
+        done = {
+            "events": run.tally.events - self._events,
+            "evaluations": run.spec.chains * (run.steps - self._steps),
+            "path": _path_time(run) - self._path,
+            "ess": diagnostics.ess(draws) if draws.shape[1] >= 4 else float("nan"),
+        }
+        return {what: number / self._used for what, number in done.items()}
+
+    def rows(self, label: str, setup: Setup, goal: Goal | None, note: str) -> Iterator[Row]:
+        """Return the rates as rows of the suite's table."""
+        more = {"sampler": setup.sampler, "bound": setup.bound, "chains": setup.chains, "kernel": self.run.kernel}
+        more |= {"tuned": self.run.phase != "tuning"} | ({"note": note} if note else {})
+        for what, rate in self.rates().items():
+            unit = "time/s" if what == "path" else "1/s"
+            yield Row(f"{label}_{what}", rate, unit, goal if what == "events" else None, more)
 
 
 def _tuned(run: Run, patience: float) -> None:
@@ -123,6 +179,8 @@ def _tuned(run: Run, patience: float) -> None:
     end = time.perf_counter() + patience
     while run.phase == "tuning" and time.perf_counter() < end:
         run.advance(SLICE_S)
+    if run.phase != "tuning":
+        run.step_proposal()  # which waits for a compiled step
 
 
 def _path_time(run: Run) -> float:

@@ -1,0 +1,233 @@
+"""Compiled steps: the same draws, whatever was compiled when, and a run that goes on where nothing can be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import needs_compiler
+
+from bnnviz import diagnostics
+from bnnviz.engine import kernel
+from bnnviz.engine.run import Run
+from bnnviz.samplers import REGISTRY
+from bnnviz.samplers.thinning import BOUNCE, REFRESH
+from bnnviz.spec import Spec
+
+TARGETS = {
+    "gaussian": {"size": 3, "correlation": 0.5},
+    "banana": {},
+    "network": {"data": "toy_c", "hidden": "4"},
+}
+BANANA = Spec("banana", {}, "bps", {}, chains=4, draws=60, warmup=20, dtype="float64", device="cpu")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep compiled steps in a folder of this module's own."""
+    base = tmp_path_factory.getbasetemp()
+    # Tests that run side by side share it: compiling takes long.
+    home = base.parent / "torch" if "PYTEST_XDIST_WORKER" in os.environ else base / "torch"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_HOME", str(home))
+        yield kernel.folder()
+
+
+def sampling(spec: Spec) -> Run:
+    """Return a run whose tuning has just ended."""
+    run = Run(spec.checked())
+    run.prepare()
+    while run.phase == "tuning":
+        run.step_proposal()
+    return run
+
+
+def equal(one: object, other: object) -> bool:
+    pairs = zip(kernel.flat(one), kernel.flat(other), strict=True)
+    return all(torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9)) for a, b in pairs)
+
+
+def bounds(target: str) -> list[str]:
+    return ["grid", "interpolated", *(["exact"] if target == "gaussian" else [])]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("sampler", [cls.registered for cls in REGISTRY])
+def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
+    for bound in bounds(target):
+        assert_same_steps(
+            Spec(target, TARGETS[target], sampler, {"bound": bound, "refresh_rate": 0.7}, chains=4, draws=None)
+        )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"batch_size": 5},
+        {"batch_size": 5, "batch": "event"},
+        {"batch_size": 5, "control_variates": True},
+        {"turn": "generalised"},
+        {"bound": "interpolated", "clip_points": True, "alpha": 1.5},
+    ],
+    ids=str,
+)
+def test_so_it_is_with_every_setting(settings: dict) -> None:
+    assert_same_steps(Spec("logistic_regression", {}, "sigma_bps", settings, chains=3, draws=None))
+
+
+def assert_same_steps(spec: Spec, steps: int = 60) -> None:
+    run = sampling(spec.replace(device="cpu"))
+    traced = kernel.trace(run.sampler.twin(), run.state)
+    compiled = kernel.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    start, numbers = run.state, run.rng.get_state()
+    states = {}
+    for name, step in (("eager", run.sampler.step), ("compiled", compiled.step)):
+        run.rng.set_state(numbers)
+        state, states[name] = start, []
+        for _ in range(steps):
+            state, info = step(state)
+            states[name].append((state, info))
+    for eager, other in zip(states["eager"], states["compiled"], strict=True):
+        assert equal(eager, other)
+    kinds = torch.stack([info.kind for _, info in states["eager"]])
+    assert ((kinds == BOUNCE) | (kinds == REFRESH)).any(), "nothing happened in these steps"
+
+
+@needs_compiler
+def test_draws_are_those_of_the_spec_and_the_log(kept: Path) -> None:
+    eager, first, second = (finished(BANANA.replace(kernel=name)) for name in ("eager", "compiled", "compiled"))
+    assert first.kernel == "compiled"
+    assert eager.kernel == "eager"
+    assert first.changes == [(first.compiled_since, {"kernel": "compiled"})]
+    assert np.array_equal(first.draws, second.draws)
+    assert list(kept.glob("*.pt2"))
+    # The same draws but for rounding, which on a banana takes long to matter.
+    assert np.allclose(eager.draws[:, :10], first.draws[:, :10], atol=1e-6)
+
+
+def finished(spec: Spec) -> Run:
+    run = Run(spec.checked())
+    while not run.finished:
+        run.advance(0.2)
+    assert run.phase == "done"
+    assert not run.notes
+    return run
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    live = Run(BANANA.replace(kernel="compiled", draws=None).checked())
+    live.patient = False
+    end = time.monotonic() + 300
+    while live.kernel != "compiled" and time.monotonic() < end:
+        live.advance(0.01)
+        time.sleep(0.1)
+    assert live.compiled_since > 200, "it waited for the compiler"
+    live.advance(0.05)
+    again = Run(live.spec.replace(kernel="eager"))
+    again.prepare()
+    for step, change in live.changes:
+        advance_to(again, step)
+        again.change(change)
+    advance_to(again, live.steps)
+    assert again.changes == live.changes
+    assert equal(again.state, live.state)
+
+
+def advance_to(run: Run, step: int) -> None:
+    while run.steps < step:
+        run._block(min(run._block_length(1.0), step - run.steps))
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
+    whole = finished(BANANA.replace(kernel="compiled"))
+    run = Run(BANANA.replace(kernel="compiled").checked())
+    while run.store.made.min() < 40:
+        run.advance(0.001)
+    assert not run.finished
+    restored = Run.restore(run.checkpoint())
+    restored.patient = False
+    while not restored.finished:
+        restored.advance(0.2)
+    assert restored.compiled_since == whole.compiled_since
+    assert np.array_equal(restored.draws, whole.draws)
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_change_of_settings_takes_the_kernel_back() -> None:
+    run = Run(BANANA.replace(kernel="compiled", draws=None).checked())
+    run.patient = True
+    while run.kernel != "compiled":
+        run.advance(0.05)
+    run.patient = False
+    run.change({"refresh_rate": 0.5})
+    assert run.kernel == "eager"
+    run.advance(0.05)
+    assert run.kernel == "compiling"
+    run.change({"kernel": "eager"})
+    steps = run.steps
+    run.advance(0.05)
+    assert run.kernel == "eager"
+    assert run.steps > steps
+    assert [change for _, change in run.changes] == [{"kernel": "compiled"}, {"refresh_rate": 0.5}, {"kernel": "eager"}]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_damaged_file_is_made_anew(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = finished(BANANA.replace(kernel="compiled")).draws
+    shutil.copytree(kept, tmp_path / kept.name)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    kept = kernel.folder()
+    for path in kept.glob("*.pt2"):
+        path.write_bytes(b"no archive")
+    again = finished(BANANA.replace(kernel="compiled"))
+    assert again.kernel == "compiled"
+    assert np.array_equal(again.draws, expected)
+
+
+def test_other_numbers_are_refused() -> None:
+    run = sampling(BANANA.replace(draws=None))
+    traced = kernel.trace(run.sampler.twin(), run.state)
+    kernel._compare(traced, lambda numbers: traced.program(*numbers))
+    with pytest.raises(kernel.BnnvizError, match="other numbers"):
+        kernel._compare(traced, lambda numbers: [number + 1 for number in traced.program(*numbers)])
+
+
+def test_without_a_compiler_it_says_so_and_goes_on(tmp_path: Path) -> None:
+    environment = os.environ | {"CXX": "no-such-compiler", "TORCH_HOME": str(tmp_path)}
+    options = ["--target", "banana", "--draws", "20", "--kernel", "compiled"]
+    done = subprocess.run(
+        [sys.executable, "-m", "bnnviz.cli", "sample", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "needs a C++ compiler" in done.stderr
+    assert not list(tmp_path.rglob("*.pt2"))
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_compiled_draws_agree_with_the_truth() -> None:
+    run = finished(BANANA.replace(target="gaussian", target_settings={"size": 3}, chains=256, kernel="compiled"))
+    moments = run.draws.mean(1), (run.draws**2).mean(1)
+    truth = run.target.mean(), np.diag(run.target.cov()) + run.target.mean() ** 2
+    for found, known in zip(moments, truth, strict=True):
+        z = (found.mean(0) - known) / (found.std(0, ddof=1) / len(found) ** 0.5)
+        assert np.abs(z).max() < 4.5
+    assert diagnostics.ess(run.draws[..., 0]) > 1000
