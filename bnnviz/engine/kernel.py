@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, fx
 
+from bnnviz.engine.compiler import NO_COMPILER
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.noise import Draw, Given, Noted
@@ -157,7 +158,6 @@ class Compilation:
         return _load(path)
 
     def _make(self, traced: Trace, path: Path) -> None:
-        _require_compiler()
         path.parent.mkdir(parents=True, exist_ok=True)
         with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
             self._compile(traced, Path(work)).replace(path)
@@ -165,8 +165,8 @@ class Compilation:
 
     def _compile(self, traced: Trace, work: Path) -> Path:
         """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
-        program, made = work / "program.pt2", work / "step.pt2"
-        torch.export.save(torch.export.export(traced.program, tuple(traced.examples), strict=False), program)
+        program, made = work / "program.pt", work / "step.pt2"
+        torch.save((traced.program, traced.examples), program)
         command = [sys.executable, "-m", "bnnviz.engine.compiler", str(program), str(made), str(self._threads)]
         environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor")}
         if self._cancelled:
@@ -177,6 +177,12 @@ class Compilation:
             command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, text=True, env=environment
         ) as self._child:
             said = self._child.stderr.read()
+        if self._child.returncode == NO_COMPILER:
+            raise BnnvizError(
+                "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names);"
+                ' install one, or choose kernel = "eager". The run goes on without it.',
+                "kernel",
+            )
         if self._child.returncode or not made.is_file():
             log.warning("The compiler failed:\n%s", said)
             lines = said.strip().splitlines()
@@ -282,24 +288,11 @@ def _key(traced: Trace, threads: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _require_compiler() -> None:
-    from torch._inductor.cpp_builder import get_cpp_compiler
-    from torch._inductor.exc import InvalidCxxCompiler
-
-    try:
-        get_cpp_compiler()
-    except (InvalidCxxCompiler, RuntimeError) as error:
-        raise BnnvizError(
-            "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names); install"
-            ' one, or choose kernel = "eager". The run goes on without it.',
-            "kernel",
-        ) from error
-
-
 def _load(path: Path) -> Any:
-    code = torch._inductor.aoti_load_package(str(path)).loader.run
+    # What torch._inductor.aoti_load_package ends in; that one imports the whole compiler, which takes a second or two.
+    loader = torch._C._aoti.AOTIModelPackageLoader(str(path), "model", False, 1, -1)
     path.touch()
-    return code
+    return loader.run
 
 
 def _compare(traced: Trace, code: Any) -> None:
