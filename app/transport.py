@@ -28,6 +28,7 @@ _STATUS = """
 .line span {flex: none; text-align: left}
 .line b {color: var(--mui-palette-text-primary); font-weight: 600}
 .line .keys, .line .shared {margin-left: auto}
+@media (max-width: 1480px) {.wide .keys {display: none}}
 @media (max-width: 1390px) {.line .keys, .crowded .gradients {display: none}}
 """
 
@@ -181,7 +182,8 @@ class Transport:
         if others > 0:
             told = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
             return f"<div class='line crowded'>{line}{told}</div>"
-        return f"<div class='line'>{line}<span class='keys'>space plays, ? for keys</span></div>"
+        wide = "" if status["kernel"] == "eager" else " wide"
+        return f"<div class='line{wide}'>{line}<span class='keys'>space plays, ? for keys</span></div>"
 
 
 def _phase(status: dict[str, Any]) -> str:

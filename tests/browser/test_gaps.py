@@ -79,6 +79,7 @@ def test_the_status_line_says_with_how_many_runs_the_worker_is_shared(
     until(lambda: shared[2].count() == 0, 15, "it is still said")
 
 
+@pytest.mark.demand
 def test_a_live_setting_that_does_not_fit_is_refused_and_the_run_goes_on(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:

@@ -128,6 +128,7 @@ def test_projector_is_large_and_needs_no_scrolling(
     assert address(lab)["hide"] == "acf,status"
 
 
+@pytest.mark.demand
 def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?target=banana&seed=3")
     lab.press("Projector")

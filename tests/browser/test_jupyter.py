@@ -247,6 +247,7 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
 
 
 @pytest.mark.slow
+@pytest.mark.demand
 def test_static_figures_are_painted_in_jupyterlab(
     jupyter: Served, open_page: Callable[..., Any], screenshot: Any
 ) -> None:

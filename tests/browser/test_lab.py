@@ -391,6 +391,7 @@ def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str) -> Non
 # ---- leaving ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 def test_closing_the_tab_ends_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url)).ready()
     lab.press("Play")

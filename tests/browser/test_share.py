@@ -44,6 +44,7 @@ def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboar
 
 
 @pytest.mark.quick
+@pytest.mark.demand
 def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:
     first = opened(open_page, dashboard, BANANA)
     assert first.select("Target").inner_text() == "Banana"
@@ -111,6 +112,7 @@ def test_a_device_that_is_not_there_is_said(open_page: Callable[..., Any], dashb
     lab.ready()
 
 
+@pytest.mark.demand
 def test_link_script_and_command_are_copied(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], tmp_path: Path
 ) -> None:
