@@ -35,6 +35,7 @@ _STATUS = """
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
 # What stands beside the device.
 _KERNELS = {"compiling": "compiling", "compiled": "compiled"}
+_STEP = "Step proposal"
 _PREPARING = {
     "device": "–",
     "kernel": "eager",
@@ -84,15 +85,16 @@ class Transport:
         )
         self._play.on_click(lambda event: self.play())
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
-        row = [
-            self._play,
-            self._step("Step proposal", "proposal", 122),
-            self._step("Step event", "event", 100),
-        ]
-        row.append(self._speed)
+        self._proposal, self._event = self._step(_STEP, "proposal", 122), self._step("Step event", "event", 100)
+        row = [self._play, self._proposal, self._event, self._speed]
+        self._timeline: list[Any] = []
         if timeline is not None:
-            row.append(pn.pane.HTML("Events", width=46, margin=(9, 0, 0, 10), stylesheets=[_NAME]))
-            row.append(pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 8)))
+            name = pn.pane.HTML("Events", width=46, margin=(9, 0, 0, 10), stylesheets=[_NAME])
+            line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 8))
+            self._timeline = [name, line]
+        # What only a sampler with events has; in its place an empty stretch.
+        self._gap, self._eventful = pn.Spacer(sizing_mode="stretch_width", height=1, visible=False), True
+        row += [*self._timeline, self._gap]
         reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
         reset.on_click(lambda event: self.again())
         self.root = pn.Column(
@@ -145,7 +147,18 @@ class Transport:
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run: the old one's numbers go."""
         self.show_playing()
+        self._show_events("events" in scene["emits"])
         self._status.object = self._line(_PREPARING)
+
+    def _show_events(self, eventful: bool) -> None:
+        """Offer what a sampler with events has, or a plain step."""
+        if eventful == self._eventful:
+            return
+        self._eventful = eventful
+        self._proposal.label = _STEP if eventful else "Step"
+        self._gap.visible = not eventful
+        for shown in (self._event, *self._timeline):
+            shown.visible = eventful
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -167,7 +180,7 @@ class Transport:
             (44, "device", html.escape(str(status["device"])), _KERNELS.get(status["kernel"], "")),
             (104, "phase", html.escape(_phase(status)), ""),
             (84, "step", _count(status["step"]), "steps"),
-            (92, "events", _count(status["events_per_s"]), "events/s"),
+            (92, "events", _count(status["events_per_s"]), "events/s" if self._eventful else "moves/s"),
             (118, "gradients", _count(status["gradients_per_s"]), "gradients/s"),
             (106, "draws", f"{_count(status['draws'])} × {status['chains']}", "draws"),
             (66, "ess", _count(status["ess"]), "ESS"),

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from families import PDMPS
 from scipy import stats
 from torch import nn
 from typer.testing import CliRunner
@@ -143,7 +144,7 @@ def test_what_does_not_fit_is_refused(target: str, settings: dict, says: str) ->
 
 
 @pytest.mark.parametrize("batch", ["proposal", "event"])
-@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_a_batch_that_is_held_is_in_the_checkpoint(sampler: str, batch: str) -> None:
     settings = {"batch_size": 1, "batch": batch, "control_variates": True, "mode_steps": 20}
     run = Run(Spec(target="two_data", sampler=sampler, settings=settings, draws=20, warmup=5, chains=2, seed=4))
@@ -221,7 +222,7 @@ def on_two_data(sampler: str, apart: float, draws: int = 100, **settings) -> np.
 
 
 @pytest.mark.parametrize("apart", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_a_fresh_batch_at_every_proposal_is_right(sampler: str, apart: float) -> None:
     draws = on_two_data(sampler, apart)
     assert compare(draws[:, 50:], targets.TwoData().exact_draws(400_000, seed=99)).p > LEVEL

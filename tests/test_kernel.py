@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import torch
 from conftest import needs_compiler
+from families import DISCRETE, PDMPS
 
 from bnnviz import diagnostics
 from bnnviz.engine import kernel
 from bnnviz.engine.run import Run
-from bnnviz.samplers import REGISTRY
 from bnnviz.samplers.thinning import BOUNCE, REFRESH
 from bnnviz.spec import Spec
 
@@ -60,12 +60,18 @@ def bounds(target: str) -> list[str]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("sampler", [cls.registered for cls in REGISTRY])
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
     for bound in bounds(target):
         assert_same_steps(
             Spec(target, TARGETS[target], sampler, {"bound": bound, "refresh_rate": 0.7}, chains=4, draws=None)
         )
+
+
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 5, "control_variates": True, "decay": 0.5}], ids=str)
+@pytest.mark.parametrize("sampler", DISCRETE)
+def test_a_move_is_written_down_too(sampler: str, settings: dict) -> None:
+    assert_same_steps(Spec("logistic_regression", {}, sampler, settings, chains=3, draws=None), events=False)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_so_it_is_with_every_setting(settings: dict) -> None:
     assert_same_steps(Spec("logistic_regression", {}, "sigma_bps", settings, chains=3, draws=None))
 
 
-def assert_same_steps(spec: Spec, steps: int = 60) -> None:
+def assert_same_steps(spec: Spec, steps: int = 60, events: bool = True) -> None:
     run = sampling(spec.replace(device="cpu"))
     traced = kernel.trace(run.sampler.twin(), run.state)
     compiled = kernel.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
@@ -97,6 +103,8 @@ def assert_same_steps(spec: Spec, steps: int = 60) -> None:
             states[name].append((state, info))
     for eager, other in zip(states["eager"], states["compiled"], strict=True):
         assert equal(eager, other)
+    if not events:
+        return
     kinds = torch.stack([info.kind for _, info in states["eager"]])
     assert ((kinds == BOUNCE) | (kinds == REFRESH)).any(), "nothing happened in these steps"
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from families import PDMPS
 from hypothesis import given
 from hypothesis import settings as trials
 from hypothesis import strategies as st
@@ -90,7 +91,7 @@ LOOKS = {
 
 @trials(max_examples=8, deadline=None)
 @given(
-    sampler=st.sampled_from(samplers.REGISTRY.names()),
+    sampler=st.sampled_from(PDMPS),
     bound=st.sampled_from(["grid", "interpolated", "exact"]),
     samples=st.sampled_from(["path", "events"]),
     seed=st.integers(0, 2**31 - 1),
@@ -324,7 +325,7 @@ def test_frames_hold_what_the_views_need():
     assert run.frame(["status"])["seq"] > frame["seq"]
 
 
-@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     run = prepared(spec(target="logistic_regression", sampler=sampler, draws=None, dtype="float64"))
     while run.store.common(run.alive) < 40:
@@ -340,7 +341,7 @@ def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     assert np.allclose([path["now_x"], path["now_y"]], now)
 
 
-@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_a_path_that_is_looked_at_while_it_grows_has_its_corners_where_the_events_were(sampler):
     run = prepared(spec(target="banana", sampler=sampler, draws=None, dtype="float64"))
     for _ in range(60):
@@ -544,7 +545,7 @@ def walked(run: Run, steps: int) -> Run:
     return run
 
 
-@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     run = walked(prepared(drawing(sampler)), 400)
     x, _ = run.sampler.flow(run.state.x, run.state.v, run.state.s)
@@ -556,7 +557,7 @@ def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     assert run.changes == [(400, {"target.points": MOVED})]
 
 
-@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("sampler", PDMPS)
 def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
     def changed() -> Run:
         run = walked(prepared(drawing(sampler)), 300)

@@ -118,6 +118,8 @@ class Sampler(param.Parameterized):
     emits: ClassVar[frozenset[str]] = frozenset()
     presets: ClassVar[list[dict[str, Any]]] = []
     needs_mode: ClassVar[bool] = False
+    #: Whether its draws follow the target but for chance, as those of a method without a step size do.
+    exact: ClassVar[bool] = True
 
     start: str = "auto"
     mode_steps: int = 3000

@@ -48,7 +48,7 @@ class TrajectoryView(View):
         self._alike = False
         self._picked = self._awaits = ""
         self._bands: tuple = ()
-        self._events = 0
+        self._events, self._eventful = 0, True
         self._contour: dict | None = None
         self._fill = ColumnDataSource({"xs": [], "ys": [], "colour": []})
         self._edge = ColumnDataSource({"xs": [], "ys": []})
@@ -75,6 +75,7 @@ class TrajectoryView(View):
         """Show the new run's plane, with its contours if it has any."""
         plane = scene["plane"]
         self._plane, self._scene_plane = None, plane
+        self._eventful = "events" in scene["emits"]
         self._label(plane["x_label"], plane["y_label"])
         self._x.start_at(*plane["x_range"])
         self._y.start_at(*plane["y_range"])
@@ -101,8 +102,8 @@ class TrajectoryView(View):
         self._colour_contour()
 
     def legend_html(self) -> str:
-        """Give the legend: the kinds of event."""
-        return legend(*(mark_html(KINDS[code], self.palette) for code in EVENTS))
+        """Give the legend: the kinds of event, where there are events."""
+        return legend(*(mark_html(KINDS[code], self.palette) for code in EVENTS)) if self._eventful else ""
 
     def _show(self, part: dict) -> bool:
         self._enter_plane(part)

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from families import PDMPS
 from scipy import stats
 
 from bnnviz import cli, samplers, targets
@@ -19,7 +20,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
 
 FEW = {"draws": 40, "chains": 300}
-EVERY = samplers.REGISTRY.names()
+EVERY = PDMPS
 
 
 def half_reflection(self, x, v, g):

@@ -1,0 +1,42 @@
+"""Stochastic-gradient Hamiltonian Monte Carlo."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.discrete import Discrete, Move, length
+
+
+@REGISTRY.add
+class SGHMC(Discrete):
+    """Stochastic-gradient Hamiltonian Monte Carlo with friction, without an accept step.
+
+    v <- (1 - a) v - eps grad U + N(0, 2 a eps T), x <- x + v: friction a takes out what the gradient's noise puts in.
+    ``friction=0`` is the naive version, which no law is stationary for once gradients are noisy. Source: Chen, Fox and
+    Guestrin 2014, eq. 15 with beta = 0.
+    """
+
+    registered = "sghmc"
+    title = "SGHMC"
+
+    friction = settings.Number(
+        0.1,
+        bounds=(0.0, 1.0),
+        step=0.01,
+        live=True,
+        doc="Share of the velocity that each move takes; 0: the naive one.",
+    )
+
+    def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
+        """Change the velocity by friction, gradient and noise, then move by it."""
+        drift = size * g
+        chance = (2 * self.friction * size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
+        v = (1 - self.friction) * v - drift + chance
+        return Move(x + v, v, length(drift), length(chance))
+
+    def draw_velocity(self, like: Tensor) -> Tensor:
+        """Draw from N(0, eps T), the law that the dynamics keep as eps goes to 0."""
+        size = self.found if self.step_size is None else self.step_size
+        return (size * self.temperature) ** 0.5 * self.noise.normal(like.shape, like.dtype)

@@ -1,0 +1,110 @@
+"""Runs of the samplers that move from point to point: draws, frames, changes, and chains that diverge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from families import DISCRETE
+
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "every": 7}, chains=3, draws=30, device="cpu")
+NETWORK = Spec(
+    "network", {"data": "toy_c", "hidden": "4"}, "sgld", {"mode_steps": 50}, chains=3, draws=None, device="cpu"
+)
+
+
+def finished(run: Run) -> Run:
+    while not run.finished:
+        run.advance(0.2)
+    return run
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
+    spec = ROWS.replace(sampler=name).checked()
+    whole, single = finished(Run(spec)), Run(spec)
+    assert whole.draws.shape == (3, 30, whole.target.dim)
+    while single.store.made.min() < 10:
+        single.step_proposal()
+        single.frame(["path", "caption", "table"])
+    again = finished(Run.restore(single.checkpoint()))
+    assert np.array_equal(again.draws, whole.draws)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.parametrize("target", ["network", "banana", "double_well"])
+def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
+    run = Run(NETWORK.replace(sampler=name, target=target, target_settings={}).checked())
+    run.prepare()
+    while run.store.common(run.alive) < 40:
+        run.advance(0.1)
+    emitted = set(run.scene()["emits"])
+    assert "path" in emitted
+    assert not emitted & {"events", "envelope", "ratios"}
+    frame = run.frame(sorted(emitted))
+    assert emitted - set(frame) <= {"selection"}
+    path = frame["path"]
+    assert len(path["x"]) == len(path["y"]) == len(path["age"]) > 2
+    assert path["now_x"] == path["x"][-1]
+    assert np.isfinite([*path["x"], *path["y"]]).all()
+
+
+def test_a_step_is_one_move_and_says_so() -> None:
+    run = Run(NETWORK.checked())
+    run.prepare()
+    before = run.steps
+    run.step_event()
+    assert run.steps == before + 1
+    caption = run.frame(["caption"])["caption"]
+    assert caption["text"].startswith("Move 1: U was")
+    assert run.gradients > 0
+
+
+def test_the_step_size_may_change_while_it_runs() -> None:
+    run = Run(NETWORK.checked())
+    run.prepare()
+    run.advance(0.2)
+    run.change({"step_size": 1e-5, "decay": 0.5})
+    run.advance(0.1)
+    assert run.era == 1
+    assert float(run.frame(["table"])["table"]["rows"][-1][1]) < 1e-5
+
+
+def test_moved_data_give_another_posterior() -> None:
+    run = Run(NETWORK.checked())
+    run.prepare()
+    run.advance(0.1)
+    x = run.state.x
+    run.change({"target.points": [[0.0, 1.0], [0.2, -1.0]]})
+    assert run.state.x is x
+    run.advance(0.1)
+    assert run.era == 1
+
+
+def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
+    spec = Spec("banana", {}, "sgld", {"step_size": 0.15, "every": 1}, chains=16, draws=40, warmup=0, device="cpu")
+    run = finished(Run(spec.checked()))
+    stopped = [note for note in run.notes if "not finite" in note]
+    assert 0 < len(stopped) < 16
+    assert run.phase == "done"
+    assert np.isfinite(run.draws).all()
+
+
+def test_batches_need_rows() -> None:
+    with pytest.raises(BnnvizError, match="needs a target with data rows") as caught:
+        Run(Spec("banana", {}, "sgld", {"batch_size": 3}, draws=5).checked()).prepare()
+    assert caught.value.field == "batch_size"
+
+
+def test_a_batch_costs_what_it_reads() -> None:
+    plain, controlled = (
+        Run(ROWS.checked()),
+        Run(ROWS.replace(settings={"batch_size": 20, "control_variates": True}).checked()),
+    )
+    for run in (plain, controlled):
+        run.prepare()
+    assert plain.sampler.examples_per_step == 20
+    assert controlled.sampler.examples_per_step == 40
