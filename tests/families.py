@@ -5,6 +5,8 @@ from __future__ import annotations
 from bnnviz import samplers
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.pdmp import PDMP
+from bnnviz.samplers.stochastic import StochasticGradient
 
 PDMPS = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, PDMP)]
+STOCHASTIC = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, StochasticGradient)]
 DISCRETE = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Discrete)]

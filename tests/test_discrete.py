@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import DISCRETE
+from families import DISCRETE, STOCHASTIC
 
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
@@ -24,7 +24,8 @@ def finished(run: Run) -> Run:
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
-    spec = ROWS.replace(sampler=name).checked()
+    settings = ROWS.settings if name in STOCHASTIC else {"every": 2}
+    spec = ROWS.replace(sampler=name, settings=settings).checked()
     whole, single = finished(Run(spec)), Run(spec)
     assert whole.draws.shape == (3, 30, whole.target.dim)
     while single.store.made.min() < 10:

@@ -72,8 +72,7 @@ def move(sampler: Sampler, state: Any, x0: np.ndarray) -> Any:
     Chains that took equally many steps are not spread as the target is, however they began: a draw made there would be
     biased for a while.
     """
-    x0 = torch.as_tensor(x0, dtype=state.x.dtype)
-    return sampler.resume(state._replace(x=x0, s=torch.zeros_like(state.s)), moved=True)
+    return sampler.placed(state, torch.as_tensor(x0, dtype=state.x.dtype))
 
 
 def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("inf")) -> Course:

@@ -206,6 +206,10 @@ class Sampler(param.Parameterized):
         """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
         raise NotImplementedError
 
+    def placed(self, state: Any, x: Tensor) -> Any:
+        """Return the state of chains that set out anew from x (chains, dim), with what the sampler has learnt."""
+        raise NotImplementedError
+
     def remarks(self) -> list[str]:
         """Return sentences on how it was prepared that its user should know."""
         return []

@@ -54,10 +54,12 @@ class StepEmitter:
 
 
 class MoveTally:
-    """Counts of moves."""
+    """Counts of moves, and means of what the sampler tells of each."""
 
-    def __init__(self) -> None:
-        self.moves, self.drift, self.chance = 0, 0.0, 0.0
+    def __init__(self, sampler: Any) -> None:
+        self._sampler = sampler
+        self.moves = 0
+        self.sums = dict.fromkeys(sampler.told, 0.0)
 
     @property
     def events(self) -> int:
@@ -68,35 +70,30 @@ class MoveTally:
         """Count a block, for the chains of which ``counted`` is true."""
         self.moves += int(counted.sum()) * len(block.infos)
         chosen = torch.as_tensor(counted, device=block.after.x.device)
-        for name, kept in (("drift", "drift"), ("noise", "chance")):
-            lengths = torch.stack([getattr(info, name) for info in block.infos])[:, chosen]
-            setattr(self, kept, getattr(self, kept) + float(lengths.nan_to_num(0.0, 0.0, 0.0).double().sum()))
+        for name in self.sums:
+            values = torch.stack([getattr(info, name) for info in block.infos])[:, chosen].double()
+            self.sums[name] += float(values.nan_to_num(0.0, 0.0, 0.0).sum())
 
     def summary(self) -> dict[str, float]:
-        """Return the number of moves, and how far gradient and chance move a chain on average."""
+        """Return the number of moves, and the means of what is told."""
         moves = max(self.moves, 1)
-        return {"events": self.moves, "moves": self.moves, "drift": self.drift / moves, "noise": self.chance / moves}
+        return {"events": self.moves, "moves": self.moves} | {name: s / moves for name, s in self.sums.items()}
 
     def rows(self) -> list[list[str]]:
         """Return the figures as rows of the table view."""
-        figures = self.summary()
-        return [["A move: by gradient, by chance", f"{figures['drift']:.3g}, {figures['noise']:.3g}", ""]]
+        return self._sampler.told_rows(self.summary())
 
     def sentence(self) -> str:
         """Return the counts in one sentence."""
-        figures = self.summary()
-        return (
-            f"All chains so far: {self.moves:,} moves, on average {figures['drift']:.3g} by the gradient and"
-            f" {figures['noise']:.3g} by chance."
-        )
+        return f"All chains so far: {self.moves:,} moves, {self._sampler.told_words(self.summary())}."
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
-        return dict(vars(self))
+        return {"moves": self.moves, "sums": self.sums}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take a saved state over."""
-        vars(self).update(saved)
+        self.moves, self.sums = saved["moves"], saved["sums"]
 
 
 class MoveTracer:
@@ -107,7 +104,7 @@ class MoveTracer:
         self.count = 0
         self.now: Tensor | None = None
         self._points: deque[Tensor] = deque(maxlen=_POINTS)
-        self._last: tuple[int, float, float, float] | None = None
+        self._last: tuple[int, Any, int] | None = None
 
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
@@ -118,9 +115,7 @@ class MoveTracer:
         self._points.extend(state.x[chain] for state in states[1:][-_POINTS:])
         self.now = self._points[-1]
         self.count += len(block.infos)
-        info = block.infos[-1]
-        figures = (float(getattr(info, name)[chain]) for name in ("potential", "drift", "noise"))
-        self._last = (block.first_step + len(block.infos), *figures)
+        self._last = block.first_step + len(block.infos), block.infos[-1], chain
 
     def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: path or caption."""
@@ -174,6 +169,5 @@ class MoveTracer:
         return (x - plane.centre) @ plane.axes
 
     def _caption(self) -> dict[str, Any]:
-        step, potential, drift, noise = self._last
-        moved = f"the gradient moves the chain by {drift:.3g}, chance by {noise:.3g}"
-        return {"text": f"Move {step:,}: U was {potential:.4g}; {moved}.", "kind": "phase"}
+        step, info, chain = self._last
+        return {"text": f"Move {step:,}: {self.sampler.caption(info, chain)}", "kind": "phase"}

@@ -474,6 +474,10 @@ class PDMP(Sampler):
         clock = state.clock + state.s
         return self._restarted(x, v, clock, refresh, state.pace, state.gaps, state.alive)
 
+    def placed(self, state: State, x: Tensor) -> State:
+        """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
+        return self.resume(state._replace(x=x, s=torch.zeros_like(state.s)), moved=True)
+
     def adopt(self, other: PDMP) -> None:
         """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
         self.prepare(other.target, None)

@@ -6,11 +6,11 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.discrete import Discrete, Move, length
+from bnnviz.samplers.stochastic import Move, StochasticGradient
 
 
 @REGISTRY.add
-class SGHMC(Discrete):
+class SGHMC(StochasticGradient):
     """Stochastic-gradient Hamiltonian Monte Carlo with friction, without an accept step.
 
     v <- (1 - a) v - eps grad U + N(0, 2 a eps T), x <- x + v: friction a takes out what the gradient's noise puts in.
@@ -34,9 +34,8 @@ class SGHMC(Discrete):
         drift = size * g
         chance = (2 * self.friction * size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
         v = (1 - self.friction) * v - drift + chance
-        return Move(x + v, v, length(drift), length(chance))
+        return Move(x + v, v, drift, chance)
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, eps T), the law that the dynamics keep as eps goes to 0."""
-        size = self.found if self.step_size is None else self.step_size
-        return (size * self.temperature) ** 0.5 * self.noise.normal(like.shape, like.dtype)
+        return (self.first() * self.temperature) ** 0.5 * self.noise.normal(like.shape, like.dtype)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.discrete import Discrete, Move, length
+from bnnviz.samplers.stochastic import Move, StochasticGradient
 
 
 @REGISTRY.add
-class SGLD(Discrete):
+class SGLD(StochasticGradient):
     """Stochastic-gradient Langevin dynamics: x - (eps / 2) grad U + N(0, eps T), without an accept step.
 
     The gradient may be that of a batch. With a constant step size the stationary law is off by O(eps): on a Gaussian of
@@ -35,4 +35,4 @@ class SGLD(Discrete):
         """Go half a step down the gradient and add noise of variance size x temperature."""
         drift = 0.5 * size * g
         chance = (size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
-        return Move(x - drift + chance, v, length(drift), length(chance))
+        return Move(x - drift + chance, v, drift, chance)

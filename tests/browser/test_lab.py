@@ -431,3 +431,23 @@ def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> Non
     labs[0].page.close()
     step = labs[1].number("step")
     until(lambda: labs[1].number("step") > step + 20, 15, "the other page stood still")
+
+
+@pytest.mark.slow
+def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = Lab(open_page(dashboard.url + "?target=banana&sampler=sgld&kernel=eager")).ready()
+    assert not lab.button("Step event").is_visible()
+    assert "moves/s" in lab.page.locator(".line").inner_text()
+    step = lab.number("step")
+    lab.press("Step")
+    until(lambda: lab.number("step") == step + 1, 5, "it made no step")
+    until(lambda: re.match(r"Move \d+: U was ", lab.said()), 5, f"no move: {lab.said()}")
+    lab.press("Play")
+    until(lambda: lab.number("draws") > 50, 20, "it did not play")
+    lab.press("Pause")
+    lab.pick("Sampler", "HMC")
+    until(lambda: lab.number("step") < 5, 10, "the other sampler did not begin")
+    lab.press("Step")
+    until(lambda: "along the trajectory" in lab.said(), 5, f"no trajectory: {lab.said()}")
+    lab.pick("Sampler", "Bouncy Particle")
+    until(lambda: lab.button("Step event").is_visible(), 10, "events did not come back")

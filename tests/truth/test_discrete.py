@@ -8,6 +8,7 @@ import torch
 from scipy import linalg
 
 from bnnviz import samplers, targets
+from bnnviz.bench.suites.truth import Cell, known_targets, row
 from bnnviz.samplers.noise import Noise
 
 CHAINS = 20_000
@@ -63,3 +64,30 @@ def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name:
     found, error = variances(name, 120, step_size=size)
     known = [stationary(name, size, 1 / scale) for scale in SCALES]
     assert np.abs((found - known) / error).max() > LIMIT
+
+
+def test_hmc_is_right_whatever_its_step_size() -> None:
+    for settings in ({}, {"step_size": 0.5, "leaps": 5}, {"step_size": 0.05, "leaps": 3, "every": 4}):
+        for name in ("gaussian", "double_well"):
+            found = row(Cell("hmc", settings), known_targets()[name], draws=40, chains=600)
+            assert found.ok, (settings, name, found)
+
+
+def test_hmc_at_a_temperature() -> None:
+    found, error = variances("hmc", 60, temperature=0.25, step_size=0.4)
+    assert np.abs((found - 0.25 * SCALES) / error).max() < LIMIT
+
+
+def always(self: Noise, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    return torch.zeros(shape, dtype=dtype)
+
+
+def louder(self: Noise, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    return 1.1 * torch.randn(tuple(shape), generator=self.rng, dtype=dtype)
+
+
+@pytest.mark.parametrize(("method", "wrong"), [("uniform", always), ("normal", louder)])
+def test_a_broken_hmc_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
+    monkeypatch.setattr(Noise, method, wrong)
+    found = row(Cell("hmc", {"step_size": 1.0, "leaps": 4}), known_targets()["gaussian"], draws=40, chains=600)
+    assert not found.ok, found
