@@ -422,7 +422,7 @@ def start(
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
     kernel : {"eager", "compiled"}
-        ``compiled`` makes machine code of the whole step: two to seven times as fast, after half a minute the first
+        ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
         time. A run with a number of draws waits for it, so that it always gives the same draws.
     settings, target_settings : dict, optional
         Settings of the sampler and of a named target, by name.

@@ -38,8 +38,8 @@ class RunSettings(settings.param.Parameterized):
         "eager",
         objects=["eager", "compiled"],
         doc="How a step is computed. eager: operation by operation. compiled: as machine code made of the whole step,"
-        " two to seven times as fast; it takes half a minute the first time, during which a live run goes on as it is,"
-        " and needs a C++ compiler.",
+        " up to seven times as fast with few chains; it takes half a minute the first time, during which a live run"
+        " goes on as it is, and needs a C++ compiler.",
     )
 
 

@@ -94,6 +94,13 @@ def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
     assert np.isfinite(run.draws).all()
 
 
+@pytest.mark.parametrize("temperature", [0.25, 1.0])
+def test_a_cold_posterior_is_not_called_wrong(temperature: float) -> None:
+    spec = Spec("gaussian", {}, "hmc", {"temperature": temperature}, chains=16, draws=300, device="cpu")
+    widening = finished(Run(spec.checked())).summary()["widening"]
+    assert abs(widening["share"]) < 5 * widening["se"]
+
+
 def test_batches_need_rows() -> None:
     with pytest.raises(BnnvizError, match="needs a target with data rows") as caught:
         Run(Spec("banana", {}, "sgld", {"batch_size": 3}, draws=5).checked()).prepare()

@@ -85,6 +85,11 @@ class Discrete(Sampler):
         count = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
         return State(x0, self.draw_velocity(x0), count, torch.ones_like(count, dtype=torch.bool))
 
+    def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U / temperature and its gradient: a cold posterior is not a posterior that came out too narrow."""
+        potential, g = super().aim(x)
+        return potential / self.temperature, g / self.temperature
+
     def first_size(self, curvature: float) -> float:
         """Return a step size to begin with, from the largest curvature of U."""
         raise NotImplementedError

@@ -7,9 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.noise import Noise
 from bnnviz.targets import Target
 from bnnviz.targets.rows import Controlled, choose_rows
+
+
+def refuse_without_rows(target: Target, batch_size: int | None) -> None:
+    """Raise for batches of a target that has no data rows."""
+    if batch_size is not None and target.data_rows is None:
+        raise BnnvizError(
+            f"batch_size = {batch_size} needs a target with data rows, and {target.describe_value()} has none;"
+            " leave it empty.",
+            "batch_size",
+        )
 
 
 class FullData:

@@ -17,7 +17,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.exact_bound import Exact, Lines
-from bnnviz.samplers.gradients import FullData, MiniBatch
+from bnnviz.samplers.gradients import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.noise import Noise
 from bnnviz.samplers.noisy_bound import NoisyGrid
 from bnnviz.samplers.path_sums import PathSums
@@ -387,15 +387,8 @@ class PDMP(Sampler):
             raise BnnvizError(
                 'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".', "bound"
             )
-        if self.batch_size is None:
-            return
-        if target.data_rows is None:
-            raise BnnvizError(
-                f"batch_size = {self.batch_size} needs a target with data rows, and {target.describe_value()} has none;"
-                " leave it empty.",
-                "batch_size",
-            )
-        if self.bound == "exact":
+        refuse_without_rows(target, self.batch_size)
+        if self.batch_size is not None and self.bound == "exact":
             raise BnnvizError('bound = "exact" is exact with all rows alone; use "grid" with batches.', "bound")
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:

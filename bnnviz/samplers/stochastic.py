@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.errors import BnnvizError
 from bnnviz.samplers.discrete import Discrete, State, length
-from bnnviz.samplers.gradients import FullData, MiniBatch
+from bnnviz.samplers.gradients import FullData, MiniBatch, refuse_without_rows
 from bnnviz.targets import Target
 
 _BATCHES = {"batch_size": {"least": 1}}
@@ -101,12 +100,7 @@ class StochasticGradient(Discrete):
 
     def check(self, target: Target) -> None:
         """Raise where batches do not fit the target."""
-        if self.batch_size is not None and target.data_rows is None:
-            raise BnnvizError(
-                f"batch_size = {self.batch_size} needs a target with data rows, and {target.describe_value()} has none;"
-                " leave it empty.",
-                "batch_size",
-            )
+        refuse_without_rows(target, self.batch_size)
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target and its batches."""
