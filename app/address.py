@@ -10,7 +10,6 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz import link
-from bnnviz.spec import Spec
 
 KEPT = ("projector", "hide")  # flags that stay in the address as long as the page is as they say
 
@@ -32,7 +31,7 @@ class Visit:
 
     Parameters
     ----------
-    spec : Spec
+    spec : Spec or RaceSpec
         What to run.
     sentences : list of str
         What of the address did not fit.
@@ -42,7 +41,7 @@ class Visit:
         Parameters of the page's own, such as ``play`` and ``projector``.
     """
 
-    spec: Spec
+    spec: Any
     sentences: list[str] = field(default_factory=list)
     names: bool = False
     flags: dict[str, str] = field(default_factory=dict)
@@ -52,9 +51,18 @@ class Visit:
         return self.flags.get(flag, "0") not in ("0", "", "no", "false")
 
 
-def read(arguments: Mapping[str, Sequence[bytes]], opening: Spec) -> Visit:
-    """Read the address's arguments, as the server has them; whatever they are, there is a spec to run."""
+def read(arguments: Mapping[str, Sequence[bytes]], opening: Any, codes: Any = link) -> Visit:
+    """Read the address's arguments, as the server has them; whatever they are, there is a spec to run.
+
+    Parameters
+    ----------
+    arguments : mapping
+    opening : Spec or RaceSpec
+        What runs where they name nothing.
+    codes : module
+        Reads specs: `bnnviz.link` runs, `bnnviz.racelink` races.
+    """
     flags = {name: arguments[name][0].decode(errors="replace") for name in link.PAGE if arguments.get(name)}
-    spec, sentences = link.from_query(arguments, opening)
+    spec, sentences = codes.from_query(arguments, opening)
     names = any(name not in link.PAGE and not name.startswith("bokeh-") for name in arguments)
     return Visit(spec, sentences, names, flags)

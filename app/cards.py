@@ -15,7 +15,7 @@ from bnnviz.views.base import View
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
-_HEAD = """
+HEAD = """
 :host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary); min-width: 0;
   flex-shrink: 1 !important; overflow: hidden}
 :host > div {overflow: hidden; text-overflow: ellipsis}
@@ -66,6 +66,8 @@ class Card:
         Turns to the other card that shares its place.
     place : str
         The area of the stage; the part that the view draws, unless it takes another's place.
+    legend : bool
+        Whether there is room for the view's legend.
     """
 
     def __init__(
@@ -75,9 +77,10 @@ class Card:
         below: Sequence[Any] = (),
         turn: Any = None,
         place: str = "",
+        legend: bool = True,
     ) -> None:
-        self.view = view
-        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[_HEAD, projector.CARD])
+        self.view, self._has_legend = view, legend
+        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[HEAD, projector.CARD])
         self._note = pn.pane.HTML(
             "", margin=(6, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE, projector.CARD]
         )
@@ -102,7 +105,7 @@ class Card:
         """Write the heading anew: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
         self._note.object = html.escape(self.view.note)
-        self._legend.object = self.view.legend_html()
+        self._legend.object = self.view.legend_html() if self._has_legend else ""
         self._legend.visible = bool(self._legend.object)
 
     def update(self, frame: dict[str, Any]) -> None:
@@ -144,7 +147,7 @@ class Table:
             "", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE, projector.TABLE]
         )
         self._title = pn.pane.HTML(
-            "<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[_HEAD, projector.CARD]
+            "<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[HEAD, projector.CARD]
         )
         self.root = surface(self._title, self._rows, area="table")
 

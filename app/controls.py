@@ -203,7 +203,8 @@ class Controls:
         self._controls = {s["name"]: Control(s, self._changed, titles) for s in settings if s["type"] != "points"}
         live = [control.root for control in self._controls.values() if control.setting["live"]]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
-        self._fold = _folded(rest) if live and rest else None
+        # Folded away: the settings that begin a new run, where there are others to play with first.
+        self._fold = folded("More settings, each begins a new run", lambda: rest) if live and rest else None
         shown = live + rest if self._fold is None else [*live, self._fold]
         self.root = pn.Column(*shown, sizing_mode="stretch_width", margin=0)
         self._hide()
@@ -262,21 +263,26 @@ def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:
     return value in fits
 
 
-def _folded(rest: list[pn.Column]) -> pmui.Accordion:
-    """Fold away the settings that begin a new run, where there are others to play with first."""
+def folded(title: str, make: Callable[[], list[Any]], gap: int = 6) -> pmui.Accordion:
+    """Fold something away.
+
+    Parameters
+    ----------
+    title : str
+        What stands on the fold.
+    make : callable
+        Gives what is inside when it is first unfolded: most pages are painted without it.
+    gap : int
+        Room at both sides, in pixels.
+    """
     inside = pn.Column(sizing_mode="stretch_width", margin=0)
     fold = pmui.Accordion(
-        ("More settings, each begins a new run", inside),
-        sizing_mode="stretch_width",
-        margin=(4, 6),
-        sx=_FOLD,
-        title_variant="subtitle1",
+        (title, inside), sizing_mode="stretch_width", margin=(4, gap), sx=_FOLD, title_variant="subtitle1"
     )
 
-    # What is folded away is sent when it is first unfolded: most pages are painted without it.
     def unfold(event: Any) -> None:
         if event.new and not inside:
-            inside.extend(rest)
+            inside.extend(make())
 
     fold.param.watch(unfold, "active")
     return fold

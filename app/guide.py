@@ -8,7 +8,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
-from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, line_html, mark_html
+from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 
 KEYS = {
     "space": "play or pause",
@@ -27,6 +27,7 @@ MARKS: tuple[tuple[Kind, str], ...] = (
     (KINDS[3], "the refresh clock rang: the velocity is drawn anew"),
     (KINDS[5], "the rate was above the envelope, which therefore was no bound: a bias"),
     (NOW, "where the watched chain is; the arrow says where it is going"),
+    (VISITED, "where the move under way has been, leapfrog step by leapfrog step"),
     (PICKED, "a draw in the box that was drawn, or the event under the pointer"),
     (KNOWN, "the other draws, as long as there is a box"),
 )
@@ -84,15 +85,19 @@ class Guide:
 
     Parameters
     ----------
-    on_tour : callable
-        Called without arguments when the tour is wanted.
+    on_tour : callable or None
+        Called without arguments when the tour is wanted; None where the page has none.
+    words : dict
+        What else the page's words mean.
     """
 
-    def __init__(self, on_tour: Callable[[], None]) -> None:
-        tour = pmui.Button(label="Take the tour", variant="outlined", size="small", margin=(4, 0, 10, 0))
+    def __init__(self, on_tour: Callable[[], None] | None, words: dict[str, str] | None = None) -> None:
+        tour = pmui.Button(
+            label="Take the tour", variant="outlined", size="small", margin=(4, 0, 10, 0), visible=on_tour is not None
+        )
         tour.on_click(lambda event: (setattr(self.root, "open", False), on_tour()))
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
-        tables = {"Words": WORDS, "Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
+        tables = {"Words": {**(words or {}), **WORDS}, "Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
         text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
         self.root = pmui.Dialog(
             pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"),

@@ -51,7 +51,8 @@ export function render({model, el}) {
       python: model.python,
       command: model.command,
     }
-    root.replaceChildren(...BLOCKS.flatMap((row) => block(row, texts[row[0]])))
+    // Not everything has a command.
+    root.replaceChildren(...BLOCKS.filter(([name]) => texts[name]).flatMap((row) => block(row, texts[row[0]])))
   }
   for (const name of ["query", "python", "command", "refusal"]) { model.on(name, fill) }
   fill()

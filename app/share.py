@@ -9,6 +9,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz import link
+from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
 
 _STYLE = """
@@ -37,32 +38,41 @@ class Codes(JSComponent):
 
 
 class Share:
-    """The dialog and its texts."""
+    """The dialog and its texts.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    codes : module
+        Writes them: `bnnviz.link` for runs, `bnnviz.racelink` for races.
+    what : str
+        What is shared.
+    """
+
+    def __init__(self, codes: Any = link, what: str = "run") -> None:
+        self._texts = codes
         self._codes = Codes(sizing_mode="stretch_width", stylesheets=[_STYLE])
         self.root = pmui.Dialog(
-            title="Share this run",
+            title=f"Share this {what}",
             show_close_button=True,
             close_on_click=True,
             width_option="md",
             sizing_mode="stretch_width",
         )
 
-    def show(self, spec: Spec, query: str) -> None:
+    def show(self, spec: Spec | RaceSpec, query: str) -> None:
         """Open, with what repeats this spec.
 
         Parameters
         ----------
-        spec : Spec
+        spec : Spec or RaceSpec
             What runs.
         query : str
             What the address says of the page, spec included.
         """
-        refusal = link.shareable(spec)
+        refusal = self._texts.shareable(spec)
         texts: dict[str, Any] = {"query": "", "python": "", "command": "", "refusal": refusal}
         if not refusal:
-            texts |= {"query": query, "python": link.as_python(spec), "command": link.as_command(spec)}
+            texts |= {"query": query, "python": self._texts.as_python(spec), "command": self._texts.as_command(spec)}
         self._codes.param.update(**texts)
         if not list(self.root):
             self.root.append(self._codes)

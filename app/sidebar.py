@@ -158,12 +158,12 @@ class Sidebar:
         self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
         self._upload = Upload(lambda: self._spec, self._open)
         self.root = pn.Column(
-            _section("TARGET"),
+            section("TARGET"),
             self._target.root,
             self._upload.root,
-            _section("SAMPLER"),
+            section("SAMPLER"),
             self._sampler.root,
-            _section("RUN"),
+            section("RUN"),
             self._run.root,
             sizing_mode="stretch_width",
             margin=(2, 0, 16, 0),
@@ -268,5 +268,6 @@ class Sidebar:
             self._on_spec(spec)
 
 
-def _section(title: str) -> pn.pane.HTML:
+def section(title: str) -> pn.pane.HTML:
+    """Return a heading."""
     return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_SECTION])

@@ -56,11 +56,13 @@ class Transport:
         What the buttons act on.
     timeline : View or None
         The view that lies between the buttons.
+    middle : panel object, optional
+        What lies there where there is no timeline.
     """
 
     needs, hot = frozenset({"status"}), False
 
-    def __init__(self, session: Session, timeline: View | None) -> None:
+    def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
         self._session = session
         self._play = pmui.Button(
             label="Play",
@@ -93,7 +95,8 @@ class Transport:
             line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 8))
             self._timeline = [name, line]
         # What only a sampler with events has; in its place an empty stretch.
-        self._gap, self._eventful = pn.Spacer(sizing_mode="stretch_width", height=1, visible=False), True
+        self._gap = middle or pn.Spacer(sizing_mode="stretch_width", height=1, visible=False)
+        self._eventful = True
         row += [*self._timeline, self._gap]
         reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
         reset.on_click(lambda event: self.again())
@@ -173,37 +176,48 @@ class Transport:
         button.on_click(lambda event: self.step(kind))
         return button
 
-    def _line(self, status: dict[str, Any]) -> str:
-        heartbeat = self._session.heartbeat
-        latency = heartbeat.latency()
-        cells = [
+    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
+        """Return least width, name, figure and unit of each figure of the line."""
+        return [
             (44, "device", html.escape(str(status["device"])), _KERNELS.get(status["kernel"], "")),
-            (104, "phase", html.escape(_phase(status)), ""),
-            (84, "step", _count(status["step"]), "steps"),
-            (92, "events", _count(status["events_per_s"]), "events/s" if self._eventful else "moves/s"),
-            (118, "gradients", _count(status["gradients_per_s"]), "gradients/s"),
-            (106, "draws", f"{_count(status['draws'])} × {status['chains']}", "draws"),
-            (66, "ess", _count(status["ess"]), "ESS"),
-            (116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(latency)}"),
-            (84, "elapsed", _clock(status["elapsed"]), "elapsed"),
+            (104, "phase", html.escape(phase(status)), ""),
+            (84, "step", count(status["step"]), "steps"),
+            (92, "events", count(status["events_per_s"]), "events/s" if self._eventful else "moves/s"),
+            (118, "gradients", count(status["gradients_per_s"]), "gradients/s"),
+            (106, "draws", f"{count(status['draws'])} × {status['chains']}", "draws"),
+            (66, "ess", count(status["ess"]), "ESS"),
+            self._frames(),
+            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
         ]
+
+    def _frames(self) -> tuple[int, str, str, str]:
+        heartbeat = self._session.heartbeat
+        return 116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(heartbeat.latency())}"
+
+    def _has_room(self, status: dict[str, Any]) -> bool:
+        """Tell whether the line's figures leave room on a page of common width."""
+        return status["kernel"] == "eager"
+
+    def _line(self, status: dict[str, Any]) -> str:
         line = "".join(
             f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
-            for width, name, value, unit in cells
+            for width, name, value, unit in self._cells(status)
         )
         others = status["shared"] - bool(status["playing"])
         if others > 0:
             told = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
             return f"<div class='line crowded'>{line}{told}</div>"
-        wide = "" if status["kernel"] == "eager" else " wide"
+        wide = "" if self._has_room(status) else " wide"
         return f"<div class='line{wide}'>{line}<span class='keys'>space plays, ? for keys</span></div>"
 
 
-def _phase(status: dict[str, Any]) -> str:
+def phase(status: dict[str, Any]) -> str:
+    """Say where a run is, and whether it is paused."""
     return status["phase"] if status["playing"] else f"{status['phase']}, paused"
 
 
-def _count(value: float) -> str:
+def count(value: float) -> str:
+    """Write a count; an unknown one is a dash."""
     return "–" if not math.isfinite(value) else f"{value:,.0f}"
 
 
@@ -211,7 +225,8 @@ def _milliseconds(latency: float | None) -> str:
     return "– ms" if latency is None else f"{1000 * latency:.0f} ms"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Write seconds as minutes and hours."""
     if not math.isfinite(seconds):
         return "–"
     minutes, seconds = divmod(int(seconds), 60)

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from bnnviz.api import BNN, Run, sample, start
+    from bnnviz.api import BNN, Race, Run, race, sample, start, wells
     from bnnviz.errors import BnnvizError
+    from bnnviz.racespec import RaceSpec
     from bnnviz.spec import Spec
 
 _HOMES = {
     "BNN": "bnnviz.targets",
+    "Race": "bnnviz.api",
     "Run": "bnnviz.api",
+    "race": "bnnviz.api",
     "sample": "bnnviz.api",
     "start": "bnnviz.api",
+    "wells": "bnnviz.api",
+    "RaceSpec": "bnnviz.racespec",
     "Spec": "bnnviz.spec",
     "BnnvizError": "bnnviz.errors",
 }
 
-__all__ = ["BNN", "BnnvizError", "Run", "Spec", "__version__", "sample", "start"]
+__all__ = ["BNN", "BnnvizError", "Race", "RaceSpec", "Run", "Spec", "__version__", "race", "sample", "start", "wells"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,68 +1,30 @@
-"""`sample` and `start`: run a sampler on a target from Python."""
+"""`sample`, `start` and `race`: run samplers on a target from Python."""
 
 from __future__ import annotations
 
-import atexit
-import math
-import threading
-import time
-import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from bnnviz import samplers, targets
 from bnnviz import settings as declared
+from bnnviz.background import Background
+from bnnviz.engine import race as racing
 from bnnviz.engine import run as engine
+from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
+from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
 from bnnviz.spec import Spec
 from bnnviz.targets import BNN
+from bnnviz.wellsspec import WellsSpec
 
-if TYPE_CHECKING:
-    from bnnviz.live import Live
-
-__all__ = ["BNN", "Run", "sample", "start"]
+__all__ = ["BNN", "Race", "Run", "race", "sample", "start", "wells"]
 
 
-_SLICE_S = 0.1
-_WATCHED_SLICE_S = 0.02
-_WATCHED_FOR_S = 1.0  # after a frame
-_CALLBACK_S = 0.1
-_LEAVE_S = 2.0
-
-_RUNNING: weakref.WeakSet[Run] = weakref.WeakSet()
-
-
-@atexit.register
-def _stop_all() -> None:
-    """End what still runs: a thread inside torch while Python goes down would abort the process."""
-    runs = list(_RUNNING)
-    for run in runs:
-        run._stop.set()
-        run._wake.set()
-    end = time.monotonic() + _LEAVE_S
-    for run in runs:
-        run._thread.join(max(end - time.monotonic(), 0.0))
-
-
-class _Turns:
-    """A lock that two threads take in turn: who works in a loop does not keep the other out."""
-
-    def __init__(self) -> None:
-        self._door, self._room = threading.Lock(), threading.Lock()
-
-    def __enter__(self) -> None:
-        # Who leaves the room must wait at the door behind who waits in it already.
-        with self._door:
-            self._room.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._room.release()
-
-
-class Run:
+class Run(Background):
     """A run that samples in the background of this process.
 
     Watching, pausing and stepping change no draw. What changes the run or reads it waits until the
@@ -73,165 +35,7 @@ class Run:
     spec : Spec
     """
 
-    def __init__(self, run: engine.Run, callback: Callable[[Run], Any] | None = None, *, paused: bool = False) -> None:
-        self._run, self._callback = run, callback
-        self._playing, self._speed, self._due = not paused, None, 0.0
-        self._called = self._seen = -math.inf
-        self._failure: Exception | None = None
-        self._listeners: list[Callable[[], Any]] = []
-        self._stop, self._wake = threading.Event(), threading.Event()
-        # numpy's and torch's own locks make reading draws while they are written safe enough only
-        # between two slices of work.
-        self._lock = _Turns()
-        self._thread = threading.Thread(target=self._work, name="bnnviz-run", daemon=True)
-
-    def _work(self) -> None:
-        try:
-            while not self._run.finished and not self._stop.is_set():
-                with self._lock:
-                    worked = self._advance()
-                if worked:
-                    self._call_back()
-                    self._tell()
-                else:
-                    self._wake.wait(self._rest())
-                    self._wake.clear()
-        except Exception as failure:  # noqa: BLE001
-            # Whatever the target raises is raised in the caller's thread by wait(); the draws stay readable.
-            self._failure = failure
-        finally:
-            self._playing = False
-            self._tell()
-
-    def _advance(self) -> bool:
-        """Work for a slice, or do what the speed asks for; return whether there was something to do."""
-        run = self._run
-        if run.phase == "start" or (self._playing and self._speed is None):
-            watched = time.monotonic() - self._seen < _WATCHED_FOR_S
-            run.advance(_WATCHED_SLICE_S if watched else _SLICE_S)
-            return True
-        now = time.monotonic()
-        if not self._playing or now < self._due:
-            return False
-        end = now + _WATCHED_SLICE_S
-        while self._due <= now < end and not run.finished:
-            run.step_proposal()
-            # A run that cannot keep up must not owe ever more steps.
-            self._due = max(self._due + 1 / self._speed, now - _WATCHED_SLICE_S)
-            now = time.monotonic()
-        return True
-
-    def _rest(self) -> float | None:
-        """Return the seconds until there is something to do again; None if somebody must call first."""
-        return max(self._due - time.monotonic(), 0.0) if self._playing and self._speed is not None else None
-
-    def _call_back(self) -> None:
-        now = time.monotonic()
-        if self._callback is not None and (now - self._called >= _CALLBACK_S or self._run.finished):
-            self._called = now
-            self._callback(self)
-
-    def _tell(self) -> None:
-        for listener in tuple(self._listeners):
-            listener()
-
-    def _moved(self) -> Run:
-        """Let everybody know that the run is not as it was."""
-        self._wake.set()
-        self._tell()
-        return self
-
-    @property
-    def _ended(self) -> bool:
-        return self._run.finished or self._stop.is_set() or self._failure is not None
-
-    def _check_going(self) -> None:
-        if self._ended:
-            raise BnnvizError("This run has ended; start a new one.")
-
-    @property
-    def spec(self) -> Spec:
-        """What is run."""
-        return self._run.spec
-
-    @property
-    def running(self) -> bool:
-        """Whether it has not ended; it may be paused."""
-        return self._thread.is_alive()
-
-    @property
-    def playing(self) -> bool:
-        """Whether it goes on by itself: neither paused nor at its end."""
-        return self._playing
-
-    @property
-    def phase(self) -> str:
-        """Where it is: start, tuning, warm-up, sampling, done or failed."""
-        return self._run.phase
-
-    @property
-    def progress(self) -> float:
-        """Share of the work done, 0 to 1."""
-        return self._run.progress
-
-    @property
-    def speed(self) -> float | None:
-        """Steps a second that it takes at most; None, which it is at first, is full speed. May be set."""
-        return self._speed
-
-    @speed.setter
-    def speed(self, value: float | None) -> None:
-        if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
-            raise BnnvizError(f"speed = {value!r} must be a number of steps a second above 0, or None.", "speed")
-        with self._lock:
-            self._speed, self._due = value, time.monotonic()
-        self._moved()
-
-    def play(self) -> Run:
-        """Go on; return the run.
-
-        Raises
-        ------
-        BnnvizError
-            If it has ended.
-        """
-        with self._lock:
-            self._check_going()
-            self._playing, self._due = True, time.monotonic()
-        return self._moved()
-
-    def pause(self) -> Run:
-        """Rest until `play`; return the run."""
-        with self._lock:
-            self._playing = False
-        return self._moved()
-
-    def step(self) -> Run:
-        """Pause, then take exactly one step: one evaluation for every chain; return the run.
-
-        Raises
-        ------
-        BnnvizError
-            If it has ended.
-        """
-        return self._step(self._run.step_proposal)
-
-    def step_event(self) -> Run:
-        """Pause, then step until the watched chain has had an event; return the run.
-
-        Raises
-        ------
-        BnnvizError
-            If it has ended.
-        """
-        return self._step(self._run.step_event)
-
-    def _step(self, step: Callable[[], None]) -> Run:
-        with self._lock:
-            self._check_going()
-            self._playing = False
-            step()
-        return self._moved()
+    _run: engine.Run
 
     def change(self, **settings: Any) -> Run:
         """Change settings of the sampler between two steps; return the run.
@@ -247,98 +51,6 @@ class Run:
             self._check_going()
             self._run.change(settings)
         return self._moved()
-
-    def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
-        """Return the run's figures, which move with it, for the last line of a notebook's cell.
-
-        The run samples in its own thread and the figures are fed when the browser has painted the last
-        ones, so the kernel stays free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the
-        figures also move while a cell computes; elsewhere they wait for its end, and the run goes on.
-        Figures that nobody sees cost nothing. A run without an end pauses when the last of its figures
-        is closed, as when its cell is run once more.
-
-        Parameters
-        ----------
-        views : list of str, optional
-            Names of the views to show, such as ``["trajectory", "trace"]``; all that the run can feed
-            if left out.
-        height : int
-            Of the figures together, in pixels.
-        dark : bool, optional
-            Colours for a dark page; left out, they follow the notebook's theme.
-
-        Returns
-        -------
-        Live
-            A widget; it may be shown more than once.
-
-        Raises
-        ------
-        BnnvizError
-            If a library is missing, or there is no such view.
-        """
-        try:
-            from bnnviz.live import Live
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("bnnviz"):
-                raise
-            raise BnnvizError(
-                f"Live figures need {error.name}; install it with: pip install 'bnnviz[notebook]'."
-            ) from error
-        return Live(self, views, height, dark)
-
-    def listen(self, listener: Callable[[], Any]) -> None:
-        """Have a function called, in whatever thread, each time the run may have something new to show."""
-        self._listeners.append(listener)
-
-    def scene(self) -> dict[str, Any]:
-        """Return what stays the same for views while the run goes on (see ARCHITECTURE, frame)."""
-        with self._lock:
-            return self._run.scene()
-
-    def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what views show now (see ARCHITECTURE, frame)."""
-        with self._lock:
-            self._seen = time.monotonic()
-            frame = self._run.frame(want)
-        if "status" in frame:
-            more = {"playing": self._playing, "speed": self._speed, "ended": self._ended}
-            if self._failure is not None:
-                more["message"] = str(self._failure)
-            frame["status"] = frame["status"] | more
-        return frame
-
-    @property
-    def moment(self) -> tuple:
-        """Something that is different whenever a frame would be."""
-        run = self._run
-        return run.steps, run.phase, run.era, self._playing, self._speed, self._ended
-
-    def wait(self, timeout: float | None = None) -> Run:
-        """Wait until the run has ended, or ``timeout`` seconds have passed; return the run.
-
-        Raises
-        ------
-        BnnvizError
-            If every chain met values that are not finite, or the target or sampler failed. The draws
-            made until then stay in ``draws``. Also if the run is paused and there is no timeout.
-        """
-        if timeout is None and not (self._playing or self._ended):
-            raise BnnvizError("The run is paused and would be waited for in vain; play() it first.")
-        self._thread.join(timeout)
-        if self._failure is not None:
-            raise self._failure
-        if self._run.phase == "failed":
-            raise BnnvizError(self._run.error or "The run failed.")
-        return self
-
-    def stop(self) -> Run:
-        """End the run early and keep its draws."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
-        return self
 
     @property
     def draws(self) -> np.ndarray:
@@ -360,11 +72,6 @@ class Run:
         """Counts and ratios of the kernel."""
         with self._lock:
             return self._run.stats
-
-    def summary(self) -> dict[str, Any]:
-        """Return settings, costs, and estimates with their errors, as plain JSON."""
-        with self._lock:
-            return self._run.summary()
 
     def to_arviz(self) -> Any:
         """Return the draws as an ArviZ data tree (an ``xarray.DataTree``)."""
@@ -447,10 +154,7 @@ def start(
         run |= {"device": device, "dtype": dtype, "kernel": kernel}
         spec, own = _spec(target, sampler, dim, settings, target_settings, run)
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
-    run = Run(engine.Run(spec, target=own, sampler=instance), callback, paused=paused)
-    _RUNNING.add(run)
-    run._thread.start()
-    return run
+    return Run(engine.Run(spec, target=own, sampler=instance), callback, paused=paused).begin()
 
 
 def sample(target: Any, sampler: Any = "bps", **options: Any) -> Run:
@@ -468,6 +172,158 @@ def sample(target: Any, sampler: Any = "bps", **options: Any) -> Run:
     except (KeyboardInterrupt, BnnvizError):
         run.stop()
         raise
+
+
+class Race(Background):
+    """Samplers that race in the background of this process, each with the same budget of gradients.
+
+    Attributes
+    ----------
+    spec : RaceSpec
+    """
+
+    _run: racing.Race
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row of figures for each lane, the best first; an unknown figure is nan, and has no rank."""
+        with self._lock:
+            return self._run.table()
+
+    @property
+    def curves(self) -> list[dict[str, Any]]:
+        """For each lane its errors against the gradients it had spent, as arrays."""
+        with self._lock:
+            return self._run.curves()
+
+    @property
+    def said(self) -> str:
+        """How the race stands, in a sentence or two."""
+        caption = self.frame(["caption"])["caption"]
+        return " ".join(part for part in (caption["text"], caption["warning"]) if part)
+
+    def lane_draws(self, lane: int) -> np.ndarray:
+        """Return the kept draws (chains, draws, dim) of a lane, by its place in the spec."""
+        with self._lock:
+            return self._run.lanes[lane].draws
+
+    def figure(self, path: str | Path) -> Path:
+        """Write curves, table and the sentence on them to an HTML page of its own; return its path.
+
+        Raises
+        ------
+        BnnvizError
+            If bokeh is missing.
+        """
+        standings = _standings()
+        text = standings.race_page(self.scene(), self.frame(["caption", "curves", "table"]))
+        path = Path(path)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
+        table = self.frame(["table"])["table"]
+        return _standings().table_html(table["rows"], table["scores"], self.spec.lanes[0].chains)
+
+    def __repr__(self) -> str:
+        return f"<Race {', '.join(self.spec.names())}: {self.said}>"
+
+
+def wells(**settings: Any) -> Wells:
+    """Sample the double well with FuncHMC and with HMC, 400 runs of each, and return what came out.
+
+    Parameters
+    ----------
+    **settings
+        As `bnnviz.wellsspec.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+
+    Returns
+    -------
+    Wells
+        Finished; `Wells.figures` has distances from the truth, coverage, crossings and costs.
+
+    Raises
+    ------
+    BnnvizError
+        If a value does not fit.
+
+    Examples
+    --------
+    >>> figures = wells(moves=5).figures()
+    >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
+    20
+    """
+    made = Wells(WellsSpec(settings))
+    while not made.finished:
+        made.advance(1.0)
+    return made
+
+
+def race(
+    target: Any,
+    lanes: Sequence[Any] = (),
+    *,
+    budget: int = DEFAULT_BUDGET,
+    chains: int = 8,
+    seed: int = 0,
+    warmup: int = 200,
+    device: str = "auto",
+    dtype: str = "float32",
+    target_settings: dict[str, Any] | None = None,
+    wait: bool = True,
+    callback: Callable[[Race], Any] | None = None,
+) -> Race:
+    """Race two to six samplers on one target: the same start, seed and budget of per-example gradients for each.
+
+    Parameters
+    ----------
+    target : str or RaceSpec
+        A registered name, or a `RaceSpec`, which says everything else too.
+    lanes : sequence of str or (str, dict)
+        Registered names of samplers, each alone or with its settings.
+    budget : int
+        Per-example gradients that each lane may spend, all its chains together; rejected proposals, tuning and warm-up
+        are charged.
+    chains, seed, device, dtype, target_settings
+        For all lanes, as in `start`.
+    warmup : int
+        Draws of each chain that are thrown away first.
+    wait : bool
+        Whether to return when the race has ended, or at once.
+    callback : callable, optional
+        Called with the race about ten times a second, in its thread.
+
+    Returns
+    -------
+    Race
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit, or every lane diverged.
+    """
+    spec = target
+    if not isinstance(target, RaceSpec):
+        shared = {"target": target, "target_settings": dict(target_settings or {}), "chains": chains, "seed": seed}
+        shared |= {"warmup": warmup, "device": device, "dtype": dtype, "draws": None}
+        named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
+        spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
+    found = Race(racing.Race(spec), callback).begin()
+    if not wait:
+        return found
+    try:
+        return found.wait()
+    except (KeyboardInterrupt, BnnvizError):
+        found.stop()
+        raise
+
+
+def _standings() -> Any:
+    try:
+        from bnnviz.views import standings
+    except ModuleNotFoundError as error:
+        raise BnnvizError(f"A figure needs {error.name}; install it with: pip install 'bnnviz[app]'.") from error
+    return standings
 
 
 def _spec(

@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz list``, ``sample``, ``reproduce``, ``bench``, ``serve``.
+"""The command line: ``bnnviz list``, ``sample``, ``race``, ``reproduce``, ``bench``, ``serve``.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from bnnviz import __version__, catalogue, papers
 from bnnviz.errors import BnnvizError
+from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
 from bnnviz.spec import Spec
 
 try:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bnnviz.data import OwnTable
+    from bnnviz.engine.race import Race
     from bnnviz.engine.run import Run
 
 KINDS = ("targets", "samplers", "data", "papers")
@@ -45,6 +47,9 @@ LABELS = {
     "violation_share": "violations (share)",
     "rmse": "test RMSE",
     "nll": "test NLL",
+    "widening_share": "variance off by (share)",
+    "band_near": "band near the data",
+    "band_away": "band away from them",
 }
 WORDS = {
     "true": True,
@@ -186,35 +191,68 @@ def _values(setting: dict[str, Any]) -> str:
         "bnnviz reproduce pdmp-boston --repetitions 3",
         "bnnviz reproduce pdmp-boston --json",
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
+        "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
     ),
 )
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep here; a browser opens it.")
+        Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
     found = papers.find(experiment)
     out = _check_figure(found, out)
+    _announce(found, repetitions)
     done: dict[str, list[dict[str, Any]]] = {}
-    for case, i, summary in found.reproduce(repetitions):
+    for case, i, summary in _with_progress(found, repetitions):
         done.setdefault(case.name, []).append(summary)
         figures = ", ".join(f"{key} {_text(summary.get(key))}" for key in found.measures)
         print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
     rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
-        _draw_sweep(found, rows, out)
+        _draw_experiment(found, rows, done, out)
     if as_json:
         _print_json(rows)
         return
-    table = _table("case", "runs", *(f"{key} (± s.e.; published)" for key in found.measures))
+    table = _table("case", "runs", *(f"{LABELS.get(key, key)} (± s.e.; published)" for key in found.measures))
     for row in rows:
         table.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in found.measures))
     _console().print(table)
-    _console().print(rows[0]["note"])
+    for note in _notes(rows):
+        _console().print(note)
+
+
+def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
+    """Say how much there is to do, before it begins."""
+    runs, all_runs = experiment.runs(repetitions), experiment.runs()
+    minutes = "" if experiment.minutes is None else f"; about {experiment.minutes * runs / all_runs:.0f} min on 2 cores"
+    print(f"{experiment.title}: {runs} runs{minutes}.", file=sys.stderr, flush=True)
+
+
+def _with_progress(
+    experiment: papers.Experiment, repetitions: int | None
+) -> Iterator[tuple[papers.Case, int, dict[str, Any]]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True, redirect_stderr=True) as bar:
+        task = bar.add_task("", total=experiment.runs(repetitions))
+        for result in experiment.reproduce(repetitions):
+            bar.advance(task)
+            yield result
+
+
+def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield each comment once, after the cases that it is on; after none where it is on all of them."""
+    cases: dict[str, list[str]] = {}
+    for row in rows:
+        cases.setdefault(row["note"], []).append(row["case"])
+    for note, names in cases.items():
+        if note:
+            yield note if len(names) == len(rows) else f"{', '.join(names)}: {note}"
 
 
 def _beside(row: dict[str, Any], key: str) -> str:
@@ -225,20 +263,34 @@ def _beside(row: dict[str, Any], key: str) -> str:
 
 def _check_figure(experiment: papers.Experiment, out: Path | None) -> Path | None:
     """Refuse a figure that cannot be drawn before the runs, not after them."""
+    if out is not None and not (experiment.swept or experiment.bands):
+        raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
+    return _place_for_figure(out, "out")
+
+
+def _place_for_figure(out: Path | None, option: str) -> Path | None:
     if out is None:
         return None
-    if not experiment.swept:
-        raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
     if importlib.util.find_spec("bokeh") is None:
-        raise BnnvizError("A figure needs bokeh; install it with: pip install 'bnnviz[app]'.", "out")
-    return _free_place(out, ".html")
+        raise BnnvizError("A figure needs bokeh; install it with: pip install 'bnnviz[app]'.", option)
+    return _free_place(out, ".html", option)
 
 
-def _draw_sweep(experiment: papers.Experiment, rows: list[dict[str, Any]], out: Path) -> None:
+def _draw_experiment(
+    experiment: papers.Experiment, rows: list[dict[str, Any]], done: dict[str, list[dict[str, Any]]], out: Path
+) -> None:
+    from bnnviz.views.band_multiples import Panel, band_multiples
     from bnnviz.views.small_multiples import page, small_multiples
 
-    labels = {key: LABELS.get(key, key) for key in experiment.measures}
-    out.write_text(page(small_multiples(rows, labels), experiment.title), encoding="utf-8")
+    if experiment.bands:
+        panels = []
+        for case in experiment.cases:
+            bands = [summary["band"] for summary in done[case.name]]
+            panels.append(Panel(case.at["data"], case.at["sampler"], bands[0]["data"], [b["part"] for b in bands]))
+        layout = band_multiples(panels)
+    else:
+        layout = small_multiples(rows, {key: LABELS.get(key, key) for key in experiment.measures})
+    out.write_text(page(layout, experiment.title), encoding="utf-8")
 
 
 @app.command(
@@ -362,10 +414,10 @@ def _setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
     return next((setting for setting in item["settings"] if setting["name"] == name), None)
 
 
-def _apply(request: dict[str, Any], assignments: list[str]) -> None:
+def _apply(request: dict[str, Any], assignments: list[str], *, to_sampler: bool = True) -> None:
     """Enter the ``--set`` options, each where its setting belongs."""
-    owners = {
-        "sampler": catalogue.find("samplers", request.get("sampler", Spec.sampler)),
+    owners = {"sampler": catalogue.find("samplers", request.get("sampler", Spec.sampler))} if to_sampler else {}
+    owners |= {
         "target": catalogue.find("targets", request["target"]),
         "run": {"title": "The run", "settings": catalogue.load()["run"]},
     }
@@ -436,12 +488,12 @@ def _check_out(out: Path | None) -> Path | None:
     return _free_place(out, ".nc")
 
 
-def _free_place(out: Path, suffix: str) -> Path:
+def _free_place(out: Path, suffix: str, option: str = "out") -> Path:
     out = out if out.suffix else out.with_suffix(suffix)
     if out.exists():
-        raise BnnvizError(f"{out} exists already; choose another name for --out.", "out")
+        raise BnnvizError(f"{out} exists already; choose another name for --{option}.", option)
     if not out.absolute().parent.is_dir():
-        raise BnnvizError(f"There is no folder {out.absolute().parent} to save it in; make it first.", "out")
+        raise BnnvizError(f"There is no folder {out.absolute().parent} to save it in; make it first.", option)
     return out
 
 
@@ -472,8 +524,8 @@ def _sample(spec: Spec, out: Path | None, as_json: bool) -> int:
     return INTERRUPTED
 
 
-def _drive(run: Run) -> bool:
-    """Advance a run to its end or to Ctrl-C, showing how far it is; return whether it was stopped."""
+def _drive(run: Run | Race) -> bool:
+    """Advance a run or a race to its end or to Ctrl-C, showing how far it is; return whether it was stopped."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
@@ -501,6 +553,225 @@ def _hold_interrupt() -> Iterator[list[int]]:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# --- race
+
+
+@app.command(
+    epilog=_examples(
+        "bnnviz race bps hmc sgld --target banana --budget 200000",
+        "bnnviz race bps boomerang sghmc:friction=0.5 --data boston --chains 4 --figure boston.html",
+        "bnnviz race hmc sgld:step_size=0.01 sgld:step_size=0.1 --target gaussian --set target.size=10 --json",
+        "bnnviz race race.json --budget 5000000",
+    )
+)
+def race(
+    lanes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SPEC...",
+            help="Two to six samplers of `bnnviz list samplers`, each NAME, NAME:key=value,key=value or a SPEC.json;"
+            " or one race as JSON.",
+        ),
+    ],
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help="Per-example gradients that each may spend, all its chains together; rejected proposals, tuning and"
+            f" warm-up are charged. Default: {DEFAULT_BUDGET:,}."
+        ),
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="A data set of `bnnviz list data`, or a CSV file: the target is a network on it."),
+    ] = None,
+    target_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of the CSV file that is predicted.")
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="TASK", help="What that column is: regression or classification; default: told apart."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the target or of all runs, such as size=10 or warmup=500; may be given many times.",
+        ),
+    ] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains of each sampler.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every sampler's random numbers.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Draw curves and table here; a browser opens it.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Race samplers: the same target, start, seed and budget of gradients for each; a table says who came how near.
+
+    Ctrl-C stops early and keeps what there is. A sampler whose chains meet values that are not finite is named, stopped
+    and not ranked; the others finish.
+    """
+    request, own = _read_lanes(lanes)
+    table = _open_table(data, target_column, task)
+    if table is not None:
+        data = next(item["name"] for item in catalogue.load()["data"] if item["attached"])
+        request.pop("file", None)
+    _name_target(request, target, data)
+    options = {"chains": chains, "seed": seed, "device": device, "budget": budget}
+    request.update({key: value for key, value in options.items() if value is not None})
+    _apply_to_race(request, own, settings or [])
+    spec = RaceSpec.from_json({**request, "lanes": own}, None if table is None else table.pack())
+    figure = _place_for_figure(figure, "figure")
+    for note in table.notes if table is not None else ():
+        print(f"bnnviz: {note}", file=sys.stderr)
+    raise typer.Exit(_race(spec, figure, as_json))
+
+
+def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the lanes have in common, as far as files say it, and each lane's own."""
+    request: dict[str, Any] = {}
+    own: list[dict[str, Any]] = []
+    for word in words:
+        if not (word == "-" or word.endswith(".json")):
+            own.append(_read_lane(word))
+            continue
+        value = _read(word)
+        own += value.pop("lanes", None) or [
+            {name: value.pop(name) for name in ("sampler", "settings", "warmup", "kernel") if name in value}
+        ]
+        shared = {name: value[name] for name in (*SHARED, "budget") if name in value}
+        for name, found in shared.items():
+            if request.setdefault(name, found) != found:
+                raise BnnvizError(f"The files have different values of {name}; all lanes of a race share one.", name)
+    return request, own
+
+
+def _read_lane(word: str) -> dict[str, Any]:
+    """Read a lane that is written NAME or NAME:key=value,key=value."""
+    name, _, text = word.partition(":")
+    item = catalogue.find("samplers", name)
+    chosen = {}
+    for assignment in filter(None, text.split(",")):
+        key, equals, value = assignment.partition("=")
+        setting = _setting(item, key.strip())
+        if not equals:
+            raise BnnvizError(f"{word!r} is not of the form NAME:key=value,key=value.", key.strip() or None)
+        if setting is None:
+            raise BnnvizError(f"{item['title']} has no setting {key!r}; its settings are {_names(item)}.", key)
+        chosen[key.strip()] = _parse(setting, value.strip())
+    return {"sampler": name, "settings": chosen}
+
+
+def _apply_to_race(request: dict[str, Any], own: list[dict[str, Any]], assignments: list[str]) -> None:
+    """Enter the ``--set`` options: settings of the target, of the race, or of each lane alike."""
+    given: dict[str, Any] = {"target": request["target"], "target_settings": request.get("target_settings", {})}
+    _apply(given, assignments, to_sampler=False)
+    for name, value in given.items():
+        if name in SHARED:
+            request[name] = value
+        elif name in ("warmup", "kernel"):
+            for lane in own:
+                lane[name] = value
+        else:
+            raise BnnvizError(f"{name} is not a setting of a race: the budget decides how long it goes on.", name)
+
+
+def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
+    from bnnviz.engine.race import Race
+
+    race = Race(spec)
+    try:
+        interrupted = _drive(race)
+    except KeyboardInterrupt:
+        print("bnnviz: stopped at once; nothing was kept.", file=sys.stderr)
+        return INTERRUPTED
+    if as_json:
+        _print_json(race.summary())
+        if warning := race.frame(["caption"])["caption"]["warning"]:
+            print(f"bnnviz: {warning}", file=sys.stderr)
+    else:
+        _print_race(race)
+    if figure is not None:
+        from bnnviz.views.standings import race_page
+
+        figure.write_text(race_page(race.scene(), race.frame(["caption", "curves", "table"])), encoding="utf-8")
+    for note in race.notes:
+        print(f"bnnviz: {note}", file=sys.stderr)
+    if race.error is not None:
+        print(f"bnnviz: {race.error}", file=sys.stderr)
+        return FAILED
+    if interrupted:
+        print(f"bnnviz: stopped when {race.progress:.0%} of the budgets was spent.", file=sys.stderr)
+    return INTERRUPTED if interrupted else 0
+
+
+_RACE_COLUMNS = {
+    "error": "error",
+    "rhat": "R-hat",
+    "ess": "ESS",
+    "ess_per_s": "ESS/s",
+    "ess_per_million": "/10⁶ grad.",
+    "nll": "NLL",
+    "rmse": "RMSE",
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "seconds": "seconds",
+}
+
+
+def _print_race(race: Race) -> None:
+    frame = race.frame(["table", "caption"])
+    rows, caption = _plain(frame["table"]["rows"]), frame["caption"]
+    shown = {name: head for name, head in _RACE_COLUMNS.items() if name in rows[0]}
+    table = _table("", "sampler", *shown.values())
+    for row in rows:
+        name = f"{row['name']} ([red]diverged[/red])" if row["diverged"] else row["name"]
+        table.add_row(str(row["rank"] or "–"), name, *(_short(row[key]) for key in shown))
+    _console().print(table)
+    _console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+# --- wells
+
+
+@app.command(epilog=_examples("bnnviz wells", "bnnviz wells --set reading=text --set moves=100 --json"))
+def wells(
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting, such as reading=text; may be given many times."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
+    from bnnviz.wellsspec import WellsSpec, described
+
+    named, given = {setting["name"]: setting for setting in described()}, {}
+    for assignment in settings or []:
+        name, sign, text = assignment.partition("=")
+        if not sign:
+            raise BnnvizError(f"--set {assignment} is no KEY=VALUE.", "set")
+        given[name] = _parse(named[name], text) if name in named else text
+    spec = WellsSpec(given).checked()
+    from bnnviz.api import wells as sampled
+
+    figures = sampled(**spec.settings).figures()
+    if as_json:
+        _print_json({"settings": spec.settings, **figures})
+        return
+    table = _table("", *figures)
+    for key in next(iter(figures.values())):
+        table.add_row(key, *(_text(side[key]) for side in figures.values()))
+    _console().print(table)
 
 
 # --- bench

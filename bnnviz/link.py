@@ -57,9 +57,9 @@ def to_query(spec: Spec) -> dict[str, str]:
     for prefix, (kind, place) in _PREFIXES.items():
         item = catalogue.find(kind, spec.target if prefix == "t" else spec.sampler)
         for name, value in _differing(item["settings"], getattr(spec, place)).items():
-            query[f"{prefix}.{name}"] = _write(value)
+            query[f"{prefix}.{name}"] = write_value(value)
     defaults = _run_defaults()
-    return query | {name: _write(getattr(spec, name)) for name in _RUN if getattr(spec, name) != defaults[name]}
+    return query | {name: write_value(getattr(spec, name)) for name in _RUN if getattr(spec, name) != defaults[name]}
 
 
 def query_text(query: Mapping[str, str]) -> str:
@@ -93,7 +93,8 @@ def _run_defaults() -> dict[str, Any]:
     return {**{name: getattr(Spec, name) for name in _RUN}, "draws": None}
 
 
-def _write(value: Any) -> str:
+def write_value(value: Any) -> str:
+    """Write a value as a link and a command do."""
     if value is None:
         return _NOTHING
     if isinstance(value, bool):
@@ -245,7 +246,7 @@ class _Reading:
         taken = taken if high is None else min(taken, high)
         if taken != value:
             why = f"more than a link may ask for ({high})" if _limited(name, value, setting) else "out of range"
-            self.sentences.append(f"{name} = {_write(value)} is {why}; {_write(taken)} was taken.")
+            self.sentences.append(f"{name} = {write_value(value)} is {why}; {write_value(taken)} was taken.")
         return taken
 
     def _refuse_unknown(self, spec: Spec) -> None:
@@ -358,7 +359,7 @@ def _taken(setting: dict[str, Any], value: Any) -> str:
     """Return what stands in a sentence for the value taken instead."""
     if setting["type"] == "points":
         return "the data set's own"
-    return {None: "the automatic value", "": "the default"}.get(value, _write(value))
+    return {None: "the automatic value", "": "the default"}.get(value, write_value(value))
 
 
 def _short(text: str) -> str:
@@ -387,8 +388,8 @@ def as_python(spec: Spec) -> str:
         A shareable spec; a live run, which has no end, is repeated for 1000 draws.
     """
     arguments = {
-        "target_settings": _settings_of("targets", spec.target, spec.target_settings),
-        "settings": _settings_of("samplers", spec.sampler, spec.settings),
+        "target_settings": settings_of("targets", spec.target, spec.target_settings),
+        "settings": settings_of("samplers", spec.sampler, spec.settings),
         **_run_of(spec),
     }
     lines = [f"    {name}={_literal(value)}," for name, value in arguments.items() if value != {}]
@@ -413,21 +414,24 @@ def as_command(spec: Spec) -> str:
     """Return a line for the shell that repeats the run from its beginning, as `as_python`."""
     words = ["bnnviz", "sample", "--target", spec.target, "--sampler", spec.sampler]
     owned = {
-        "target": _settings_of("targets", spec.target, spec.target_settings),
-        "sampler": _settings_of("samplers", spec.sampler, spec.settings),
+        "target": settings_of("targets", spec.target, spec.target_settings),
+        "sampler": settings_of("samplers", spec.sampler, spec.settings),
     }
     for owner, chosen in owned.items():
         for name, value in chosen.items():
-            words += ["--set", f"{owner}.{name}={json.dumps(value) if isinstance(value, list) else _write(value)}"]
+            words += ["--set", f"{owner}.{name}={json.dumps(value) if isinstance(value, list) else write_value(value)}"]
     for name, value in _run_of(spec).items():
-        words += [f"--{name}", _write(value)] if name in _OPTIONS else ["--set", f"run.{name}={_write(value)}"]
+        words += (
+            [f"--{name}", write_value(value)] if name in _OPTIONS else ["--set", f"run.{name}={write_value(value)}"]
+        )
     return shlex.join(words)
 
 
 _OPTIONS = ("chains", "draws", "seed", "device", "kernel")
 
 
-def _settings_of(kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are not the defaults, as a script says them."""
     chosen = _differing(catalogue.find(kind, name)["settings"], given)
     # Points are written rounded wherever they are written, so that a link, a script and a command agree.
     return {n: read_points(write_points(v)) if isinstance(v, list) else v for n, v in chosen.items()}

@@ -40,7 +40,7 @@ function render({model, el}) {
     const bokeh = await bokeh_of(message.version, model)
     if (closed) { return }
     doc = bokeh.require("document/document").Document.from_json(JSON.parse(message.doc))
-    parts.cards(message.names)
+    parts.cards(message.names, message.across)
     parts.heads(message.heads)
     for (const figure of doc.roots()) {
       // Who pans or zooms keeps the ranges until a reset.
@@ -161,14 +161,20 @@ function build(el, page, send) {
     root,
     home: (name) => cards.get(name).home,
 
-    cards(names) {
+    // The first two are larger, unless a number of cards across is given: then all are of one size.
+    cards(names, across) {
+      // Lanes have no events in common.
+      event.hidden = across > 0
+      if (across) { proposal.textContent = "Step" }
       const top = Math.min(names.length, 2), rest = names.length - top
       const below = {3: [5, 3, 4]}[rest] ?? Array(rest).fill(12 / rest)
       grid.replaceChildren()
-      grid.style.setProperty("--rows", rest ? "minmax(0, 1.45fr) minmax(0, 1fr)" : "minmax(0, 1fr)")
+      const rows = across ? `repeat(${Math.ceil(names.length / across)}, minmax(0, 1fr))`
+        : rest ? "minmax(0, 1.45fr) minmax(0, 1fr)" : "minmax(0, 1fr)"
+      grid.style.setProperty("--rows", rows)
       names.forEach((name, i) => {
         const card = make("section", {className: "card"})
-        card.style.gridColumn = `span ${i < top ? 12 / top : below[i - top]}`
+        card.style.gridColumn = `span ${across ? 12 / across : i < top ? 12 / top : below[i - top]}`
         const head = make("header", {}), title = make("b", {}), note = make("span", {className: "note"})
         const legend = make("div", {className: "legend"}), home = make("div", {className: "home"})
         head.append(title, note)

@@ -32,6 +32,8 @@ SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s
 MOST_SIGHTS = 8
 # The first two of these that a run can feed stand above the others, larger.
 _ORDER = ("trajectory", "prediction", "spread", "thinning", "trace", "acf")
+# A race shows so many of its pictures beside each other, all of one size.
+_ACROSS = {3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
 
 log = logging.getLogger(__name__)
 _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
@@ -80,6 +82,7 @@ class Sight:
         self.lock = threading.Lock()
         self.hungry = False
         self.views = [view(scene, dark) for view in shown]
+        self._of_race = "lanes" in scene
         self._want = sorted({need for view in self.views for need in view.needs} | {"status", "acf"})
         self._moment: tuple | None = None
         self._settled = False
@@ -99,6 +102,7 @@ class Sight:
             "doc": serialize_json(self._doc.to_json(deferred=False)),
             "version": bokeh.__version__,
             "names": [view.name for view in self.views],
+            "across": _ACROSS.get(len(self.views), 3) if self._of_race else 0,
             "heads": self._new_heads(),
         }
 
@@ -265,7 +269,8 @@ def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[type[Vie
     """Return the classes of the views to show, the larger ones first."""
     possible = {view.name: view for view in views_for(scene)}
     if names is None:
-        return [possible[name] for name in _ORDER if name in possible]
+        order = _ORDER if "lanes" not in scene else _of_race(scene)
+        return [possible[name] for name in order if name in possible]
     chosen = []
     for name in [names] if isinstance(names, str) else names:
         if name not in possible:
@@ -274,6 +279,13 @@ def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[type[Vie
             raise BnnvizError(f"{what}; choose among {', '.join(possible)}.", "views")
         chosen.append(possible[name])
     return chosen
+
+
+def _of_race(scene: dict[str, Any]) -> list[str]:
+    """Return the names of what is shown of a race: one picture of each lane, and the curves."""
+    kinds = {view.needs[0]: view.name for view in views()}
+    picture = kinds[scene["pictures"][-1]]
+    return [*(f"{picture}.{number}" for number in range(len(scene["lanes"]))), "curves"]
 
 
 def _colours(palette: Palette) -> dict[str, str]:
@@ -292,10 +304,12 @@ def _cells(status: dict[str, Any]) -> list[list[str]]:
     phase = status["phase"]
     if not status["playing"] and phase not in ("done", "failed"):
         phase += ", stopped" if status["ended"] else ", paused"
+    cells = [[html.escape(status["device"]), ""], [phase, ""], [_count(status["step"]), "steps"]]
+    if "budget" in status:
+        spent = max(lane["spent"] for lane in status["lanes"])
+        return [*cells, [f"{_count(spent)} of {_count(status['budget'])}", "gradients each"]]
     return [
-        [html.escape(status["device"]), ""],
-        [phase, ""],
-        [_count(status["step"]), "steps"],
+        *cells,
         [f"{_count(status['draws'])} × {status['chains']}", "draws"],
         [_count(status["ess"]), "ESS"],
         [_count(status["events_per_s"]), "events/s"],

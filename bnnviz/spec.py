@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from bnnviz import catalogue, settings
 from bnnviz.errors import BnnvizError
@@ -43,6 +43,9 @@ class Spec:
         The rows of that file, a packed `bnnviz.data.OwnTable`; not part of the JSON, so that the
         file has to be opened again where the JSON comes from a link.
     """
+
+    #: What executes it, ``module:name``.
+    factory: ClassVar[str] = "bnnviz.engine.run:Run"
 
     target: str = "gaussian"
     target_settings: dict[str, Any] = field(default_factory=dict)

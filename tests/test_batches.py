@@ -19,6 +19,7 @@ from bnnviz.cli import app
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.gradients import MiniBatch
+from bnnviz.samplers.noise import Noise
 from bnnviz.spec import Spec
 from bnnviz.targets.rows import Controlled, choose_rows
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
@@ -105,6 +106,30 @@ def test_batches_are_uniform_and_hold_no_row_twice() -> None:
     sets, counts = np.unique(np.sort(index, axis=1), axis=0, return_counts=True)
     assert len(sets) == 35
     assert stats.chisquare(counts).pvalue > LEVEL
+
+
+def test_each_row_is_in_a_batch_equally_often() -> None:
+    """32 of 100 rows, as they are read before a step; whole sets of rows are counted above."""
+    chains, rows, size = 20_000, 100, 32
+    x = np.arange(rows, dtype=float)[:, None]
+    target = targets.BNN(nn.Linear(1, 1), (x, -x[:, 0])).to("cpu", torch.float64)
+    noise = Noise(torch.Generator().manual_seed(5))
+    inputs, observations = MiniBatch(target, size, False, None).draw((), chains, noise)
+    assert torch.equal(inputs[..., 0], -observations), "an input was read with another's observation"
+    counts, p = np.bincount(observations.neg().long().flatten().numpy(), minlength=rows), size / rows
+    # Rows of a batch exclude each other, which takes this share off the counts' covariance.
+    statistic = ((counts - chains * p) ** 2).sum() / (chains * p * (1 - p)) * (rows - 1) / rows
+    assert stats.chi2.sf(statistic, rows - 1) > LEVEL
+    together = [(observations == -a).any(1) & (observations == -b).any(1) for a, b in ((0, 1), (17, 80), (98, 99))]
+    share = size * (size - 1) / (rows * (rows - 1))
+    for both in together:
+        assert stats.binomtest(int(both.sum()), chains, share).pvalue > LEVEL
+    # One chain's batch tells nothing of the next one's, nor does one move's of the next.
+    again = MiniBatch(target, size, False, None).draw((), chains, noise)[1]
+    common = (observations[:-1, :, None] == observations[1:, None, :]).sum((1, 2)).double()
+    moved = (observations[:, :, None] == again[:, None, :]).sum((1, 2)).double()
+    for shared in (common, moved):
+        assert abs(shared.mean() - size * p) / (shared.std() / chains**0.5) < 4.5
 
 
 @pytest.mark.parametrize(("settings", "price"), [({}, 4), ({"control_variates": True}, 6)])
@@ -245,14 +270,14 @@ def test_fresh_batches_need_a_bound() -> None:
 
 def test_a_weight_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference code never applied N / B."""
-    original = targets.RowTarget.batch
+    original = targets.RowTarget.seen_from
 
-    def unweighted(self: targets.RowTarget, index: torch.Tensor) -> object:
-        batch = original(self, index)
+    def unweighted(self: targets.RowTarget, *rows: torch.Tensor) -> object:
+        batch = original(self, *rows)
         batch._rows = batch._rows._replace(weight=1.0)
         return batch
 
-    monkeypatch.setattr(targets.RowTarget, "batch", unweighted)
+    monkeypatch.setattr(targets.RowTarget, "seen_from", unweighted)
     draws = on_two_data("bps", 1.0)
     assert compare(draws[:, 50:], targets.TwoData().exact_draws(400_000, seed=99)).p < LEVEL
 

@@ -22,7 +22,7 @@ from bnnviz.bench.browser import Lab, Seen, chromium
 from bnnviz.bench.processes import Meter, cpu_seconds
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Tell
-from bnnviz.bench.suites import live, pdmp
+from bnnviz.bench.suites import live, pdmp, sgmcmc
 from bnnviz.errors import BnnvizError
 
 KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}
@@ -317,3 +317,35 @@ def test_rows_stand_beside_their_peers() -> None:
     assert pdmp._beside(Row("bps_grid_4_ess", 10.0, "1/s"), peer).more["ratio"] == 0.5
     assert pdmp._beside(Row("bps_grid_4_path", 10.0, "1/s"), peer).more == {}
     assert pdmp._beside(row, None) is row
+
+
+def test_moves_are_of_all_chains_and_stand_beside_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sgmcmc, "KERNELS", ("eager", "eager"))
+    told: list[str] = []
+    rows = list(sgmcmc._measured("sghmc", 16, 0.7, told.append))
+    assert [row.metric for row in rows] == ["sghmc_16_eager"] * 2
+    for row in rows:
+        assert row.value > 0
+        assert row.more["least"] <= row.value <= row.more["most"]
+    assert len(told) == 2
+
+    run = sgmcmc._begun("sgld", 1, "eager")
+    run.spec = run.spec.replace(kernel="compiled")
+    row = sgmcmc._row("sgld", run, 15_000.0, 3_000.0, np.array([14_000.0, 16_000.0]))
+    assert row.ok
+    assert str(row.goal) == ">= 14000"
+    assert row.more["ratio"] == pytest.approx(15 / 70)
+    assert row.more["kernel"] == "eager", "the row says what it was measured with"
+    assert "5 times eager" in row.more["note"]
+
+
+def test_every_goal_is_of_a_known_rate() -> None:
+    measured = {(sampler, chains) for sampler, numbers in sgmcmc.CHAINS.items() for chains in numbers}
+    assert set(sgmcmc.GOALS) <= set(sgmcmc.KNOWN) == measured
+
+
+def test_moves_of_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "blackjax", None)
+    said: list[str] = []
+    assert list(peers.moves("sgld", sgmcmc.points(), 32, 50, 1e-4, (1,), 0.1, said.append)) == []
+    assert "pip install 'bnnviz[bench]'" in said[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import DISCRETE, STOCHASTIC
+from families import DISCRETE, QUICK, STOCHASTIC
 
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
@@ -24,7 +24,7 @@ def finished(run: Run) -> Run:
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
-    settings = ROWS.settings if name in STOCHASTIC else {"every": 2}
+    settings = ROWS.settings if name in STOCHASTIC else {"every": 2, **QUICK[name]}
     spec = ROWS.replace(sampler=name, settings=settings).checked()
     whole, single = finished(Run(spec)), Run(spec)
     assert whole.draws.shape == (3, 30, whole.target.dim)
@@ -38,7 +38,8 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
 @pytest.mark.parametrize("name", DISCRETE)
 @pytest.mark.parametrize("target", ["network", "banana", "double_well"])
 def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
-    run = Run(NETWORK.replace(sampler=name, target=target, target_settings={}).checked())
+    spec = NETWORK if target == "network" else NETWORK.replace(target=target, target_settings={}, settings={})
+    run = Run(spec.replace(sampler=name, settings=spec.settings | QUICK.get(name, {})).checked())
     run.prepare()
     while run.store.common(run.alive) < 40:
         run.advance(0.1)
@@ -105,6 +106,51 @@ def test_batches_need_rows() -> None:
     with pytest.raises(BnnvizError, match="needs a target with data rows") as caught:
         Run(Spec("banana", {}, "sgld", {"batch_size": 3}, draws=5).checked()).prepare()
     assert caught.value.field == "batch_size"
+
+
+def test_a_trajectory_costs_its_own_gradients() -> None:
+    run = Run(NETWORK.replace(sampler="hmc", settings={"leaps": 8, "mode_steps": 50}).checked())
+    run.prepare()
+    before = run.gradients
+    for _ in range(40):
+        run.step_proposal()
+    each = (run.gradients - before) / (40 * 3 * run.target.examples)
+    assert 1 + 4 < each < 1 + 8
+    assert abs(each - 7) < 4 * (2 / 40) ** 0.5
+
+
+def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
+    run = Run(NETWORK.replace(sampler="nuts", settings={"mode_steps": 50, "max_depth": 2}).checked())
+    run.prepare()
+    assert "tree has not ended" in run.frame(["caption"])["caption"]["text"] or run.steps == 0
+    while run.phase == "tuning":
+        run.step_proposal()
+    steps, gradients, count = run.steps, run.gradients, float(run.state.count[0])
+    run.step_event()
+    assert float(run.state.count[0]) == count + 1
+    assert run.gradients - gradients == 3 * run.target.examples * (run.steps - steps)
+    assert "a tree of" in run.frame(["caption"])["caption"]["text"]
+
+
+@pytest.mark.parametrize(("name", "settings"), [("hmc", {"leaps": 6, "vary": False}), ("nuts", {"max_depth": 5})])
+def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
+    run = Run(Spec("banana", {}, name, settings, chains=3, draws=None, device="cpu").checked())
+    run.prepare()
+    run.advance(0.3)
+    run.step_event()
+    path = run.frame(["path"])["path"]
+    x = np.column_stack([path["visited_x"], path["visited_y"]])
+    start, end = np.column_stack([path["x"], path["y"]])[-2:]
+    assert np.allclose(x[0], start)
+    assert np.isclose(x, end).all(1).any(), "the draw is one of them"
+    if name == "hmc":
+        assert len(x) == 7
+    # Blocks make no difference.
+    run.advance(0.2)
+    for _ in range(3):
+        run.step_proposal()
+    seen = run.frame(["path"])["path"]
+    assert len(seen["visited_x"]) > 1
 
 
 def test_a_batch_costs_what_it_reads() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import needs_compiler
-from families import DISCRETE, PDMPS, STOCHASTIC
+from families import DISCRETE, PDMPS, QUICK, STOCHASTIC
 
 from bnnviz import diagnostics
 from bnnviz.engine import kernel
@@ -70,7 +70,7 @@ def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
 
 @pytest.mark.parametrize("sampler", DISCRETE)
 def test_a_move_is_written_down_too(sampler: str) -> None:
-    settings = {"batch_size": 5, "control_variates": True, "decay": 0.5} if sampler in STOCHASTIC else {"leaps": 4}
+    settings = {"batch_size": 5, "control_variates": True, "decay": 0.5} if sampler in STOCHASTIC else QUICK[sampler]
     assert_same_steps(Spec("logistic_regression", {}, sampler, settings, chains=3, draws=None), events=False)
 
 

@@ -17,7 +17,7 @@ import pytest
 from nbclient import NotebookClient
 
 import bnnviz
-from bnnviz.api import _Turns
+from bnnviz.background import _Turns
 from bnnviz.live import MOST_SIGHTS, Live
 from bnnviz.views import View
 
@@ -415,7 +415,9 @@ def said(cell: Any) -> str:
 
 
 def test_every_notebook_is_run_by_a_test():
-    assert [path.name for path in NOTEBOOKS] == ["01_first_look.ipynb", "02_thinning.ipynb"]
+    assert [path.name for path in NOTEBOOKS] == [
+        "01_first_look.ipynb", "02_thinning.ipynb", "03_functional.ipynb", "04_race.ipynb",
+    ]  # fmt: skip
 
 
 def test_the_first_look_runs_without_a_screen(tmp_path):
@@ -443,3 +445,31 @@ def test_the_notebook_on_thinning_shows_what_it_says(tmp_path):
     assert events == pytest.approx(1.327, abs=0.05)
     assert path == pytest.approx(1, abs=0.03)
     assert weighted == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.slow
+def test_the_notebook_on_races_shows_what_it_says(tmp_path):
+    cells = executed("04_race.ipynb", tmp_path)
+    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
+    assert {"table", "bias"} <= set(showing(cells, "text/html"))
+    assert "SGLD (step_size 3) diverged and is not ranked" in said(cells["bias"])
+    for line in said(cells["floor"]).splitlines():
+        theory, race = (float(part.split()[0]) for part in (line.split("is ")[1], line.split("by ")[2]))
+        assert race == pytest.approx(theory, abs=0.03)
+    assert said(cells["luck"]).count("is first") == 4
+
+
+def test_the_notebook_on_functionals_shows_what_it_says(tmp_path):
+    cells = executed("03_functional.ipynb", tmp_path)
+    assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["picture"]
+    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
+    first, after = (float(part.split()[-1]) for part in said(cells["start"]).splitlines()[0].split(","))
+    assert first == pytest.approx(after, abs=0.04)
+    ten, _, many = [[float(side.split()[-1]) for side in line.split(",")] for line in said(cells["long"]).splitlines()]
+    assert ten[0] < ten[1] and many[1] < many[0]
+    plain, weighted = (float(part.split(" times")[0].split()[-1]) for part in said(cells["weights"]).split(", "))
+    assert plain == pytest.approx(2, abs=0.15)
+    assert weighted == pytest.approx(1, abs=0.1)
+    corrected, paper = (float(line.split()[1]) for line in said(cells["law"]).splitlines())
+    assert corrected == pytest.approx(1, abs=0.2)
+    assert paper < 0.6

@@ -7,12 +7,17 @@ import json
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from bokeh.models import Plot
 
 from bnnviz import cli, papers
+from bnnviz.engine.run import Run
 from bnnviz.papers import Case, Experiment
+from bnnviz.papers.experiment import _band
 from bnnviz.spec import Spec
+from bnnviz.views.band_multiples import Panel, band_multiples
 from bnnviz.views.small_multiples import small_multiples
 
 SWEEPS = papers.find("pdmp-sweeps")
@@ -81,6 +86,93 @@ def test_a_table_of_a_sweep_has_no_published_figures(small: Experiment, capsys: 
     out, err = capsys.readouterr()
     assert "Small." in out
     assert err.count(", run 1: ess_per_million") == len(small.cases)
+
+
+@pytest.mark.parametrize("name", ["pdmp-table1", "pdmp-fig3"])
+def test_all_samplers_of_a_seed_set_out_from_one_map(name: str) -> None:
+    cases = papers.find(name).cases
+    same = [case for case in cases if case.specs[0].target_settings == cases[0].specs[0].target_settings]
+    assert {case.specs[0].sampler for case in same} >= {"bps", "sigma_bps", "boomerang", "sgld"}
+    starts = {}
+    for case in same:
+        for spec in case.specs[:2]:
+            assert spec.settings["start"] == "mode"
+            run = Run(spec.replace(settings=spec.settings | {"mode_steps": 20}))
+            run.prepare()
+            starts.setdefault(spec.seed, []).append(run.origin)
+    for seed in starts:
+        assert all(torch.equal(start, starts[seed][0]) for start in starts[seed])
+    assert not torch.equal(starts[0][0], starts[1][0])
+
+
+def shortened(monkeypatch: pytest.MonkeyPatch, name: str, cases: int) -> Experiment:
+    """Put an experiment with few draws and cases, on two points, in the place of a real one."""
+    found = papers.find(name)
+    target = {"data": "toy_c", "hidden": "2", "points": [[-0.2, 0.1], [0.2, 0.3]], "noise_sd": 1.0}
+
+    def brief(spec: Spec) -> Spec:
+        settings = spec.settings | {"mode_steps": 20}
+        return spec.replace(draws=10, warmup=2, settings=settings, target_settings=target)
+
+    few = tuple(dataclasses.replace(c, specs=tuple(map(brief, c.specs[:2]))) for c in found.cases[:cases])
+    short = dataclasses.replace(found, cases=few)
+    monkeypatch.setitem(papers.EXPERIMENTS, name, short)
+    return short
+
+
+def test_each_case_of_a_table_has_its_comment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = shortened(monkeypatch, "pdmp-table1", 3)
+    notes = [dataclasses.replace(case, note=f"Comment {i // 2}.") for i, case in enumerate(short.cases)]
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", dataclasses.replace(short, cases=tuple(notes)))
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run_here("reproduce pdmp-table1 --repetitions 1") == 0
+    out, err = capsys.readouterr()
+    names = [case.name for case in short.cases]
+    assert f"{names[0]}, {names[1]}: Comment 0." in out
+    assert f"{names[2]}: Comment 1." in out
+    assert "(901.1)" in out
+    assert "3 runs; about 6 min on 2 cores" in err, "the time is told before it begins"
+
+
+@pytest.mark.slow
+def test_predictions_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short, out = shortened(monkeypatch, "pdmp-fig3", 2), tmp_path / "bands.html"
+    assert run_here(f"reproduce pdmp-fig3 --out {out} --json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["case"] for row in rows] == [case.name for case in short.cases]
+    assert all(row["band_near"] > 0 and row["band_away"] > 0 and row["sampler"] for row in rows)
+    assert all(case.name.split(", ")[1] in out.read_text() for case in short.cases)
+
+
+def test_a_band_is_measured_near_the_data_and_away_from_them() -> None:
+    x = np.linspace(0.0, 10.0, 101)
+    part = {"x": x, "lo95": np.where(x > 5, -4.0, -1.0), "hi95": np.where(x > 5, 4.0, 1.0)}
+
+    class Done:
+        def frame(self, want: list[str]) -> dict:
+            return {"prediction": part}
+
+        def scene(self) -> dict:
+            return {"data": {"x": np.linspace(0.0, 5.0, 200)}}
+
+    found = _band(Done())
+    # Up to 5.1 counts as near: a fiftieth of the width of the data.
+    assert found["band_near"] == pytest.approx(1.0, abs=0.1)
+    assert found["band_away"] == pytest.approx(4.0)
+
+
+def test_panels_stand_in_their_row_and_column() -> None:
+    x = np.linspace(0, 1, 5)
+    data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}
+    part = {"x": x} | dict.fromkeys(("mean", "lo50", "hi50", "lo95", "hi95"), x)
+    places = [("a", "one"), ("a", "two"), ("b", "two")]
+    layout = band_multiples([Panel(row, column, data, [part, part]) for row, column in places])
+    titles = {panel.title.text for panel in layout.select({"type": Plot})}
+    assert titles == {"one, a", "two, a", "two, b"}
 
 
 @pytest.mark.parametrize(

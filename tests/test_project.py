@@ -67,14 +67,16 @@ NO_TORCH = """
 import importlib, pkgutil, sys
 sys.path.insert(0, "app")
 import bnnviz, bnnviz.views
-for module in ["bnnviz.catalogue", "bnnviz.cli", "bnnviz.engine.backend", "bnnviz.serve", "bnnviz.spec"]:
+for module in ["catalogue", "cli", "engine.backend", "racelink", "serve", "spec"]:
+    module = f"bnnviz.{module}"
     importlib.import_module(module)
 for found in pkgutil.walk_packages(bnnviz.views.__path__, "bnnviz.views."):
     importlib.import_module(found.name)
 for found in pkgutil.walk_packages(["app"]):
     if found.name != "main":
         importlib.import_module(found.name)
-assert "pages.lab" in sys.modules or importlib.import_module("pages.lab")
+for page in ["lab", "race", "wells", "microscope"]:
+    importlib.import_module(f"pages.{page}")
 assert "torch" not in sys.modules, "torch was imported"
 """
 

@@ -192,7 +192,7 @@ def test_a_refused_change_harms_nothing():
 
 
 def test_a_tuning_that_sees_too_little_says_so(monkeypatch):
-    monkeypatch.setattr("bnnviz.engine.run._TUNING_LIMIT", 50)
+    monkeypatch.setattr("bnnviz.samplers.Sampler.tuning_limit", 50)
     for sampler, settings in (("bps", {}), ("sigma_bps", {"warmup_events": 100_000})):
         run = prepared(spec(sampler=sampler, settings=settings, target_settings={"bend": 0.2}, chains=2, draws=None))
         walked(run, 50)
@@ -701,3 +701,14 @@ def test_draws_without_a_limit_do_not_fill_the_memory():
     assert 64 <= run.store.buffer.shape[1] < 100
     assert run.store.buffer.numel() * run.store.buffer.element_size() < 5e8
     assert Run(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
+
+
+@pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
+def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
+    run = Run(Spec(target="double_well", sampler=sampler, chains=2, draws=None, warmup=1).checked())
+    run.prepare()
+    while run.store.common(run.alive) < 2:
+        run.advance(0.05)
+    part = run.frame(["density"])["density"]
+    assert part["draws"] >= 4
+    assert (part["curves"] is not None) is run.sampler.functional

@@ -325,17 +325,29 @@ def test_the_arrow_points_where_the_chain_is_going() -> None:
 
 def test_the_draws_of_one_coordinate_are_seen_beside_its_density() -> None:
     x = np.linspace(-3, 3, 301)
-    density = {"label": "x1", "x": x, "y": np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)}
+    density = {"label": "x1", "x": x, "y": np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), "curved": False}
     view = DensityView({**example_scene("banana"), "density": density})
     assert view.root.yaxis[0].axis_label == "density"
     assert np.allclose(view.known.data["y"], density["y"])
     part = {"x": np.array([-1.0, 0.0, 1.0]), "y": np.array([0.2, 0.9, 0.2]), "width": 1.0, "draws": 1300}
+    part["curves"] = None
     assert view.update({"seq": 0, "density": part})
     assert view.note == "1,300 draws"
     assert 0.6 < view.root.y_range.end < 0.8, "a tower of few draws does not flatten the rest"
     assert view._bars.width == 1.0
     view.forget()
     assert view.source.data["x"].size == 0 and view.known.data["x"].size == 301
+
+
+def test_functionals_are_drawn_over_the_density_but_for_those_that_were_rejected() -> None:
+    x = np.linspace(-3, 3, 31)
+    density = {"label": "x1", "x": x, "y": np.exp(-(x**2) / 2), "curved": True}
+    view = DensityView({**example_scene("banana"), "density": density})
+    assert "functionals" in view.legend_html()
+    curves = {"x": x, "y": np.ones((3, 31)), "accepted": np.array([True, False, True]), "number": np.arange(3)}
+    part = {"x": x, "y": x * 0, "width": 0.2, "draws": 10, "curves": curves}
+    assert view.update({"seq": 0, "density": part})
+    assert np.isnan(view.curves.data["y"]).sum() == 2 and len(view.newest.data["x"]) == 31
 
 
 def test_a_label_that_does_not_fit_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,5 +32,11 @@ class Entry:
         return import_module(self.module).build
 
 
-PAGES: dict[str, Entry] = {entry.name: entry for entry in (Entry("lab", "Lab", "pages.lab"),)}
+_ENTRIES = (
+    Entry("lab", "Lab", "pages.lab"),
+    Entry("race", "Race", "pages.race"),
+    Entry("wells", "Wells", "pages.wells"),
+    Entry("microscope", "Step size", "pages.microscope"),
+)
+PAGES: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 FIRST = next(iter(PAGES))

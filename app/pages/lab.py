@@ -32,6 +32,7 @@ from scenes import Action, Scene, Step
 from session import SLOW_EVERY, Session
 from share import Share
 from sidebar import Sidebar
+from tools import tool
 from tour import Tour
 from transport import Transport
 from turns import BACKS, Turns
@@ -46,17 +47,7 @@ TIMELINE = "events"  # this part's view lies in the transport bar
 ALWAYS = ("status", "caption", "trace", "acf", "table")
 # What the parts are called in a link and in a scene, besides their own names.
 CALLED = {"trajectory": "path", "thinning": "envelope"}
-_STAGE = """
-:host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
-  grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
-@media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
-:host(.waiting) {opacity: .4; transition: opacity .15s .2s}
-/* Panel's hidden button would take a row of the grid for itself. */
-.scroll-button {display: none !important}
-"""
 _RING = "3px solid var(--mui-palette-primary-main)"
-_TOOL = {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
-_PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
 
 
 class Lab:
@@ -117,7 +108,7 @@ class Lab:
             *(card.root for card in self.cards.values()),
             sizing_mode="stretch_both",
             margin=0,
-            stylesheets=[_STAGE],
+            stylesheets=[stage.STAGE],
         )
         self._arrange(_emitted(listing, first))
         self.main = [
@@ -134,13 +125,13 @@ class Lab:
                 self.tour,
                 sizing_mode="stretch_both",
                 margin=0,
-                stylesheets=[_PAGE, projector.PAGE],
+                stylesheets=[stage.PAGE, projector.PAGE],
             )
         ]
         self.tools = pn.Row(
-            _tool("Scenes", lambda event: self._list_scenes()),
-            _tool("Share", lambda event: self.share.show(self.session.spec, self.address.query)),
-            _tool("Projector", lambda event: self._project()),
+            tool("Scenes", lambda event: self._list_scenes()),
+            tool("Share", lambda event: self.share.show(self.session.spec, self.address.query)),
+            tool("Projector", lambda event: self._project()),
             margin=0,
             align="center",
             css_classes=["tour-tools"],
@@ -462,13 +453,6 @@ class Strip:
     def __init__(self, view: views.View) -> None:
         self.needs, self.hot = frozenset(view.needs), view.hot
         self.reset, self.update, self.theme = view.reset, view.update, view.theme
-
-
-def _tool(label: str, on_click: Callable[[Any], None]) -> pmui.Button:
-    """Return a button for the header."""
-    button = pmui.Button(label=label, variant="text", size="small", margin=(0, 2), align="center", sx=_TOOL)
-    button.on_click(on_click)
-    return button
 
 
 def _parts(names: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from bnnviz.samplers.base import Block
 from bnnviz.targets import Target
 
 _BLOCK = 16
-_TUNING_GRAIN, _TUNING_LIMIT = 50, 5000  # steps
+_TUNING_GRAIN = 50  # steps
 
 
 @contextmanager
@@ -57,10 +57,10 @@ def begin(
 
 def tune(sampler: Sampler, state: Any) -> Any:
     """Take the sampler through the tuning that a run begins with; return the state at its end."""
-    for step in range(1, _TUNING_LIMIT + 1):
+    for step in range(1, sampler.tuning_limit + 1):
         state, _ = sampler.step(state)
         if step % _TUNING_GRAIN == 0:
-            state, enough = sampler.tune(state, step == _TUNING_LIMIT)
+            state, enough = sampler.tune(state, step == sampler.tuning_limit)
             if enough:
                 break
     return state

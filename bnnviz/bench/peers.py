@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from bnnviz.targets import Target
 
 _EVENTS = 20_000  # of one compiled call
 _DRAWS = 4000  # of one compiled call
+_MOVES = 2000  # of one compiled call
+_INNER = 10  # moves that blackjax's SGHMC takes at once
 
 
 class Peer(NamedTuple):
@@ -117,3 +119,74 @@ def _timed(call: Callable[[int], Any], seconds: float) -> tuple[float, Any]:
         result = call(seed)
         used.append(time.process_time() - before)
     return float(np.median(used)), result
+
+
+def moves(
+    sampler: str,
+    points: np.ndarray,
+    batch: int,
+    hidden: int,
+    step_size: float,
+    chains: Iterable[int],
+    seconds: float,
+    tell: Tell,
+) -> Iterator[tuple[int, float]]:
+    """Measure blackjax's stochastic-gradient samplers, where it is installed.
+
+    Parameters
+    ----------
+    sampler : {"sgld", "sghmc"}
+    points : ndarray, shape (rows, 2)
+        The data of a network of one hidden layer of tanh units, its noise and prior N(0, 1).
+    batch, hidden : int
+        Rows in a batch, and units.
+    step_size : float
+    chains : iterable of int
+        Numbers of chains.
+    seconds : float
+        How long to measure each.
+    tell : callable
+        Told what is being done, and that it is not installed.
+
+    Yields
+    ------
+    chains : int
+    rate : float
+        Moves of all chains for each CPU second, after compilation.
+    """
+    try:
+        import blackjax
+        import jax
+    except ImportError:
+        tell("blackjax is not installed, so it is not compared with: pip install 'bnnviz[bench]'.")
+        return
+    jnp, (x, y) = jax.numpy, jax.numpy.asarray(points, dtype="float32").T
+
+    def log_prior(w: Any) -> Any:
+        return -0.5 * (w @ w)
+
+    def log_likelihood(w: Any, row: Any) -> Any:
+        first, bias, second = w[: 3 * hidden].reshape(3, hidden)
+        return -0.5 * (row[1] - jnp.tanh(first * row[0] + bias) @ second - w[-1]) ** 2
+
+    estimator = blackjax.sgmcmc.gradients.grad_estimator(log_prior, log_likelihood, len(points))
+    inner = _INNER if sampler == "sghmc" else 1
+    kernel = blackjax.sghmc(estimator, _INNER) if sampler == "sghmc" else blackjax.sgld(estimator)
+
+    def move(w: Any, key: Any) -> tuple[Any, None]:
+        chosen, noise = jax.random.split(key)
+        index = jax.random.choice(chosen, len(points), (batch,), replace=False)
+        return kernel.step(noise, w, (x[index], y[index]), step_size / 2), None
+
+    def chain(key: Any) -> Any:
+        start, rest = jax.random.split(key)
+        w = jax.random.normal(start, (3 * hidden + 1,)) / hidden**0.5
+        return jax.lax.scan(move, w, jax.random.split(rest, _MOVES))[0]
+
+    many = jax.jit(jax.vmap(chain))
+    for number in chains:
+        tell(f"blackjax's {sampler}, {number} chains.")
+        cpu, _ = _timed(
+            lambda seed, n=number: jax.block_until_ready(many(jax.random.split(jax.random.key(seed), n))), seconds
+        )
+        yield number, number * _MOVES * inner / cpu

@@ -1,27 +1,41 @@
 """Diagnostics: arrays in, arrays out."""
 
+from bnnviz.diagnostics.calibration import calibration_error
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
+from bnnviz.diagnostics.crossings import Crossings, crossings
+from bnnviz.diagnostics.kliep import Ratio, kliep
 from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
+from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
 from bnnviz.diagnostics.stein import Widening, widening
 from bnnviz.diagnostics.symmetry import ODD, canonical
 
 __all__ = [
     "ODD",
+    "Crossings",
     "PathMoments",
+    "Ratio",
+    "Slope",
     "Widening",
     "autocorrelation",
+    "calibration_error",
     "canonical",
     "correlation",
+    "crossings",
     "density",
     "ess",
     "ess_each",
     "ess_tail",
+    "forgetting",
+    "kliep",
+    "largest_stable",
     "last_axis",
+    "log_slope",
     "moments_with_errors",
     "path_moments",
     "principal_axes",
     "rhat",
+    "stationary_variance",
     "widening",
 ]

@@ -136,23 +136,23 @@ class Backend:
         *,
         play: bool = False,
         lease_s: float | None = live.LEASE_S,
-        factory: str = live.RUN_CLASS,
+        factory: str | None = None,
     ) -> LiveHandle:
         """Start a live run; returns at once.
 
         Parameters
         ----------
-        spec : Spec
+        spec : Spec or RaceSpec
             What to run.
         play : bool
             Whether it advances as soon as it is ready.
         lease_s : float or None
             Seconds without a pulled frame after which the run ends (after a fifth of them it rests);
             None: it needs nobody.
-        factory : str
-            Dotted path of the run class, ``module:name``.
+        factory : str or None
+            Dotted path of the run class, ``module:name``; None: the one that the spec names.
         """
-        handle = LiveHandle(self, spec, play=play, lease_s=lease_s, factory=factory)
+        handle = LiveHandle(self, spec, play=play, lease_s=lease_s, factory=factory or spec.factory)
         handle._begin()
         return handle
 
@@ -476,12 +476,12 @@ class LiveHandle:
                 await asyncio.wait_for(self._up.wait(), CALL_S)
 
     async def _frame(self, want: list[str]) -> dict[str, Any] | None:
-        if self._pulling is not None and not self._pulling.done():
-            # the worker still owes an answer: asking again would only make it owe two
-            await self._wait_for_pull()
-        if not self._up.is_set() or (self._pulling is not None and not self._pulling.done()):
-            return None
-        self._pulling = asyncio.ensure_future(self._pull(want))
+        if self._pulling is None:
+            if not self._up.is_set():
+                return None
+            self._pulling = asyncio.ensure_future(self._pull(want))
+        # Else the worker still owes an answer: asking again would only make it owe two, and what comes late is
+        # delivered all the same, since the worker counts it as seen.
         return await self._wait_for_pull()
 
     async def _wait_for_pull(self) -> dict[str, Any] | None:
@@ -491,6 +491,8 @@ class LiveHandle:
             silent = time.monotonic() - self._answered
             self._say(f"The worker running this has not answered for {silent:.0f} s.", 2 * CALL_S)
             return None
+        if self._pulling is pulling:
+            self._pulling = None
         return None if pulling.cancelled() else pulling.result()
 
     async def _pull(self, want: list[str]) -> dict[str, Any] | None:

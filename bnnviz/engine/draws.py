@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bnnviz.samplers.base import Rows
 
-_LIVE_CAPACITY = 2000
+LIVE_CAPACITY = 2000
 _EARLY = 16
 # Numbers that draws without a limit may take: 400 MB. Of many chains fewer draws are kept, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
@@ -39,7 +39,7 @@ class DrawStore:
         skip: int,
         device: torch.device,
         dtype: torch.dtype,
-        capacity: int = _LIVE_CAPACITY,
+        capacity: int = LIVE_CAPACITY,
     ):
         self.limit, self.skip, self.every = limit, skip, 1
         room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)

@@ -38,7 +38,7 @@ _SELDOM = {
 _FAST_STEPS = 20
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
-_BINS, _DENSITY_POINTS = 60, 300
+_BINS, _DENSITY_POINTS, _CURVE_POINTS = 60, 300, 161
 
 
 class FrameBuilder:
@@ -185,7 +185,8 @@ class FrameBuilder:
         potential = target.potential(torch.as_tensor(x[:, None], dtype=target.dtype, device=target.device))
         potential = potential.double().cpu().numpy()
         density = np.exp(np.nanmin(potential) - potential)
-        return {"label": target.names()[0], "x": x, "y": density / np.trapezoid(density, x)}
+        curved = self.run.sampler.functional
+        return {"label": target.names()[0], "x": x, "y": density / np.trapezoid(density, x), "curved": curved}
 
     def plane(self) -> Plane:
         """Return the plane that paths are drawn in."""
@@ -337,7 +338,16 @@ class FrameBuilder:
         low, high = run.target.window()[0]
         count, edges = np.histogram(draws, _BINS, (low, high))
         width = edges[1] - edges[0]
-        return {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
+        part = {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
+        return part | self._curves(low, high)
+
+    def _curves(self, low: float, high: float) -> dict[str, Any]:
+        """Return densities that the watched chain has been, where its states are densities."""
+        run = self.run
+        if not run.sampler.functional or run.tracer.now is None:
+            return {"curves": None}
+        line = np.linspace(low, high, _CURVE_POINTS)
+        return {"curves": run.tracer.curves(line) | {"x": line}}
 
     def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run

@@ -16,8 +16,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +25,7 @@ from torch import Tensor, fx
 from bnnviz.engine.compiler import NO_COMPILER
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
+from bnnviz.samplers.nested import builder, flat, rebuilt
 from bnnviz.samplers.noise import Draw, Given, Noted
 
 log = logging.getLogger(__name__)
@@ -235,40 +234,6 @@ def _lift_constants(program: fx.GraphModule) -> list[Tensor]:
         graph.erase_node(node)
     program.recompile()
     return [held for held, _ in lifted.values()]
-
-
-def flat(value: Any) -> list[Tensor]:
-    """Return the tensors of nested tuples, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    return [] if value is None else [tensor for part in value for tensor in flat(part)]
-
-
-def rebuilt(template: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return nested tuples like a template's, with the next tensors of an iterator in them."""
-    return builder(template)(list(islice(tensors, len(flat(template)))))
-
-
-def builder(template: Any) -> Callable[[list[Tensor]], Any]:
-    """Return a function that makes nested tuples like a template's from the list of their tensors.
-
-    It is written out as one expression: walking through the template takes longer than a small step.
-    """
-    kinds: dict[str, type] = {}
-    places = count()
-
-    def written(part: Any) -> str:
-        if isinstance(part, Tensor):
-            return f"numbers[{next(places)}]"
-        if part is None:
-            return "None"
-        inner = "".join(f"{written(each)}, " for each in part)
-        if not hasattr(part, "_fields"):
-            return f"({inner})"
-        kinds[type(part).__name__] = type(part)
-        return f"{type(part).__name__}({inner})"
-
-    return eval(f"lambda numbers: {written(template)}", kinds)
 
 
 def _filled(given: Any, template: Any) -> list[Tensor]:

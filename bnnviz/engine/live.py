@@ -28,7 +28,6 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 
-RUN_CLASS = "bnnviz.engine.run:Run"
 SLICE_S = 0.02  # time one run has before the next one's turn
 CAPACITY = 8  # live runs on one worker; more wait for their turn
 LEASE_S = 10.0  # a run that nobody has pulled from for so long ends; after a fifth of it, it rests
@@ -790,7 +789,7 @@ class LiveRun:
         lease_s: float | None = LEASE_S,
         restore: bool = False,
         changes: Iterable[tuple[int, dict[str, Any]]] = (),
-        factory: str = RUN_CLASS,
+        factory: str,
         loop: LiveLoop | None = None,
     ) -> None:
         self._loop = loop or live_loop()

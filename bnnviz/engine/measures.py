@@ -175,8 +175,8 @@ class Measures:
             [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {_number(error, '.2f')}", tone]
             for name, variance, error, true, tone in zip(names, *self._moments, tones, strict=True)
         ]
-        again = zip(names, self._weighted, strict=False)
-        rows += [[f"Variance of {name} weighted by 1 / rate", f"{variance:.2f}", ""] for name, variance in again]
+        again, by = zip(names, self._weighted, strict=False), self._run.sampler.weighed_by
+        rows += [[f"Variance of {name} weighted by {by}", f"{variance:.2f}", ""] for name, variance in again]
         return rows + self._path_rows(names)
 
     def _path_rows(self, names: list[str]) -> list[list[str]]:

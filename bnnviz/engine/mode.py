@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from bnnviz.targets import Target
+
+
+class Start(NamedTuple):
+    """Where chains set out, x (chains, dim), and a mode (dim,) for samplers that need one; None where none does."""
+
+    x: Tensor
+    mode: Tensor | None
 
 
 class Descent:
@@ -48,3 +57,21 @@ class Descent:
         ends = self.ends()
         potential = self.target.gradient(ends)[0]
         return ends[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]
+
+
+def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
+    """Return where chains set out: at random points x0 (chains, dim), or at modes.
+
+    Parameters
+    ----------
+    descent : Descent or None
+        The way down from x0 to modes, at its end; None where nobody needs one.
+    at_mode : bool
+        Whether chains set out from modes, each from the end of its own descent.
+    one_centre : bool
+        Whether a sampler has one centre for all chains, which then set out from it.
+    """
+    mode = None if descent is None else descent.best()
+    if not at_mode:
+        return Start(x0, mode)
+    return Start(mode.expand_as(x0).clone() if one_centre else descent.ends(), mode)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz import diagnostics
 from bnnviz.data import Standardiser
 from bnnviz.engine.draws import DrawStore
 from bnnviz.targets import BNN
@@ -293,7 +294,7 @@ def _test_rows(target: BNN) -> tuple[Tensor, Tensor]:
 
 
 def scores(target: BNN, draws: Tensor) -> dict[str, float]:
-    """Return rmse (original units) or accuracy, and nll, of the averaged predictive on the test rows.
+    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive on the test rows.
 
     The nll is a mean over rows of -log(mean over draws of the density) on the scale that the network
     sees: for the UCI sets the standardised target, as in the papers' tables. Without a data set of
@@ -310,7 +311,8 @@ def scores(target: BNN, draws: Tensor) -> dict[str, float]:
     log_mean = torch.logsumexp(torch.stack(log_sum), 0) - np.log(len(flat))
     nll = {"nll": float(-log_mean.mean())}
     if target.likelihood.task == "classification":
-        guess = mean.argmax(-1) if mean.ndim > 1 else (mean > 0.5).long()
-        return {"accuracy": float((guess == y.long()).double().mean())} | nll
+        chances = mean if mean.ndim > 1 else torch.stack([1 - mean, mean], -1)
+        right = (chances.argmax(-1) == y.long()).double().mean()
+        return {"accuracy": float(right), "ece": diagnostics.calibration_error(chances.numpy(), y.numpy())} | nll
     unit = 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
     return {"rmse": unit * float((mean - y).square().mean().sqrt())} | nll

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics, samplers, targets
-from bnnviz.engine.draws import DrawStore
+from bnnviz.engine.draws import LIVE_CAPACITY, DrawStore
 from bnnviz.engine.frame import FrameBuilder
 from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
-from bnnviz.engine.mode import Descent
+from bnnviz.engine.mode import Descent, Start, first_points
 from bnnviz.engine.summary import summarise
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Block
@@ -36,7 +36,6 @@ _OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
 # stepping, playing and a batch run then give the same draws.
 _TUNING_GRAIN = 50
-_TUNING_LIMIT = 5000
 _LONGEST_BLOCK = 32
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
 _BLOCK_SHARE = 0.4
@@ -110,6 +109,7 @@ class Run:
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
         self._descent: Descent | None = None
+        self._start: Start | None = None
         self._step_seconds = _STEP_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.dim
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
@@ -122,10 +122,15 @@ class Run:
     def _new_stores(self) -> tuple[DrawStore, DrawStore]:
         """Return empty stores of draws, and of the integrals along the path, a few of each chain."""
         chains, dim, spec = self.spec.chains, self.target.dim, self.spec
-        draws = DrawStore(chains, dim, spec.draws, spec.warmup, self.device, self.dtype)
+        draws = DrawStore(chains, dim, spec.draws, spec.warmup, self.device, self.dtype, self.capacity)
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
         path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
         return draws, path
+
+    @property
+    def capacity(self) -> int:
+        """Draws kept of each chain where their number has no limit."""
+        return LIVE_CAPACITY
 
     @property
     def finished(self) -> bool:
@@ -153,6 +158,20 @@ class Run:
         """Find the starting points, so that the next step is the kernel's first."""
         while self.phase == "start":
             self._prepare_some(50)
+
+    def set_out(self, start: Start) -> None:
+        """Begin here instead of looking for a start, so that the next step is the kernel's first."""
+        self._start = start
+        self.prepare()
+
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Take one block of at most so many steps that fits in the time; return the steps that were done."""
+        first = self.steps
+        if self._awaits_kernel():
+            self._compilation.wait(seconds)
+        elif not self.finished:
+            self._block(min(most, self._block_length(seconds)))
+        return self.steps - first
 
     def advance(self, seconds: float = 0.02) -> int:
         """Work for about so many seconds; return the steps of the kernel that were done."""
@@ -198,30 +217,28 @@ class Run:
                 self._set_out()
 
     def _begin(self) -> None:
+        # Drawn for a given start too: a run makes the same draws wherever the same start comes from.
         self._x0 = self.target.initial(self.spec.chains, self.rng)
-        if self._starts_at_mode or self.sampler.needs_mode:
+        if self._start is None and (self.starts_at_mode or self.sampler.needs_mode):
             self._descent = Descent(self.target, self._x0, self.sampler.mode_steps)
 
     @property
-    def _starts_at_mode(self) -> bool:
+    def starts_at_mode(self) -> bool:
+        """Whether its chains set out from modes, each from the end of its own descent."""
         return self.sampler.start == "mode" or (self.sampler.start == "auto" and self.target.start_at_mode)
 
     def _set_out(self) -> None:
-        self.mode = mode = self._descent.best() if self._descent else None
-        x0 = self._x0
-        if self._starts_at_mode:
-            # A sampler with one centre for all chains sets all of them out from it.
-            x0 = mode.expand_as(x0).clone() if self.sampler.needs_mode else self._descent.ends()
-        self.origin = x0[0].clone()
-        self.sampler.prepare(self.target, mode)
+        start = self._start or first_points(self._x0, self._descent, self.starts_at_mode, self.sampler.needs_mode)
+        self.mode, self.origin = start.mode, start.x[0].clone()
+        self.sampler.prepare(self.target, start.mode)
         self.notes += self.sampler.remarks()
-        self.state = self.sampler.init(x0, self.rng)
+        self.state = self.sampler.init(start.x.clone(), self.rng)
         self._descent = None
         self.phase = "tuning"
 
     def _block_length(self, seconds: float) -> int:
         by_time = int(_BLOCK_SHARE * seconds / max(self._step_seconds, 1e-6))
-        by_memory = _BLOCK_NUMBERS // (2 * self.spec.chains * self.target.dim)
+        by_memory = _BLOCK_NUMBERS // (self.sampler.width * self.spec.chains * self.target.dim)
         length = max(1, min(_LONGEST_BLOCK, by_time, by_memory))
         if self.phase == "tuning":
             length = min(length, _TUNING_GRAIN - self.steps % _TUNING_GRAIN)
@@ -277,7 +294,7 @@ class Run:
 
     def _account(self, block: Block) -> None:
         counted = self.alive & ~self.store.full()
-        self.gradients += self.sampler.examples_per_step * int(counted.sum()) * len(block.infos)
+        self.gradients += self.sampler.charge(block, counted)
         self.tally.add(block, counted)
         self.tracer.record(block, self._frames.chain)
         self._note_failures(block)
@@ -293,7 +310,7 @@ class Run:
     def _end_tuning(self) -> None:
         if self.steps % _TUNING_GRAIN:
             return
-        last = self.steps >= _TUNING_LIMIT
+        last = self.steps >= self.sampler.tuning_limit
         self.state, enough = self.sampler.tune(self.state, last)
         if last and not enough:
             self.notes.append(f"The tuning ended after {self.steps} steps, before the sampler had seen enough events.")

@@ -22,7 +22,7 @@ def dask_setup(worker: Any) -> None:
     _take_gpu(worker.name)
     import torch
 
-    from bnnviz.engine import live
+    from bnnviz.spec import Spec
 
     # one thread each: several workers share the machine, and draws depend on the number of threads
     torch.set_num_threads(int(os.environ.get("BNNVIZ_THREADS", "1")))
@@ -31,7 +31,7 @@ def dask_setup(worker: Any) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     x = torch.ones(4, 2, device=device, requires_grad=True)
     torch.autograd.grad((x @ x.T).tanh().sum(), x)
-    module, name = live.RUN_CLASS.split(":")
+    module, name = Spec.factory.split(":")
     run_class = getattr(importlib.import_module(module), name)
     global _warming
     _warming = threading.Thread(target=_warm_up, args=(run_class,), name="bnnviz-warm-up", daemon=True)

@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bnnviz.spec import Spec
+from bnnviz.wellsspec import WellsSpec
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run import Run
+
+_NEAR = 0.02  # of the width of the data: so near a training input lies what counts as among the data
 
 
 @dataclass(frozen=True)
@@ -17,18 +26,19 @@ class Case:
     Parameters
     ----------
     name : str
-    specs : tuple of Spec
+    specs : tuple of Spec or WellsSpec
         The repetitions, such as one for each split.
     published : dict of str to float
         The paper's figures, by the names of `Run.summary`.
     note : str
-        How the published figures differ in kind from ours.
+        Where the published figures differ from ours, and why.
     at : dict
-        Where it stands in a sweep: setting, value and sampler. Empty in a table.
+        Where it stands in a figure: setting, value and sampler of a sweep, data and sampler of a band. Empty in a
+        table.
     """
 
     name: str
-    specs: tuple[Spec, ...]
+    specs: tuple[Spec | WellsSpec, ...]
     published: dict[str, float]
     note: str = ""
     at: dict[str, Any] = field(default_factory=dict)
@@ -36,15 +46,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a sweep of a paper.
+    """A table, a sweep or a figure of bands of a paper.
 
     Parameters
     ----------
     name, title, doc : str
     measures : tuple of str
-        Keys of `Run.summary` that the table shows, or ``ess_per_million``: effective draws of the first component for
-        a million gradients of one example each.
+        Keys of `Run.summary` that the table shows; or ``ess_per_million``: effective draws of the first component for
+        a million gradients of one example each; or ``widening_share``: by what share variances are too large, by
+        Stein's identity; or, with ``bands``, ``band_near`` and ``band_away``: the mean half width of the 95 % band of
+        the functions, near the training inputs and away from them.
     cases : tuple of Case
+    bands : bool
+        Whether a figure shows each case's predictions.
+    minutes : float or None
+        About how long all repetitions take on two CPU cores.
     """
 
     name: str
@@ -52,11 +68,17 @@ class Experiment:
     doc: str
     measures: tuple[str, ...]
     cases: tuple[Case, ...]
+    bands: bool = False
+    minutes: float | None = None
 
     @property
     def swept(self) -> bool:
         """Whether its cases are the points of a sweep, which a figure shows."""
-        return any(case.at for case in self.cases)
+        return any(case.at for case in self.cases) and not self.bands
+
+    def runs(self, repetitions: int | None = None) -> int:
+        """Return the number of runs that so many repetitions of each case are, at most all of them."""
+        return sum(len(case.specs[:repetitions]) for case in self.cases)
 
     def reproduce(self, repetitions: int | None = None) -> Iterator[tuple[Case, int, dict[str, Any]]]:
         """Run the cases and yield (case, repetition, summary) as each run ends.
@@ -66,14 +88,13 @@ class Experiment:
         repetitions : int, optional
             Runs of each case; all of them by default.
         """
-        from bnnviz.engine.run import Run
-
         for case in self.cases:
             for i, spec in enumerate(case.specs[:repetitions]):
-                run = Run(spec)
+                run = _made(spec)
                 while not run.finished:
                     run.advance(0.5)
-                yield case, i, _with_rate(run.summary())
+                summary = _with_more(run.summary())
+                yield case, i, summary | (_band(run) if self.bands else {})
 
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """Return a case's means and standard errors beside the published figures."""
@@ -88,9 +109,32 @@ class Experiment:
         return row | case.at | {"note": case.note}
 
 
-def _with_rate(summary: dict[str, Any]) -> dict[str, Any]:
-    ess = summary.get("ess_pc1")
-    return summary | {"ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"]}
+def _made(spec: Spec | WellsSpec) -> Any:
+    """Return what executes a spec."""
+    module, name = spec.factory.split(":")
+    return getattr(import_module(module), name)(spec)
+
+
+def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
+    ess, widening = summary.get("ess_pc1"), summary.get("widening")
+    return summary | {
+        "ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"],
+        "widening_share": None if widening is None else widening["share"],
+    }
+
+
+def _band(run: Run) -> dict[str, Any]:
+    """Return a run's prediction with its data, and how wide it is near them and away from them."""
+    part, data = run.frame(["prediction"])["prediction"], run.scene()["data"]
+    trained = np.asarray(data["x"])
+    reach = _NEAR * (trained.max() - trained.min())
+    near = np.abs(part["x"][:, None] - trained).min(1) < reach
+    half = (part["hi95"] - part["lo95"]) / 2
+    return {
+        "band": {"part": part, "data": data},
+        "band_near": float(half[near].mean()),
+        "band_away": float(half[~near].mean()),
+    }
 
 
 def _standard_error(values: list[float]) -> float | None:

@@ -3,10 +3,28 @@
 from bnnviz.samplers.base import REGISTRY, Sampler
 from bnnviz.samplers.boomerang import Boomerang
 from bnnviz.samplers.bps import BPS
+from bnnviz.samplers.func_hmc import FuncHMC
 from bnnviz.samplers.hmc import HMC
+from bnnviz.samplers.nuts import NUTS
+from bnnviz.samplers.psgld import PSGLD
+from bnnviz.samplers.sgfuncrld import SGFuncRLD
 from bnnviz.samplers.sghmc import SGHMC
 from bnnviz.samplers.sgld import SGLD
 from bnnviz.samplers.sigma_bps import SigmaBPS
 from bnnviz.samplers.zigzag import ZigZag
 
-__all__ = ["BPS", "HMC", "REGISTRY", "SGHMC", "SGLD", "Boomerang", "Sampler", "SigmaBPS", "ZigZag"]
+__all__ = [
+    "BPS",
+    "HMC",
+    "NUTS",
+    "PSGLD",
+    "REGISTRY",
+    "SGHMC",
+    "SGLD",
+    "Boomerang",
+    "FuncHMC",
+    "SGFuncRLD",
+    "Sampler",
+    "SigmaBPS",
+    "ZigZag",
+]

@@ -120,6 +120,16 @@ class Sampler(param.Parameterized):
     needs_mode: ClassVar[bool] = False
     #: Whether its draws follow the target but for chance, as those of a method without a step size do.
     exact: ClassVar[bool] = True
+    #: What draws are weighed by, where they are.
+    weighed_by: ClassVar[str] = "1 / rate"
+    #: Steps after which the tuning ends, whatever it has seen.
+    tuning_limit: ClassVar[int] = 5000
+    #: Gradients of single rows that a step of one chain is charged for, at most.
+    examples_per_step: int
+    #: Whether its states are densities, which its tracer draws on a line (`FunctionalTracer.curves`).
+    functional: ClassVar[bool] = False
+    #: Place among the samplers for long runs that others are measured against; the highest is taken, 0 never is.
+    reference_rank: ClassVar[int] = 0
 
     start: str = "auto"
     mode_steps: int = 3000
@@ -127,6 +137,15 @@ class Sampler(param.Parameterized):
     noise: Noise
     #: Whether a step may look at a number to spare work.
     looks: bool = True
+
+    @property
+    def width(self) -> int:
+        """Numbers that a state holds of each chain and coordinate, about."""
+        return 2
+
+    def charge(self, block: Block, counted: np.ndarray) -> int:
+        """Return the gradients of single rows that a block took, for the chains (chains,) that are counted."""
+        return self.examples_per_step * int(counted.sum()) * len(block.infos)
 
     def check(self, target: Target) -> None:
         """Raise a `BnnvizError` where these settings do not fit a target, before anything is touched."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler
-from bnnviz.samplers.discrete_draws import MoveTally, MoveTracer, StepEmitter
+from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTally, MoveTracer
+from bnnviz.samplers.nested import flat
 from bnnviz.samplers.noise import Noise
 from bnnviz.targets import Target
 
@@ -45,11 +46,15 @@ class Discrete(Sampler):
     Attributes
     ----------
     told : tuple of str
-        Names of what a move's Info holds (chains,) that is averaged for the table and the caption.
+        Names of what a move's Info holds (chains,) that is averaged for the table and the caption; zero where a step
+        ends no move.
+    waiting : str
+        What is said before the first move has ended.
     """
 
     emits = frozenset({"path"})
     told: ClassVar[tuple[str, ...]] = ()
+    waiting: ClassVar[str] = "The first move has not ended yet."
 
     temperature = settings.Number(
         1.0,
@@ -81,7 +86,7 @@ class Discrete(Sampler):
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the chains at their starting points."""
         self.noise = Noise(rng)
-        self.found = self.first_size(self._largest_curvature(x0))
+        self.found = self.first_size(x0)
         count = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
         return State(x0, self.draw_velocity(x0), count, torch.ones_like(count, dtype=torch.bool))
 
@@ -90,33 +95,42 @@ class Discrete(Sampler):
         potential, g = super().aim(x)
         return potential / self.temperature, g / self.temperature
 
-    def first_size(self, curvature: float) -> float:
-        """Return a step size to begin with, from the largest curvature of U."""
+    def first_size(self, x: Tensor) -> float:
+        """Return a step size to begin with, from the largest curvature of U at points (n, dim)."""
         raise NotImplementedError
 
-    def _largest_curvature(self, x0: Tensor) -> float:
-        """Return the largest curvature (in absolute value) at some of the starting points, by power iteration."""
-        x = x0[:_CURVATURE_CHAINS]
+    def largest_curvature(self, x: Tensor, scale: Tensor | float = 1.0) -> float:
+        """Return the largest curvature (in absolute value) at some of the points (n, dim), by power iteration.
+
+        Curvature is in coordinates divided by ``scale`` (dim,).
+        """
+        x = x[:_CURVATURE_CHAINS]
         v = self.noise.normal(x.shape, x.dtype)
         largest = torch.ones(len(x), dtype=x.dtype, device=x.device)
         for _ in range(_ROUNDS):
             v = v / torch.linalg.vector_norm(v, dim=1, keepdim=True).clamp_min(1e-30)
-            v = self.target.gradient_and_product(x, v)[2]
+            v = scale * self.target.gradient_and_product(x, scale * v)[2]
             largest = torch.linalg.vector_norm(v, dim=1)
         return max([float(value) for value in largest[torch.isfinite(largest)]], default=1.0) or 1.0
 
-    def moved(self, state: State, x: Tensor, v: Tensor, finite: Tensor) -> tuple[State, Tensor]:
-        """Return the state at (x, v) where that is finite, and which chains have failed just now."""
+    def moved(self, state: Any, finite: Tensor, **parts: Tensor) -> tuple[Any, Tensor]:
+        """Return the state with other parts where these are finite (chains,), and which chains have failed just now."""
         alive = state.alive & finite
         failed = state.alive & ~finite
-        if self.looks and bool(alive.all()):
-            return State(x, v, state.count + 1, alive), failed
-        here = alive[:, None]
-        return State(torch.where(here, x, state.x), torch.where(here, v, state.v), state.count + alive, alive), failed
+        if not (self.looks and bool(alive.all())):
+            parts = {name: _chosen(alive, part, getattr(state, name)) for name, part in parts.items()}
+        return state._replace(**parts, count=state.count + alive, alive=alive), failed
 
     def caption(self, info: Any, chain: int) -> str:
         """Say what a move did to a chain."""
         raise NotImplementedError
+
+    def visited(self, before: list[Tensor], states: list[Any], chain: int) -> list[Tensor]:
+        """Return the points (dim,) that a chain's move has passed through, for its picture; none where it is one jump.
+
+        ``before`` is what this returned for the states before ``states``.
+        """
+        return []
 
     def told_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return the means of what is told, as rows of the table view."""
@@ -130,9 +144,9 @@ class Discrete(Sampler):
         """Return whether the tuning has seen enough: there is none."""
         return True
 
-    def emitter(self, state: State) -> StepEmitter:
+    def emitter(self, state: State) -> MoveEmitter:
         """Draw from this state on."""
-        return StepEmitter(self, state)
+        return MoveEmitter(self, state)
 
     def tally(self) -> MoveTally:
         """Return counters at zero."""
@@ -157,12 +171,20 @@ class Discrete(Sampler):
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state and the step size that was found."""
-        return {"state": list(state), "found": self.found}
+        return {"state": flat(state), "found": self.found}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
         self.noise, self.found = Noise(rng), saved["found"]
-        return State(*(part.to(self.target.device) for part in saved["state"]))
+        return self.rebuilt([part.to(self.target.device) for part in saved["state"]])
+
+    def rebuilt(self, parts: list[Tensor]) -> Any:
+        """Return the state made of its tensors."""
+        return State(*parts)
+
+
+def _chosen(mask: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    return torch.where(mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)
 
 
 def length(vectors: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,45 +17,53 @@ _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
-class StepEmitter:
-    """Draws every few moves, of the chains that still move."""
+class MoveEmitter:
+    """Draws every few moves, of the chains that still move.
+
+    Parameters
+    ----------
+    sampler : Discrete
+    state : State
+        From which on moves are counted.
+    """
 
     spacing = float("nan")
 
     def __init__(self, sampler: Any, state: Any) -> None:
         self._every = sampler.every
-        self.seen = 0
+        self._first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
     def collect(self, block: Block) -> Rows:
         """Return the positions after every so many moves."""
-        after = [*block.before[1:], block.after]
-        last = self.seen + len(after)
-        taken = [after[k - self.seen - 1] for k in range(self.seen + 1, last + 1) if k % self._every == 0]
-        self.seen = last
-        chains, index, x = [], [], []
-        for state in taken:
-            alive = state.alive.nonzero()[:, 0]
-            chains.append(alive)
-            index.append(self.made[alive])
-            x.append(state.x[alive])
-            self.made[alive] += 1
-        if not taken:
-            nothing = self.made[:0]
-            return Rows(nothing, nothing, block.after.x[:0])
-        return Rows(torch.cat(chains), torch.cat(index), torch.cat(x))
+        after, steps, chains, index = self.due(block)
+        if not len(steps):
+            return Rows(chains, chains, block.after.x[:0])
+        some, place = steps.unique_consecutive(return_inverse=True)
+        x = torch.stack([after[step].x for step in some.tolist()])
+        return Rows(chains, index, x[place, chains])
+
+    def due(self, block: Block) -> tuple[list[Any], Tensor, Tensor, Tensor]:
+        """Return the states after each step, and step, chain and number (n,) of what is due, step by step."""
+        states = [*block.before, block.after]
+        count = torch.stack([state.count for state in states])
+        due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self._first, self._every) == 0)
+        index = self.made + due.cumsum(0) - 1
+        self.made = index[-1] + 1
+        steps, chains = due.nonzero(as_tuple=True)
+        return states[1:], steps, chains, index[steps, chains]
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
-        return {"seen": self.seen, "made": self.made}
+        return {"first": self._first, "made": self.made}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take a saved state over."""
-        self.seen, self.made = saved["seen"], saved["made"].to(self.made.device)
+        self._first, self.made = (saved[name].to(self.made.device) for name in ("first", "made"))
 
 
 class MoveTally:
-    """Counts of moves, and means of what the sampler tells of each."""
+    """Counts of moves, and means of what the sampler tells of each; a step that ends no move tells zeros."""
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
@@ -68,8 +77,8 @@ class MoveTally:
 
     def add(self, block: Block, counted: np.ndarray) -> None:
         """Count a block, for the chains of which ``counted`` is true."""
-        self.moves += int(counted.sum()) * len(block.infos)
         chosen = torch.as_tensor(counted, device=block.after.x.device)
+        self.moves += int((block.after.count - block.before[0].count)[chosen].sum())
         for name in self.sums:
             values = torch.stack([getattr(info, name) for info in block.infos])[:, chosen].double()
             self.sums[name] += float(values.nan_to_num(0.0, 0.0, 0.0).sum())
@@ -105,6 +114,7 @@ class MoveTracer:
         self.now: Tensor | None = None
         self._points: deque[Tensor] = deque(maxlen=_POINTS)
         self._last: tuple[int, Any, int] | None = None
+        self._visited: list[Tensor] = []
 
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
@@ -112,10 +122,14 @@ class MoveTracer:
         if self.now is None:
             most = max(2, min(_POINTS, _KEPT_NUMBERS // states[0].x.shape[1]))
             self._points = deque([states[0].x[chain]], maxlen=most)
-        self._points.extend(state.x[chain] for state in states[1:][-_POINTS:])
+        count = torch.stack([state.count[chain] for state in states]).tolist()
+        ended = [i for i in range(1, len(states)) if count[i] > count[i - 1]]
+        self._points.extend(states[i].x[chain] for i in ended[-_POINTS:])
         self.now = self._points[-1]
-        self.count += len(block.infos)
-        self._last = block.first_step + len(block.infos), block.infos[-1], chain
+        self._visited = self.sampler.visited(self._visited, states, chain)
+        self.count += len(ended)
+        if ended:
+            self._last = int(count[ended[-1]]), block.infos[ended[-1] - 1], chain
 
     def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: path or caption."""
@@ -138,8 +152,9 @@ class MoveTracer:
         return self.now
 
     def _path(self, plane: Plane) -> dict[str, Any]:
-        points = self._projected(plane)
-        nothing = np.empty(0)
+        points, nothing = self._projected(plane, self._points), np.empty(0)
+        # In a phase plane they have no place: there it is moves that are drawn.
+        visited = self._projected(plane, self._visited) if plane.axes is not None and self._visited else None
         return {
             "plane": {"kind": plane.kind},
             "x_label": plane.labels[0],
@@ -148,6 +163,8 @@ class MoveTracer:
             "x": points[:, 0],
             "y": points[:, 1],
             "age": np.arange(len(points))[::-1] / max(len(points) - 1, 1),
+            "visited_x": nothing if visited is None else visited[:, 0],
+            "visited_y": nothing if visited is None else visited[:, 1],
             "event_x": nothing,
             "event_y": nothing,
             "event_kind": np.empty(0, dtype=np.int8),
@@ -159,9 +176,9 @@ class MoveTracer:
             "contour": None,
         }
 
-    def _projected(self, plane: Plane) -> np.ndarray:
-        """Return the points in the plane (n, 2); in a phase plane position against the move that led there."""
-        x = torch.stack(list(self._points)).double().cpu().numpy()
+    def _projected(self, plane: Plane, points: Iterable[Tensor]) -> np.ndarray:
+        """Return points in the plane (n, 2); in a phase plane position against the move that led there."""
+        x = torch.stack(list(points)).double().cpu().numpy()
         if plane.axes is None:
             return np.column_stack([x[:, 0], np.diff(x[:, 0], prepend=x[0, 0])])
         if plane.fold is not None:
@@ -169,5 +186,7 @@ class MoveTracer:
         return (x - plane.centre) @ plane.axes
 
     def _caption(self) -> dict[str, Any]:
-        step, info, chain = self._last
-        return {"text": f"Move {step:,}: {self.sampler.caption(info, chain)}", "kind": "phase"}
+        if self._last is None:
+            return {"text": self.sampler.waiting, "kind": "phase"}
+        move, info, chain = self._last
+        return {"text": f"Move {move:,}: {self.sampler.caption(info, chain)}", "kind": "phase"}

@@ -52,11 +52,11 @@ class FullData:
         return ()
 
     def draw(self, held: Any, chains: int, noise: Noise) -> Any:
-        """Return the batch of the next evaluation, (chains, size); nothing where it reads all rows."""
+        """Return the rows of the next evaluation's batch; nothing where it reads all rows."""
         return ()
 
-    def of(self, batch: Any) -> Any:
-        """Return what gives the derivatives of U of a batch."""
+    def of(self, rows: Any) -> Any:
+        """Return what gives the derivatives of U of a batch's rows."""
         return self._target
 
     def seen_by(self, held: Any, chain: int) -> Any:
@@ -104,16 +104,19 @@ class MiniBatch:
         return choose_rows(noise.uniform((chains, self._target.data_rows), torch.float32), self._size)
 
     def draw(self, held: Any, chains: int, noise: Noise) -> Any:
-        """Return the batch of the next evaluation, (chains, size); nothing where it reads all rows."""
+        """Return the rows of the next evaluation's batch, (chains, size, ...); nothing where it reads all rows.
+
+        They are read here, before the step: a compiled one would read them anew for each unit of the first layer.
+        """
         if self._all:
             return ()
-        return held if self.held else self._draw(chains, noise)
+        return self._target.read(held if self.held else self._draw(chains, noise))
 
-    def of(self, batch: Any) -> Any:
-        """Return what gives the derivatives of U of a batch."""
+    def of(self, rows: Any) -> Any:
+        """Return what gives the derivatives of U of a batch's rows."""
         if self._all:
             return self._target
-        batch = self._target.batch(batch)
+        batch = self._target.seen_from(*rows)
         return batch if self._anchor is None else Controlled(batch, self._anchor, *self._known)
 
     def seen_by(self, held: Any, chain: int) -> Any:
@@ -121,14 +124,14 @@ class MiniBatch:
 
         Where every evaluation sees another batch, that is the rate with all rows, around which they lie.
         """
-        return self._OneBatch(self, held[chain]) if self.held else self._target
+        return self._OneBatch(self, self._target.read(held[chain : chain + 1])) if self.held else self._target
 
     class _OneBatch:
         """One chain's batch, for as many points as are asked about."""
 
-        def __init__(self, source: MiniBatch, index: Tensor) -> None:
-            self._source, self._index = source, index
+        def __init__(self, source: MiniBatch, rows: tuple[Tensor, Tensor]) -> None:
+            self._source, self._rows = source, rows
 
         def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
             """Return U (n,) and its gradient (n, dim) as the batch has them."""
-            return self._source.of(self._index.expand(len(x), -1)).gradient(x)
+            return self._source.of([part.expand(len(x), *part.shape[1:]) for part in self._rows]).gradient(x)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.discrete import Discrete, State, length
-from bnnviz.samplers.discrete_draws import StepEmitter
-from bnnviz.targets import Target
-
-_TUNING_MOVES = 200
-# Hoffman and Gelman 2014, section 3.2.
-_SHRINKAGE, _OFFSET, _FORGETTING = 0.05, 10.0, 0.75
+from bnnviz.samplers.base import REGISTRY, Block
+from bnnviz.samplers.discrete import State, length
+from bnnviz.samplers.hamiltonian import Hamiltonian
 
 
 class Info(NamedTuple):
@@ -32,6 +27,8 @@ class Info(NamedTuple):
         By how much the total energy changed along the trajectory.
     went : Tensor
         How far the trajectory's end lies from its beginning.
+    gradients : Tensor
+        That the move took.
     failed : Tensor, bool
         The chain stood where U is not finite.
     """
@@ -41,75 +38,68 @@ class Info(NamedTuple):
     chance: Tensor
     error: Tensor
     went: Tensor
+    gradients: Tensor
     failed: Tensor
 
 
 @REGISTRY.add
-class HMC(Discrete):
+class HMC(Hamiltonian):
     """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
 
     The step size is found in the tuning by dual averaging of all chains' acceptance (Hoffman and Gelman 2014). The
     number of steps of a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
-    so that no trajectory closes on itself. All rows are read. Source: Neal 2011.
+    so that no trajectory closes on itself. With ``momentum`` a the velocity is kept in part,
+    v <- a v + sqrt(1 - a^2) xi, and turned where the end is rejected (Horowitz 1991). All rows are read.
+    Source: Neal 2011.
     """
 
     registered = "hmc"
     title = "HMC"
+    reference_rank = 1
     told = ("accepted", "went")
 
-    step_size = settings.Number(
-        None,
-        bounds=(1e-7, 100.0),
-        scale="log",
-        allow_None=True,
-        live=True,
-        empty="tuned",
-        doc="Size of a leapfrog step; empty: tuned for the wanted acceptance.",
-    )
     leaps = settings.Integer(10, bounds=(1, 1000), scale="log", live=True, doc="Most leapfrog steps of a trajectory.")
-    wanted = settings.Number(
-        0.8, bounds=(0.1, 0.99), step=0.01, label="Wanted acceptance", doc="Mean acceptance that the tuning aims at."
+    vary = settings.Boolean(
+        True,
+        live=True,
+        doc="Draw the number of leapfrog steps for each move, from half of them on; else all are taken.",
     )
-    every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    momentum = settings.Number(
+        0.0, bounds=(0.0, 0.999), step=0.05, live=True, doc="Share of the velocity that a move keeps."
+    )
 
-    def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target; the step size is tuned from the start on."""
-        super().prepare(target, mode)
-        self.tuning = True
-        # Dual averaging: moves so far, mean shortfall of the acceptance, mean logarithm of the step size.
-        self._seen, self._short, self._log_mean, self._centre = 0, 0.0, 0.0, 0.0
+    #: Where the last trajectory led (chains, dim), step by step.
+    _trail: list[Tensor] | None = None
 
     @property
     def examples_per_step(self) -> int:
-        """Gradients of single rows that a move is charged for, on average."""
-        return math.ceil(self.target.examples * (1 + (self._least + self.leaps) / 2))
+        """Gradients of single rows that the longest trajectory takes."""
+        return self.target.examples * (1 + self.leaps)
 
-    @property
-    def _least(self) -> int:
-        return max(1, self.leaps // 2)
+    def charge(self, block: Block, counted: np.ndarray) -> int:
+        """Return the gradients of single rows that the block's trajectories took."""
+        chosen = torch.as_tensor(counted, device=block.after.x.device)
+        each = torch.stack([info.gradients for info in block.infos])
+        return self.target.examples * int(each[:, chosen].sum())
 
-    def first_size(self, curvature: float) -> float:
-        """Return half the step at which a leapfrog along the curvature is no longer stable."""
-        size = curvature**-0.5
-        self._centre = math.log(10 * size)
-        return size
-
-    def size(self) -> float:
-        """Return the size of a leapfrog step."""
-        return self.found if self.step_size is None else self.step_size
+    def draw_velocity(self, like: Tensor) -> Tensor:
+        """Draw from N(0, temperature)."""
+        return self.temperature**0.5 * self.noise.normal(like.shape, like.dtype)
 
     def given(self, state: State) -> Any:
         """Draw which leapfrog steps are taken: (leaps,) ones, then zeros."""
-        span = self.leaps - self._least + 1
-        count = self._least + (self.noise.uniform((1,), torch.float64) * span).floor()
+        least = max(1, self.leaps // 2) if self.vary else self.leaps
+        count = least + (self.noise.uniform((1,), torch.float64) * (self.leaps - least + 1)).floor()
         return (torch.arange(self.leaps, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype)
 
     def core(self, state: State, given: Any) -> tuple[State, Info]:
         """Follow a trajectory of every chain and accept or reject its end."""
-        x, v = state.x, self.temperature**0.5 * self.noise.normal(state.x.shape, state.x.dtype)
+        fresh, keep = self.draw_velocity(state.x), self.momentum
+        x, v = state.x, keep * state.v + (1 - keep**2) ** 0.5 * fresh
+        begun = v
         potential, g = self.target.gradient(x)
         before, energy = potential.double() + 0.5 * v.double().square().sum(-1), potential
-        size = self.size()
+        size, trail = self.size() * self.scale, [x]
         for step in given.unbind():
             if self.looks and not bool(step):
                 break
@@ -119,37 +109,25 @@ class HMC(Discrete):
             x = x + h * v
             energy, g = self.target.gradient(x)
             v = v - 0.5 * h * g
+            trail.append(x)
+        if self.looks:
+            self._trail = trail
         error = energy.double() + 0.5 * v.double().square().sum(-1) - before
         chance = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
         accepted = self.noise.uniform(chance.shape, chance.dtype) < chance
         finite = torch.isfinite(potential) & torch.isfinite(state.x).all(-1)
-        end = torch.where(accepted[:, None], x, state.x)
-        after, failed = self.moved(state, end, state.v, finite)
-        went = length(end - state.x)
+        end, v = torch.where(accepted[:, None], x, state.x), torch.where(accepted[:, None], v, -begun)
+        after, failed = self.moved(state, finite, x=end, v=v)
         if self.tuning:
-            self._adapt(float(chance[state.alive].mean()))
-        return after, Info(potential, accepted.to(chance.dtype), chance, error, went, failed)
+            self.learn(after.x, chance, after.alive)
+        gradients = (1 + given.sum()).expand(chance.shape)
+        went = length(end - state.x)
+        return after, Info(potential, accepted.to(chance.dtype), chance, error, went, gradients, failed)
 
-    def _adapt(self, accepted: float) -> None:
-        """Move the step size by the shortfall of the acceptance (Hoffman and Gelman 2014, algorithm 5)."""
-        if not math.isfinite(accepted):
-            return
-        self._seen += 1
-        self._short += (self.wanted - accepted - self._short) / (self._seen + _OFFSET)
-        log_size = self._centre - self._seen**0.5 / _SHRINKAGE * self._short
-        self._log_mean += self._seen**-_FORGETTING * (log_size - self._log_mean)
-        self.found = math.exp(log_size)
-
-    def settled(self, state: State) -> bool:
-        """Return whether the tuning has seen enough moves."""
-        return self._seen >= _TUNING_MOVES
-
-    def emitter(self, state: State) -> StepEmitter:
-        """End the tuning with the mean step size, and draw from this state on."""
-        if self.tuning and self._seen:
-            self.found = math.exp(self._log_mean)
-        self.tuning = False
-        return super().emitter(state)
+    def visited(self, before: list[Tensor], states: list[State], chain: int) -> list[Tensor]:
+        """Return the leapfrog steps of the last trajectory; a compiled step does not tell them."""
+        trail = [] if self._trail is None else [x[chain] for x in self._trail]
+        return trail if trail and torch.equal(trail[0], states[-2].x[chain]) else []
 
     def caption(self, info: Info, chain: int) -> str:
         """Say what became of a chain's trajectory."""
@@ -166,23 +144,3 @@ class HMC(Discrete):
         return (
             f"of which {100 * means['accepted']:.0f} % were accepted; a move leads {means['went']:.3g} away on average"
         )
-
-    def rows(self, state: State) -> list[list[str]]:
-        """Return the step size."""
-        return [["Leapfrog step", f"{self.size():.3g}", ""]]
-
-    def adopt(self, other: HMC) -> None:
-        """Take over how far the tuning has come."""
-        super().adopt(other)
-        self.tuning, self._centre = other.tuning, other._centre
-        self._seen, self._short, self._log_mean = other._seen, other._short, other._log_mean
-
-    def save(self, state: State) -> dict[str, Any]:
-        """Return how far the tuning has come, too."""
-        tuning = [self.tuning, self._seen, self._short, self._log_mean, self._centre]
-        return super().save(state) | {"tuning": tuning}
-
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
-        """Return the saved state."""
-        self.tuning, self._seen, self._short, self._log_mean, self._centre = saved["tuning"]
-        return super().load(saved, rng)

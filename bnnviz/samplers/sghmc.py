@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from torch import Tensor
 
 from bnnviz import settings
@@ -28,6 +29,12 @@ class SGHMC(StochasticGradient):
         live=True,
         doc="Share of the velocity that each move takes; 0: the naive one.",
     )
+
+    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return what position and velocity go to, and the covariance of the noise that both get."""
+        kept = 1 - self.friction
+        matrix = np.array([[1 - size * precision, kept], [-size * precision, kept]])
+        return matrix, np.full((2, 2), 2 * self.friction * size)
 
     def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
         """Change the velocity by friction, gradient and noise, then move by it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from torch import Tensor
 
 from bnnviz.samplers.base import REGISTRY
@@ -30,6 +31,10 @@ class SGLD(StochasticGradient):
             "settings": {"decay": 0.55},
         },
     ]
+
+    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factor on the position, and the noise's variance."""
+        return np.array([[1 - size * precision / 2]]), np.array([[size]])
 
     def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
         """Go half a step down the gradient and add noise of variance size x temperature."""

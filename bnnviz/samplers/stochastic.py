@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +13,7 @@ from bnnviz.samplers.discrete import Discrete, State, length
 from bnnviz.samplers.gradients import FullData, MiniBatch, refuse_without_rows
 from bnnviz.targets import Target
 
+SAFE = 0.2  # step size, in units of one over the curvature
 _BATCHES = {"batch_size": {"least": 1}}
 
 
@@ -94,6 +96,14 @@ class StochasticGradient(Discrete):
         """Whether a mode has to be found before the chains set out."""
         return self.control_variates
 
+    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return A (k, k) and B (k, k) of a move on a Gaussian of one coordinate, at temperature 1 and all rows.
+
+        The chain is then a linear recursion: what is remembered, the position first, goes to A times itself plus noise
+        of covariance B, which says what law is stationary and up to which size there is one. None where it is not.
+        """
+        return None
+
     def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
         """Return where the chains at (x, v) with gradient g (chains, dim) move by steps of a size (chains, 1)."""
         raise NotImplementedError
@@ -119,9 +129,9 @@ class StochasticGradient(Discrete):
         """Gradients of single rows that a move is charged for."""
         return self.source.examples
 
-    def first_size(self, curvature: float) -> float:
-        """Return a fifth of one over the curvature: the variance along it comes out 5 % too large under SGLD."""
-        return 0.2 / curvature
+    def first_size(self, x: Tensor) -> float:
+        """Return a fifth of one over the largest curvature: along it SGLD's variance comes out 5 % too large."""
+        return SAFE / self.largest_curvature(x)
 
     def first(self) -> float:
         """Return the step size of the first move."""
@@ -142,8 +152,12 @@ class StochasticGradient(Discrete):
         potential, g = self.source.of(given).gradient(state.x)
         size = self.sizes(state.count)
         move = self.move(state.x, state.v, g, size[:, None].to(g.dtype))
+        return self.arrived(state, potential, size, move)
+
+    def arrived(self, state: Any, potential: Tensor, size: Tensor, move: Move) -> tuple[Any, Info]:
+        """Return the state after a move, and what happened."""
         finite = torch.isfinite(potential) & torch.isfinite(move.x).all(-1)
-        after, failed = self.moved(state, move.x, move.v, finite)
+        after, failed = self.moved(state, finite, x=move.x, v=move.v)
         return after, Info(potential, size, length(move.drift), length(move.noise), failed)
 
     def caption(self, info: Info, chain: int) -> str:

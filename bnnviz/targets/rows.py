@@ -40,10 +40,18 @@ class RowTarget(Target):
         """Number of data rows."""
         return len(self.all_rows().y)
 
+    def read(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the inputs and observations (chains, size, ...) of the rows ``index`` (chains, size)."""
+        x, y, _ = self.all_rows()
+        return x[index], y[index]
+
+    def seen_from(self, x: Tensor, y: Tensor) -> Batch:
+        """Return the target as seen from rows that were read, a batch for each chain."""
+        return Batch(self, Rows(x, y, self.data_rows / y.shape[1]))
+
     def batch(self, index: Tensor) -> Batch:
         """Return the target as seen from the rows ``index`` (chains, size), a batch for each chain."""
-        x, y, _ = self.all_rows()
-        return Batch(self, Rows(x[index], y[index], len(y) / index.shape[1]))
+        return self.seen_from(*self.read(index))
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return U (chains,) of states (chains, dim), up to a constant."""

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from bnnviz.views.acf import AcfView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
+from bnnviz.views.curves import CurvesView
 from bnnviz.views.density import DensityView
+from bnnviz.views.functionals import FunctionalsView
+from bnnviz.views.lanes import of_lane
+from bnnviz.views.ledger import LedgerView
 from bnnviz.views.marginal import MarginalView
+from bnnviz.views.microscope import LensView, StepErrorView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
+from bnnviz.views.pooled import PooledView
 from bnnviz.views.prediction import PredictionView
+from bnnviz.views.ratio import RatioView
 from bnnviz.views.ratios import RatiosView
 from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
@@ -26,6 +33,7 @@ __all__ = [
     "Kind",
     "Palette",
     "View",
+    "of_lane",
     "views",
     "views_for",
 ]
@@ -43,14 +51,25 @@ _VIEWS: tuple[type[View], ...] = (
     MarginalView,
     TimelineView,
 )
+# Of a race as a whole; its lanes have those above.
+_OF_RACES: tuple[type[View], ...] = (CurvesView,)
+_OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, RatioView)
+_OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, LensView)
 
 
 def views() -> list[type[View]]:
-    """Give the class of every view."""
+    """Give the class of every view of a run."""
     return list(_VIEWS)
 
 
 def views_for(scene: dict) -> list[type[View]]:
-    """Give the classes of the views that a run can feed: those whose parts it emits."""
+    """Give the classes of the views that a run or a race can feed: those whose parts it emits."""
     emitted = set(scene["emits"])
-    return [view for view in _VIEWS if emitted.issuperset(view.needs)]
+    lanes = [
+        of_lane(view, number, lane["name"])
+        for view in _VIEWS
+        if view.needs[0] in scene.get("pictures", ())
+        for number, lane in enumerate(scene["lanes"])
+    ]
+    known = (*_VIEWS, *lanes, *_OF_RACES, *_OF_WELLS, *_OF_MICROSCOPES)
+    return [view for view in known if emitted.issuperset(view.needs)]

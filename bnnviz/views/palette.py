@@ -107,6 +107,7 @@ ACCEPTED = Kind("accepted", "circle", "green", True)
 UNIFORM = Kind("u × envelope", "diamond", "ink", False)
 NOW = Kind("now", "circle", "orange", False)
 KNOWN = Kind("not picked", "circle", "green", False)
+VISITED = Kind("leapfrog step", "circle", "magenta", True, 0.6)
 PICKED = Kind("picked", "diamond", "green", True, 0.9)
 EVENTS = (BOUNCE, VIOLATION, REFRESH)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bokeh.embed import file_html
 from bokeh.layouts import gridplot
-from bokeh.models import ColumnDataSource, GridPlot, Whisker
+from bokeh.models import ColumnDataSource, GridPlot, LayoutDOM, Whisker
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
@@ -95,6 +95,6 @@ def _draw(panel: figure, rows: list[dict[str, Any]], x: str, measure: str, line:
     panel.add_layout(Whisker(base="x", lower="low", upper="high", source=source, line_color=colour))
 
 
-def page(layout: GridPlot, title: str) -> str:
+def page(layout: LayoutDOM, title: str) -> str:
     """Return a page of its own that needs no network."""
     return file_html(layout, INLINE, title)

@@ -8,7 +8,7 @@ from bokeh.plotting.contour import contour_data
 
 from bnnviz.views.base import View, columns, extent
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, Kind, legend, mark_html
+from bnnviz.views.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, VISITED, Kind, legend, mark_html
 from bnnviz.views.pointer import Pointer
 
 HERE = Kind("here", "dot", "ink", True)
@@ -61,6 +61,8 @@ class TrajectoryView(View):
         for code in EVENTS:
             kind = KINDS[code]
             self._inked(ink.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
+        self.visited = Sheet(("x", "y"))
+        self._inked(ink.marks(self.visited, "x", "y", VISITED, 9, width=1), VISITED)
         self._inked(ink.arrow(self.marks, "x", "now", "dx", "dy", size=ARROW, width=2.2), NOW)
         self.known, self.picked = Sheet(("x", "y")), Sheet(("x", "y"))
         self._inked(ink.marks(self.known, "x", "y", KNOWN, 5, width=1), KNOWN)
@@ -83,7 +85,7 @@ class TrajectoryView(View):
         self._alike = plane["contour"] is not None and _similar(plane["x_range"], plane["y_range"])
         self._push(self.source, _path_columns(None))
         self._push(self.marks, _mark_columns(None))
-        for sheet in (self.known, self.picked):
+        for sheet in (self.known, self.picked, self.visited):
             self._push(sheet, columns(x=[], y=[]))
 
     def mark(self, selection: dict) -> bool:
@@ -116,6 +118,8 @@ class TrajectoryView(View):
             window.cover(need)
         self._equalise()
         moved = self._push(self.source, _path_columns(part))
+        visited = columns(x=part.get("visited_x", ()), y=part.get("visited_y", ()))
+        moved = self._push(self.visited, visited) or moved
         return self._push(self.marks, _mark_columns(part)) or moved
 
     def _equalise(self) -> None:

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "01_first_look.ipynb"
 STATIC = ROOT / "notebooks" / "02_thinning.ipynb"
 STATIC_FIGURES = 13
+RACE = ROOT / "notebooks" / "04_race.ipynb"
 VIEWS = {"banana": 4, "fit": 5}
 # JupyterLab asks the network for news and updates unless it is told not to.
 SETTINGS = {
@@ -107,6 +108,7 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     try:
         shutil.copy(NOTEBOOK, served.root)
         shutil.copy(STATIC, served.root)
+        shutil.copy(RACE, served.root)
         yield served.wait()
     finally:
         served.stop()
@@ -115,9 +117,9 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 class Lab:
     """A notebook in JupyterLab as a user sees it."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, notebook: Path = NOTEBOOK) -> None:
         self.page = page
-        cells = json.loads(NOTEBOOK.read_text())["cells"]
+        cells = json.loads(notebook.read_text())["cells"]
         self.places = {cell["id"]: place for place, cell in enumerate(cells)}
 
     def open(self, url: str) -> Lab:
@@ -263,3 +265,18 @@ def test_static_figures_are_painted_in_jupyterlab(
     assert not page.locator("[data-mime-type='application/vnd.jupyter.error']").count()
     page.locator(".bk-Figure").last.scroll_into_view_if_needed()
     screenshot(page, "jupyter-thinning")
+
+
+@pytest.mark.slow
+@pytest.mark.demand
+def test_a_race_moves_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
+    lab = Lab(open_page(), RACE).open(jupyter.notebook(RACE))
+    lab.execute("live")
+    until(lambda: lab.live("live").count() and lab.painted("live") > 2, 60, "no figure was painted")
+    before = lab.figures("live")
+    assert set(before) == {"trajectory.0", "trajectory.1", "trajectory.2", "curves"}
+    until(
+        lambda: all(lab.figures("live")[name] != value for name, value in before.items()), 60, "a figure stands still"
+    )
+    until(lambda: lab.live("live").locator(".line", has_text="done").count(), 120, "the race did not end")
+    screenshot(lab.page, "jupyter-race")

@@ -9,6 +9,7 @@ from scipy import linalg
 
 from bnnviz import samplers, targets
 from bnnviz.bench.suites.truth import Cell, known_targets, row
+from bnnviz.samplers import nuts
 from bnnviz.samplers.noise import Noise
 
 CHAINS = 20_000
@@ -53,6 +54,62 @@ def test_the_stationary_variance_is_the_known_one(name: str, size: float, moves:
     assert np.abs((found - known) / error).max() < LIMIT
 
 
+def psgld_squares(moves: int, **settings: object) -> np.ndarray:
+    """Return the squares of 20,000 chains on N(0, 1), begun there, whose preconditioner moves on."""
+    target = targets.Gaussian(np.zeros(1), np.eye(1)).to("cpu", torch.float64)
+    sampler = samplers.REGISTRY.get("psgld")(adapt="always", **settings)
+    sampler.prepare(target, None)
+    rng = torch.Generator().manual_seed(3)
+    state = sampler.init(torch.randn(CHAINS, 1, generator=rng, dtype=torch.float64), rng)
+    for _ in range(moves):
+        state, _ = sampler.step(state)
+    return state.x[:, 0].square().numpy()
+
+
+# With floor 1 the density without Gamma is exp(-x^2/2) (1 + |x|): its variance.
+WIDENED = (np.sqrt(2 * np.pi) + 4) / (np.sqrt(2 * np.pi) + 2)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "smoothing", "variance"),
+    [("none", 0.0, WIDENED), ("paper", 0.0, 1.0), ("running", 0.0, 1.0), ("running", 0.9, 1.0)],
+)
+def test_a_moving_preconditioner_needs_gamma(gamma: str, smoothing: float, variance: float) -> None:
+    squares = psgld_squares(600, gamma=gamma, smoothing=smoothing, floor=1.0, step_size=0.02)
+    assert abs(squares.mean() - variance) < LIMIT * squares.std() / CHAINS**0.5
+
+
+def test_the_paper_s_gamma_is_too_small_for_a_mean_square_with_a_memory() -> None:
+    squares = psgld_squares(600, gamma="paper", smoothing=0.9, floor=1.0, step_size=0.02)
+    assert squares.mean() - 1 > LIMIT * squares.std() / CHAINS**0.5
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.03])
+def test_psgld_with_a_preconditioner_that_is_kept_is_sgld(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    """The variance of each chain is that of SGLD in its own coordinates; noise of another scale is caught."""
+    if factor != 1:
+        normal = Noise.normal
+        monkeypatch.setattr(Noise, "normal", lambda self, shape, dtype: factor * normal(self, shape, dtype))
+    target = targets.Gaussian(np.zeros(2), np.diag(SCALES)).to("cpu", torch.float64)
+    sampler = samplers.REGISTRY.get("psgld")(smoothing=0.9, step_size=0.3)
+    sampler.prepare(target, None)
+    rng = torch.Generator().manual_seed(5)
+    x0 = torch.randn(CHAINS, 2, generator=rng, dtype=torch.float64) * torch.as_tensor(SCALES).sqrt()
+    state = sampler.init(x0, rng)
+    for _ in range(50):
+        state, _ = sampler.step(state)
+    sampler.emitter(state)
+    kept = state.v.clone()
+    for _ in range(120):
+        state, _ = sampler.step(state)
+    assert torch.equal(kept, state.v)
+    precision = 1 / torch.as_tensor(SCALES)
+    known = 1 / (precision * (1 - 0.3 * precision / (sampler.floor + kept.sqrt()) / 4))
+    ratio = (state.x.square() / known).numpy()
+    worst = np.abs((ratio.mean(0) - 1) / (ratio.std(0) / CHAINS**0.5)).max()
+    assert worst < LIMIT if factor == 1 else worst > LIMIT
+
+
 def test_the_closed_form_of_the_docstring() -> None:
     assert stationary("sgld", 0.3, 2.0) == pytest.approx(1 / (2 * (1 - 0.3 * 2 / 4)))
 
@@ -67,7 +124,7 @@ def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name:
 
 
 def test_hmc_is_right_whatever_its_step_size() -> None:
-    for settings in ({}, {"step_size": 0.5, "leaps": 5}, {"step_size": 0.05, "leaps": 3, "every": 4}):
+    for settings in ({}, {"step_size": 0.5, "leaps": 5}, {"momentum": 0.7, "leaps": 3, "vary": False}):
         for name in ("gaussian", "double_well"):
             found = row(Cell("hmc", settings), known_targets()[name], draws=40, chains=600)
             assert found.ok, (settings, name, found)
@@ -76,6 +133,42 @@ def test_hmc_is_right_whatever_its_step_size() -> None:
 def test_hmc_at_a_temperature() -> None:
     found, error = variances("hmc", 60, temperature=0.25, step_size=0.4)
     assert np.abs((found - 0.25 * SCALES) / error).max() < LIMIT
+
+
+def test_nuts_is_right_whatever_its_step_size() -> None:
+    for settings in ({}, {"step_size": 0.7, "max_depth": 3, "every": 2}):
+        for name in ("gaussian-1", "double_well"):
+            found = row(Cell("nuts", settings), known_targets()[name], draws=20, chains=600)
+            assert found.ok, (settings, name, found)
+
+
+def latest(self: nuts.NUTS, state: nuts.State, point: nuts.Point, choice: nuts.Choice, *rest: torch.Tensor) -> object:
+    error, lot = rest
+    return NUTS_GROWN(self, state, point, choice, error, torch.zeros_like(lot))
+
+
+def unweighted(
+    self: nuts.NUTS, state: nuts.State, point: nuts.Point, choice: nuts.Choice, *rest: torch.Tensor
+) -> object:
+    error, lot = rest
+    return NUTS_GROWN(self, state, point, choice, torch.zeros_like(error), lot)
+
+
+def never_turns(self: nuts.NUTS, state: nuts.State, v: torch.Tensor) -> object:
+    state, turned = NUTS_MARKED(self, state, v)
+    return state, torch.zeros_like(turned)
+
+
+NUTS_GROWN, NUTS_MARKED = nuts.NUTS._grown, nuts.NUTS._marked
+
+
+@pytest.mark.parametrize(("method", "wrong"), [("_grown", latest), ("_grown", unweighted), ("_marked", never_turns)])
+def test_a_broken_nuts_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
+    """The last point of a subtree, points without weights, and a subtree's own turns that go unseen."""
+    monkeypatch.setattr(nuts.NUTS, method, wrong)
+    settings = {"step_size": 1.2 if wrong is unweighted else 0.35}
+    found = row(Cell("nuts", settings), known_targets()["gaussian-1"], draws=40, chains=3000)
+    assert not found.ok, found
 
 
 def always(self: Noise, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

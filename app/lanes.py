@@ -1,0 +1,281 @@
+"""The left side of the race: target, two to six samplers with their settings, and what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.errors import BnnvizError
+from bnnviz.racespec import DEFAULT_BUDGET, FEWEST, LEAST_BUDGET, MOST, MOST_BUDGET, START, RaceSpec
+from bnnviz.spec import Spec
+from bnnviz.views import DARK, LIGHT
+from controls import Controls, folded
+from sidebar import Part, section
+from upload import Upload
+
+SHARED = ("chains", "seed", "device")
+BUDGET = {
+    "name": "budget",
+    "label": "Budget",
+    "type": "integer",
+    "default": DEFAULT_BUDGET,
+    "bounds": [LEAST_BUDGET, MOST_BUDGET],
+    "unit": "gradients",
+    "scale": "log",
+    "step": None,
+    "choices": None,
+    "doc": "Per-example gradients that each sampler may spend, all its chains together: rejected proposals, tuning and"
+    " warm-up are charged.",
+    "optional": False,
+    "when": None,
+    "live": False,
+    "hidden": None,
+    "empty": "",
+}
+_FIELD = {"sizing_mode": "stretch_width", "size": "small"}
+
+
+class LaneControl:
+    """One lane: which sampler, and its settings, folded away.
+
+    Parameters
+    ----------
+    items : list of dict
+        The catalogue's samplers.
+    number : int
+        Of the lane, from 0.
+    lane : Spec
+        What it shows first.
+    on_change : callable
+        Called without arguments when another sampler or setting was chosen.
+    on_remove : callable
+        Called with this lane when it is to go.
+    """
+
+    def __init__(
+        self,
+        items: list[dict[str, Any]],
+        number: int,
+        lane: Spec,
+        on_change: Callable[[], None],
+        on_remove: Callable[[LaneControl], None],
+    ) -> None:
+        self._items = {item["name"]: item for item in items}
+        self._on_change, self._lane = on_change, lane
+        self._controls: Controls | None = None
+        self._silent = False
+        self._select = pmui.Select(
+            label=f"Lane {number + 1}",
+            options={item["title"]: item["name"] for item in items},
+            value=lane.sampler,
+            margin=(9, 0, 3, 8),
+            **_FIELD,
+        )
+        self._select.param.watch(self._picked, "value")
+        self._remove = pmui.IconButton(
+            icon="close", description="Take this lane out", size="small", margin=(12, 4, 0, 0)
+        )
+        self._remove.on_click(lambda event: on_remove(self))
+        self._under = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(
+            pn.Row(self._select, self._remove, sizing_mode="stretch_width", margin=0),
+            self._under,
+            sizing_mode="stretch_width",
+            margin=(2, 8, 2, 12),
+        )
+        self._build()
+
+    @property
+    def lane(self) -> Spec:
+        """The lane as it is chosen; what is not shown stays as it was."""
+        settings = self._lane.settings if self._controls is None else self._lane.settings | self._controls.values()
+        return self._lane.replace(sampler=self._select.value, settings=settings)
+
+    def __contains__(self, name: str) -> bool:
+        return name == "sampler" or any(setting["name"] == name for setting in self._offered())
+
+    def error(self, name: str, sentence: str) -> None:
+        """Say what is wrong with a setting, which is unfolded."""
+        self._fold.active = [0]
+        self._opened()
+        if name in self._controls:
+            self._controls.error(name, sentence)
+
+    def clear(self) -> None:
+        """Take back everything said to be wrong."""
+        if self._controls is not None:
+            self._controls.clear()
+
+    def rename(self, number: int, removable: bool, colour: str) -> None:
+        """Take another place and colour among the lanes."""
+        self._select.label = f"Lane {number + 1}"
+        self._remove.disabled = not removable
+        self.root.styles = {"border-left": f"5px solid {colour}", "border-radius": "3px"}
+
+    def _offered(self) -> list[dict[str, Any]]:
+        settings = self._items[self._select.value]["settings"]
+        # Nothing in a race can change while it goes on.
+        return [setting | {"live": False} for setting in settings if setting["name"] not in START]
+
+    def _build(self) -> None:
+        self._select.description = self._items[self._select.value]["doc"]
+        self._controls = None
+        self._fold = folded("Settings", lambda: [self._opened().root], gap=0)
+        self._fold.margin = 0
+        self._under[:] = [self._fold]
+
+    def _opened(self) -> Controls:
+        """Return the controls, which are made when they are first needed."""
+        if self._controls is None:
+            self._controls = Controls(self._offered(), lambda changed: self._on_change())
+            self._controls.set(self._lane.settings)
+        return self._controls
+
+    def _picked(self, event: Any) -> None:
+        self._lane = self._lane.replace(sampler=event.new, settings={})
+        self._build()
+        self._on_change()
+
+
+class Lanes:
+    """Everything that makes a race.
+
+    Parameters
+    ----------
+    catalogue : dict
+        From `bnnviz.catalogue.load`.
+    on_spec : callable
+        Called with a checked race that is to be run.
+    spec : RaceSpec
+        What to show first.
+    dark : bool
+    """
+
+    def __init__(
+        self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec, dark: bool
+    ) -> None:
+        self._on_spec, self._samplers, self._spec = on_spec, catalogue["samplers"], spec
+        self._colours = (DARK if dark else LIGHT).chains
+        titles = {data["name"]: data["title"] for data in catalogue["data"]}
+        first = spec.lanes[0]
+        self._target = Part(
+            catalogue["targets"], "Target", titles, self._renew, lambda changed: self._renew(), first.target
+        )
+        run = {setting["name"]: setting for setting in catalogue["run"]}
+        # Which devices there are only the backend knows; until then there is the default.
+        self._devices = [run["device"]["default"]]
+        run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
+        self._run = Controls([BUDGET, *(run[name] for name in SHARED)], lambda changed: self._renew())
+        self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
+        self._upload = Upload(lambda: self._spec.lanes[0], self._open)
+        self._lanes: list[LaneControl] = []
+        self._column = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._add = pmui.Button(label="Add a lane", icon="add", variant="text", size="small", margin=(2, 14))
+        self._add.on_click(lambda event: self._append())
+        self.root = pn.Column(
+            section("TARGET"),
+            self._target.root,
+            self._upload.root,
+            section("SAMPLERS"),
+            self._column,
+            self._add,
+            section("RACE"),
+            self._run.root,
+            sizing_mode="stretch_width",
+            margin=(2, 0, 16, 0),
+            css_classes=["tour-sidebar"],
+        )
+        self.show(spec)
+
+    def show(self, spec: RaceSpec) -> None:
+        """Show a race in the controls."""
+        self._spec = spec
+        first = spec.lanes[0]
+        self._target.show(first.target, first.target_settings)
+        self._run.offer("device", [*self._devices, first.device])
+        self._run.set({"budget": spec.budget, **{name: getattr(first, name) for name in SHARED}})
+        self._lanes = [self._control(number, lane) for number, lane in enumerate(spec.lanes)]
+        self._arrange()
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self._colours = (DARK if dark else LIGHT).chains
+        self._dress()
+
+    def devices(self, names: list[str]) -> None:
+        """Offer these devices."""
+        self._devices = [*self._devices[:1], *names]
+        self._run.offer("device", self._devices)
+
+    def take_back(self, spec: RaceSpec) -> None:
+        """Note that this race runs on: what the controls show could not be run."""
+        self._spec = spec
+
+    def error(self, error: BnnvizError) -> bool:
+        """Say what is wrong beside its control; False when no control here is meant."""
+        number, dot, name = (error.field or "").partition(".")
+        if dot and number.isdigit() and int(number) < len(self._lanes) and name in self._lanes[int(number)]:
+            self._lanes[int(number)].error(name, error.sentence)
+            return True
+        for controls in (self._target.controls, self._run):
+            if error.field in controls:
+                controls.error(error.field, error.sentence)
+                return True
+        return False
+
+    def _control(self, number: int, lane: Spec) -> LaneControl:
+        return LaneControl(self._samplers, number, lane, self._renew, self._take_out)
+
+    def _arrange(self) -> None:
+        self._column[:] = [lane.root for lane in self._lanes]
+        self._add.disabled = len(self._lanes) >= MOST
+        self._dress()
+
+    def _dress(self) -> None:
+        for number, lane in enumerate(self._lanes):
+            lane.rename(number, len(self._lanes) > FEWEST, self._colours[number])
+
+    def _append(self) -> None:
+        """Add a sampler that does not race yet."""
+        racing = {lane.lane.sampler for lane in self._lanes}
+        name = next((item["name"] for item in self._samplers if item["name"] not in racing), self._samplers[0]["name"])
+        lane = self._spec.lanes[0].replace(sampler=name, settings={})
+        self._lanes.append(self._control(len(self._lanes), lane))
+        self._arrange()
+        self._renew()
+
+    def _take_out(self, lane: LaneControl) -> None:
+        if len(self._lanes) > FEWEST:
+            self._lanes.remove(lane)
+            self._arrange()
+            self._renew()
+
+    def _open(self, spec: Spec) -> None:
+        """Race on a network on a file of the user's."""
+        names = ("target", "target_settings", "file", "attachment")
+        race = self._spec.replace(**{name: getattr(spec, name) for name in names})
+        self.show(race)
+        self._on_spec(race)
+
+    def _renew(self) -> None:
+        """Begin the race that the controls show."""
+        for controls in (self._target.controls, self._run, *self._lanes):
+            controls.clear()
+        settings, run = self._target.controls.values(), self._run.values()
+        budget = run.pop("budget")
+        shared = {"target": self._target.name, "target_settings": settings, **run}
+        if settings.get("data") not in self._attached:
+            shared |= {"file": None, "attachment": None}
+        whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
+        race = RaceSpec(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)
+        try:
+            race = race.checked()
+        except BnnvizError as error:
+            self.error(error)
+            return
+        if race != self._spec:
+            self._spec = race
+            self._on_spec(race)

@@ -1,0 +1,188 @@
+"""What a race has on its page and a run has not: cards of lanes, their grid, and a transport bar with the budget."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.views import DARK, LIGHT, View, of_lane
+from cards import Card
+from session import Session
+from transport import Transport, clock, count, phase
+
+TITLES = {"path": "Trajectories", "prediction": "Predictions"}
+LEAST_HEIGHT = 80  # pixels
+# Height of the table without its rows, and of a row, in pixels; and at most, where rows lie closer.
+_TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
+_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "34vh"  # the same for a projector
+_PHASES = {"start": "preparing", "reference": "reference"}
+_LANE = """
+h2 {display: flex; align-items: center; gap: 8px}
+.chip {width: 13px; height: 13px; border-radius: 3px; flex: none}
+.bar {width: 64px; height: 6px; border-radius: 3px; flex: none; overflow: hidden;
+  background: var(--mui-palette-divider)}
+.bar i {display: block; height: 100%}
+.lost {font-size: 12px; font-weight: 600; padding: 0 8px; border-radius: 9px; color: #fff; background: #b3134f}
+"""
+_SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
+_BUDGET = """
+:host {font-size: 13px; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
+.budget {display: flex; align-items: center; gap: 12px; height: 36px; white-space: nowrap}
+.track {flex: 1; min-width: 60px; height: 8px; border-radius: 4px; overflow: hidden;
+  background: var(--mui-palette-divider)}
+.track i {display: block; height: 100%; background: var(--mui-palette-primary-main)}
+"""
+
+
+def grid(lanes: int, large: bool = False) -> str:
+    """Return the CSS grid template of so many lanes: beside them the curves, under them the table.
+
+    Parameters
+    ----------
+    lanes : int
+    large : bool
+        Whether the table is in the type of a projector.
+    """
+    sizes = (_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE) if large else (_TABLE, _ROW, _MOST_TABLE)
+    table, row_height, most = sizes
+    if lanes == 3:
+        # The curves are the fourth of four.
+        rows = [["lane0"] * 3 + ["lane1"] * 3, ["lane2"] * 3 + ["curves"] * 3]
+        columns = "minmax(0, 1fr) " * 6
+    else:
+        across = 2 if lanes in (2, 4) else 3
+        beside = [list(range(i, min(i + across, lanes))) for i in range(0, lanes, across)]
+        rows = [[f"lane{number}" for number in row for _ in range(6 // len(row))] + ["curves"] for row in beside]
+        columns = "minmax(0, 1fr) " * 6 + "minmax(0, 2.6fr)"
+    wide = len(rows[0])
+    lines = [(["caption"] * wide, "auto"), *((row, "minmax(0, 1fr)") for row in rows)]
+    lines.append((["table"] * wide, f"min({table + row_height * lanes}px, {most})"))
+    # A template that names areas takes no repeat().
+    return "\n" + "\n".join(f'"{" ".join(areas)}" {height}' for areas, height in lines) + f" / {columns}\n"
+
+
+class LaneCard(Card):
+    """One picture of one lane, with its colour, how much of its budget it has spent, and what befell it.
+
+    Parameters
+    ----------
+    picture : View class
+        A view of runs.
+    number : int
+        Of the lane, from 0.
+    name : str
+    dark : bool
+    """
+
+    def __init__(self, picture: type[View], number: int, name: str, dark: bool) -> None:
+        self.name, self.number, self.part, self._dark = name, number, picture.needs[0], dark
+        self._spent, self._badge = 0.0, ""
+        view = of_lane(picture, number, name)(dark=dark)
+        view.root.min_height = LEAST_HEIGHT
+        super().__init__(view, place=f"lane{number}", legend=False)
+        self._title.stylesheets = [*self._title.stylesheets, _LANE]
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new race; where the density is known, all lanes keep its window, whatever becomes of their paths."""
+        super().reset(scene)
+        self.view.follow = scene["lanes"][self.number]["plane"]["contour"] is None
+
+    def stand(self, lane: dict[str, Any], budget: int, chains: int) -> None:
+        """Show how far the lane has come."""
+        self._spent = lane["spent"] / budget
+        self._badge = "diverged" if lane["diverged"] else f"{lane['lost']} of {chains} lost" if lane["lost"] else ""
+        title = self._heading()
+        if title != self._title.object:
+            self._title.object = title
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self._dark = dark
+        super().theme(dark)
+
+    def _heading(self) -> str:
+        colour = (DARK if self._dark else LIGHT).chains[self.number]
+        share = f"{100 * self._spent:.0f}"
+        spent = f"<i style='width:{share}%; background:{colour}'></i>"
+        bar = f"<span class='bar' title='{share} % of its budget spent'>{spent}</span>"
+        badge = f"<span class='lost'>{html.escape(self._badge)}</span>" if self._badge else ""
+        chip = f"<span class='chip' style='background:{colour}'></span>"
+        return f"<h2>{chip}<b>{html.escape(self.name)}</b>{bar}{badge}</h2>"
+
+
+class RaceTransport(Transport):
+    """Buttons for a race, and the budget where a run has its timeline.
+
+    Parameters
+    ----------
+    session : Session
+    pictures : panel object
+        Chooses what the lanes show.
+    """
+
+    def __init__(self, session: Session, pictures: Any) -> None:
+        self._budget = pn.pane.HTML("", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_BUDGET])
+        super().__init__(session, None, pn.Row(pictures, self._budget, sizing_mode="stretch_width", margin=0))
+        self._show_events(False)
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        super().update(frame)
+        self._budget.object = _budget_html(frame["status"])
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new race."""
+        self.show_playing()
+        self._status.object = self._budget.object = ""
+
+    def _has_room(self, status: dict[str, Any]) -> bool:
+        return status["reference"] is None
+
+    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
+        named = status | {"phase": _PHASES.get(status["phase"], status["phase"])}
+        return [
+            (44, "device", html.escape(str(status["device"])), ""),
+            (120, "phase", html.escape(named["phase"] if status["phase"] == "done" else phase(named)), ""),
+            (84, "step", count(status["step"]), "steps"),
+            (130, "gradients", count(status["gradients_per_s"]), "gradients/s"),
+            (150, "spent", count(max(lane["spent"] for lane in status["lanes"])), "gradients each"),
+            self._frames(),
+            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
+            (0, "reference", html.escape(_reference_text(status["reference"])), ""),
+        ]
+
+
+def picture_switch() -> pmui.RadioButtonGroup:
+    """Return the switch between what lanes can show."""
+    return pmui.RadioButtonGroup(
+        options=list(TITLES.values()),
+        value=TITLES["path"],
+        size="small",
+        margin=(4, 4, 0, 8),
+        visible=False,
+        sx=_SWITCH,
+    )
+
+
+def _budget_html(status: dict[str, Any]) -> str:
+    spent, budget = max(lane["spent"] for lane in status["lanes"]), status["budget"]
+    share = f"{100 * status['progress']:.1f}"
+    return (
+        f"<div class='budget'><span class='track' role='progressbar' aria-label='Budget' aria-valuenow='{share}'>"
+        f"<i style='width:{share}%'></i></span><span>{spent:,} of {budget:,} gradients each</span></div>"
+    )
+
+
+def _reference_text(told: dict[str, Any] | None) -> str:
+    """Say how far the reference has come."""
+    if told is None or told["error"]:
+        return ""
+    if told["finished"]:
+        quality = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
+        return f"reference: {told['title']}, {told['draws']:,} draws{quality}"
+    so_far = f"{told['draws']:,} of {told['wanted']:,} draws" if told["phase"] == "sampling" else told["phase"]
+    return f"reference: {told['title']}, {so_far}"

@@ -1,0 +1,329 @@
+"""Runs and races in the background of this process: a thread each, which waits, plays and steps when it is told."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.live import Live
+
+_SLICE_S = 0.1
+_WATCHED_SLICE_S = 0.02
+_WATCHED_FOR_S = 1.0  # after a frame
+_CALLBACK_S = 0.1
+_LEAVE_S = 2.0
+
+_RUNNING: weakref.WeakSet[Background] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """End what still runs: a thread inside torch while Python goes down would abort the process."""
+    runs = list(_RUNNING)
+    for run in runs:
+        run._stop.set()
+        run._wake.set()
+    end = time.monotonic() + _LEAVE_S
+    for run in runs:
+        run._thread.join(max(end - time.monotonic(), 0.0))
+
+
+class _Turns:
+    """A lock that two threads take in turn: who works in a loop does not keep the other out."""
+
+    def __init__(self) -> None:
+        self._door, self._room = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        # Who leaves the room must wait at the door behind who waits in it already.
+        with self._door:
+            self._room.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._room.release()
+
+
+class Background:
+    """Something that is advanced in a thread of its own, a run or a race.
+
+    Watching, pausing and stepping change no draw. What changes it or reads it waits until the
+    steps under way are done, a tenth of a second at most unless a single step takes longer.
+
+    Parameters
+    ----------
+    run : bnnviz.engine.run.Run or bnnviz.engine.race.Race
+    callback : callable, optional
+        Called with this object about ten times a second, in its thread.
+    paused : bool
+    """
+
+    def __init__(self, run: Any, callback: Callable[[Any], Any] | None = None, *, paused: bool = False) -> None:
+        self._run, self._callback = run, callback
+        self._playing, self._speed, self._due = not paused, None, 0.0
+        self._called = self._seen = -math.inf
+        self._failure: Exception | None = None
+        self._listeners: list[Callable[[], Any]] = []
+        self._stop, self._wake = threading.Event(), threading.Event()
+        # numpy's and torch's own locks make reading draws while they are written safe enough only
+        # between two slices of work.
+        self._lock = _Turns()
+        self._thread = threading.Thread(target=self._work, name="bnnviz-run", daemon=True)
+
+    def begin(self) -> Self:
+        """Start its thread; return this object."""
+        _RUNNING.add(self)
+        self._thread.start()
+        return self
+
+    def _work(self) -> None:
+        try:
+            while not self._run.finished and not self._stop.is_set():
+                with self._lock:
+                    worked = self._advance()
+                if worked:
+                    self._call_back()
+                    self._tell()
+                else:
+                    self._wake.wait(self._rest())
+                    self._wake.clear()
+        except Exception as failure:  # noqa: BLE001
+            # Whatever the target raises is raised in the caller's thread by wait(); the draws stay readable.
+            self._failure = failure
+        finally:
+            self._playing = False
+            self._tell()
+
+    def _advance(self) -> bool:
+        """Work for a slice, or do what the speed asks for; return whether there was something to do."""
+        run = self._run
+        if run.phase == "start" or (self._playing and self._speed is None):
+            watched = time.monotonic() - self._seen < _WATCHED_FOR_S
+            run.advance(_WATCHED_SLICE_S if watched else _SLICE_S)
+            return True
+        now = time.monotonic()
+        if not self._playing or now < self._due:
+            return False
+        end = now + _WATCHED_SLICE_S
+        while self._due <= now < end and not run.finished:
+            run.step_proposal()
+            # A run that cannot keep up must not owe ever more steps.
+            self._due = max(self._due + 1 / self._speed, now - _WATCHED_SLICE_S)
+            now = time.monotonic()
+        return True
+
+    def _rest(self) -> float | None:
+        """Return the seconds until there is something to do again; None if somebody must call first."""
+        return max(self._due - time.monotonic(), 0.0) if self._playing and self._speed is not None else None
+
+    def _call_back(self) -> None:
+        now = time.monotonic()
+        if self._callback is not None and (now - self._called >= _CALLBACK_S or self._run.finished):
+            self._called = now
+            self._callback(self)
+
+    def _tell(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+    def _moved(self) -> Self:
+        """Let everybody know that the run is not as it was."""
+        self._wake.set()
+        self._tell()
+        return self
+
+    @property
+    def _ended(self) -> bool:
+        return self._run.finished or self._stop.is_set() or self._failure is not None
+
+    def _check_going(self) -> None:
+        if self._ended:
+            raise BnnvizError("This run has ended; start a new one.")
+
+    @property
+    def spec(self) -> Any:
+        """What is run."""
+        return self._run.spec
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended; it may be paused."""
+        return self._thread.is_alive()
+
+    @property
+    def playing(self) -> bool:
+        """Whether it goes on by itself: neither paused nor at its end."""
+        return self._playing
+
+    @property
+    def phase(self) -> str:
+        """Where it is: start, tuning, warm-up, sampling, done or failed."""
+        return self._run.phase
+
+    @property
+    def progress(self) -> float:
+        """Share of the work done, 0 to 1."""
+        return self._run.progress
+
+    @property
+    def speed(self) -> float | None:
+        """Steps a second that it takes at most; None, which it is at first, is full speed. May be set."""
+        return self._speed
+
+    @speed.setter
+    def speed(self, value: float | None) -> None:
+        if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+            raise BnnvizError(f"speed = {value!r} must be a number of steps a second above 0, or None.", "speed")
+        with self._lock:
+            self._speed, self._due = value, time.monotonic()
+        self._moved()
+
+    def play(self) -> Self:
+        """Go on; return the run.
+
+        Raises
+        ------
+        BnnvizError
+            If it has ended.
+        """
+        with self._lock:
+            self._check_going()
+            self._playing, self._due = True, time.monotonic()
+        return self._moved()
+
+    def pause(self) -> Self:
+        """Rest until `play`; return the run."""
+        with self._lock:
+            self._playing = False
+        return self._moved()
+
+    def step(self) -> Self:
+        """Pause, then take exactly one step: one evaluation for every chain; return the run.
+
+        Raises
+        ------
+        BnnvizError
+            If it has ended.
+        """
+        return self._step(self._run.step_proposal)
+
+    def step_event(self) -> Self:
+        """Pause, then step until the watched chain has had an event; return the run.
+
+        Raises
+        ------
+        BnnvizError
+            If it has ended.
+        """
+        return self._step(self._run.step_event)
+
+    def _step(self, step: Callable[[], None]) -> Self:
+        with self._lock:
+            self._check_going()
+            self._playing = False
+            step()
+        return self._moved()
+
+    def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
+        """Return the run's figures, which move with it, for the last line of a notebook's cell.
+
+        The run samples in its own thread and the figures are fed when the browser has painted the last
+        ones, so the kernel stays free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the
+        figures also move while a cell computes; elsewhere they wait for its end, and the run goes on.
+        Figures that nobody sees cost nothing. A run without an end pauses when the last of its figures
+        is closed, as when its cell is run once more.
+
+        Parameters
+        ----------
+        views : list of str, optional
+            Names of the views to show, such as ``["trajectory", "trace"]``; all that the run can feed
+            if left out.
+        height : int
+            Of the figures together, in pixels.
+        dark : bool, optional
+            Colours for a dark page; left out, they follow the notebook's theme.
+
+        Returns
+        -------
+        Live
+            A widget; it may be shown more than once.
+
+        Raises
+        ------
+        BnnvizError
+            If a library is missing, or there is no such view.
+        """
+        try:
+            from bnnviz.live import Live
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("bnnviz"):
+                raise
+            raise BnnvizError(
+                f"Live figures need {error.name}; install it with: pip install 'bnnviz[notebook]'."
+            ) from error
+        return Live(self, views, height, dark)
+
+    def listen(self, listener: Callable[[], Any]) -> None:
+        """Have a function called, in whatever thread, each time the run may have something new to show."""
+        self._listeners.append(listener)
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same for views while the run goes on (see ARCHITECTURE, frame)."""
+        with self._lock:
+            return self._run.scene()
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of what views show now (see ARCHITECTURE, frame)."""
+        with self._lock:
+            self._seen = time.monotonic()
+            frame = self._run.frame(want)
+        if "status" in frame:
+            more = {"playing": self._playing, "speed": self._speed, "ended": self._ended}
+            if self._failure is not None:
+                more["message"] = str(self._failure)
+            frame["status"] = frame["status"] | more
+        return frame
+
+    @property
+    def moment(self) -> tuple:
+        """Something that is different whenever a frame would be."""
+        run = self._run
+        return run.steps, run.phase, run.era, self._playing, self._speed, self._ended
+
+    def wait(self, timeout: float | None = None) -> Self:
+        """Wait until the run has ended, or ``timeout`` seconds have passed; return the run.
+
+        Raises
+        ------
+        BnnvizError
+            If every chain met values that are not finite, or the target or sampler failed. The draws
+            made until then stay in ``draws``. Also if the run is paused and there is no timeout.
+        """
+        if timeout is None and not (self._playing or self._ended):
+            raise BnnvizError("The run is paused and would be waited for in vain; play() it first.")
+        self._thread.join(timeout)
+        if self._failure is not None:
+            raise self._failure
+        if self._run.error is not None:
+            raise BnnvizError(self._run.error)
+        return self
+
+    def stop(self) -> Self:
+        """End the run early and keep its draws."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+        return self
+
+    def summary(self) -> dict[str, Any]:
+        """Return settings, costs, and estimates with their errors, as plain JSON."""
+        with self._lock:
+            return self._run.summary()

@@ -1,0 +1,36 @@
+"""How often a chain passes between two sides, and how long it stays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Crossings(NamedTuple):
+    """Of chains on a line.
+
+    Attributes
+    ----------
+    count : ndarray, shape (chains,)
+        Passages from one side to the other.
+    longest : ndarray, shape (chains,)
+        Moves of the longest stay on one side, an unfinished one included.
+    stay : float
+        Mean moves of a stay, over all chains: moves by crossings; nan before the first one.
+    """
+
+    count: np.ndarray
+    longest: np.ndarray
+    stay: float
+
+
+def crossings(x: np.ndarray, level: float = 0.0) -> Crossings:
+    """Count passages of x (chains, moves) over a level, and how long chains stay on a side."""
+    above = np.asarray(x) > level
+    changed = above[:, 1:] != above[:, :-1]
+    count = changed.sum(1)
+    edge = np.ones((len(above), 1), dtype=bool)
+    longest = [int(np.diff(np.flatnonzero(row)).max()) for row in np.hstack([edge, changed, edge])]
+    total = int(count.sum())
+    return Crossings(count, np.array(longest), above.size / total if total else float("nan"))

@@ -1,0 +1,340 @@
+"""Functionals: distributions over states that a sampler moves as wholes, and what is drawn from them.
+
+A functional is the law of theta(z), z standard normal in every coordinate, with coefficients c (chains, K, dim). Its
+energy is the mean of U less, where it is wanted, the entropy: exp(-energy) is a density of the coefficients, with
+respect to their Lebesgue measure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.polynomial import hermite_e
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import Block, Rows
+from bnnviz.samplers.discrete import Discrete
+from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTracer
+
+_NODES = 20  # of the quadrature in one dimension: exact for polynomials of degree 39
+_KEPT = 500  # moves whose functionals the correction by weights is made of
+_SHOWN = 24  # in one picture
+_STEPS, _SIDE = 8001, 6.0  # of z, for a density that has no formula
+_SEED_SHIFT = 1_000_003
+_WEIGHED_DIM, _MIXED, _ROWS = 4, 1000, 4096  # of the weights: dimensions, functionals, draws at a time
+
+
+class Reading(Protocol):
+    """How coefficients make a functional; all of shape (chains, nodes or 1, dim)."""
+
+    def first(self, centre: Tensor, sd: float) -> Tensor:
+        """Return the coefficients (chains, K, dim) of N(centre, sd^2)."""
+
+    def at(self, c: Tensor, z: Tensor) -> Tensor:
+        """Return theta(z)."""
+
+    def slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
+        """Return the derivative of theta(z) along each of the K coefficients."""
+
+    def stretch(self, c: Tensor, z: Tensor) -> Tensor:
+        """Return the derivative of theta along z."""
+
+    def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
+        """Return the derivative of the stretch along each of the K coefficients."""
+
+    def centre(self, c: Tensor) -> Tensor:
+        """Return the means (chains, dim)."""
+
+    def density(self, c: Tensor, line: Tensor) -> Tensor:
+        """Return the densities (chains, points) of functionals of one coordinate at points of a line, (points,)."""
+
+
+class MeanField:
+    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian of the functional paper.
+
+    Parameters
+    ----------
+    link : {"log", "softplus"}
+        rho is the logarithm of sd, or sd = softplus(rho).
+    """
+
+    def __init__(self, link: str) -> None:
+        self.softplus = link == "softplus"
+
+    def first(self, centre: Tensor, sd: float) -> Tensor:
+        """Return the coefficients of N(centre, sd^2)."""
+        rho = np.log(np.expm1(sd)) if self.softplus else np.log(sd)
+        return torch.stack([centre, torch.full_like(centre, float(rho))], 1)
+
+    def sd(self, c: Tensor) -> Tensor:
+        """Return the standard deviations (chains, 1, dim)."""
+        return torch.nn.functional.softplus(c[:, 1:]) if self.softplus else c[:, 1:].exp()
+
+    def sd_slope(self, c: Tensor) -> Tensor:
+        """Return their derivative along rho."""
+        return torch.sigmoid(c[:, 1:]) if self.softplus else c[:, 1:].exp()
+
+    def at(self, c: Tensor, z: Tensor) -> Tensor:
+        """Return mu + sd z."""
+        return c[:, :1] + self.sd(c) * z
+
+    def slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
+        """Return 1, and z times the derivative of sd."""
+        return [torch.ones_like(z), self.sd_slope(c) * z]
+
+    def stretch(self, c: Tensor, z: Tensor) -> Tensor:
+        """Return sd."""
+        return self.sd(c)
+
+    def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
+        """Return 0, and the derivative of sd."""
+        slope = self.sd_slope(c)
+        return [torch.zeros_like(slope), slope]
+
+    def centre(self, c: Tensor) -> Tensor:
+        """Return mu."""
+        return c[:, 0]
+
+    def density(self, c: Tensor, line: Tensor) -> Tensor:
+        """Return the normal densities (chains, points) at points of a line, (points,)."""
+        sd = self.sd(c)[:, :, 0]
+        z = (line - c[:, 0]) / sd
+        return torch.exp(-0.5 * z.square()) / (sd * (2 * torch.pi) ** 0.5)
+
+
+class Hermite:
+    """theta = sum of a_k He_k(z), c = (a_0, ..., a_(D-1)): a finite sum of basis functions, after Beskos et al. 2011.
+
+    From D = 4 on it may have two modes. Where theta is not monotone in z, the mean of log |theta'(z)| is more than the
+    entropy: pieces that lie on each other are counted as if they did not.
+    """
+
+    def __init__(self, terms: int) -> None:
+        self.terms = terms
+
+    def first(self, centre: Tensor, sd: float) -> Tensor:
+        """Return the coefficients of N(centre, sd^2)."""
+        c = centre.new_zeros(len(centre), self.terms, centre.shape[1])
+        c[:, 0], c[:, 1] = centre, sd
+        return c
+
+    def _basis(self, z: Tensor) -> list[Tensor]:
+        basis = [torch.ones_like(z), z]
+        for k in range(2, self.terms):
+            basis.append(z * basis[-1] - (k - 1) * basis[-2])
+        return basis
+
+    def at(self, c: Tensor, z: Tensor) -> Tensor:
+        """Return the sum."""
+        return sum(c[:, k : k + 1] * term for k, term in enumerate(self._basis(z)))
+
+    def slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
+        """Return the basis functions."""
+        return self._basis(z)
+
+    def stretch(self, c: Tensor, z: Tensor) -> Tensor:
+        """Return the sum's derivative along z: He_k' = k He_(k-1)."""
+        return sum(c[:, k : k + 1] * slope for k, slope in enumerate(self.stretch_slopes(c, z)))
+
+    def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
+        """Return the basis functions' derivatives."""
+        basis = self._basis(z)
+        return [torch.zeros_like(z)] + [k * basis[k - 1] for k in range(1, self.terms)]
+
+    def centre(self, c: Tensor) -> Tensor:
+        """Return a_0."""
+        return c[:, 0]
+
+    def density(self, c: Tensor, line: Tensor) -> Tensor:
+        """Return densities (chains, points) at even points of a line, by where steps of z come to lie: folds add up."""
+        z = torch.linspace(-_SIDE, _SIDE, _STEPS, dtype=c.dtype, device=c.device)
+        theta = self.at(c, z[None, :, None].expand(len(c), -1, -1))[..., 0].cpu().numpy()
+        mass = torch.exp(-0.5 * z.square()).cpu().numpy()
+        width = float(line[1] - line[0])
+        edges = np.append(line.cpu().numpy() - width / 2, float(line[-1]) + width / 2)
+        rows = [np.histogram(row, edges, weights=mass)[0] / (mass.sum() * width) for row in theta]
+        return torch.as_tensor(np.array(rows), dtype=c.dtype, device=c.device)
+
+
+class Energy(NamedTuple):
+    """Of functionals: mean of U and entropy (chains,); the gradient (chains, K, dim) of the first less the second."""
+
+    expected: Tensor
+    entropy: Tensor
+    gradient: Tensor
+
+
+def energy(reading: Reading, source: Any, c: Tensor, nodes: Tensor, weights: Tensor, share: float) -> Energy:
+    """Return the energy of functionals.
+
+    Parameters
+    ----------
+    reading : Reading
+    source : Target or Batch
+        Gives U and its gradient; a batch has one row for each chain and node.
+    c : Tensor, shape (chains, K, dim)
+    nodes, weights : Tensor, shape (chains or 1, nodes, dim) and (nodes,)
+        Where U is taken, and what each counts.
+    share : float
+        What the entropy counts for in the gradient: the temperature, or 0.
+    """
+    nodes = nodes.expand(len(c), -1, -1)
+    theta = reading.at(c, nodes)
+    potential, g = source.gradient(theta.flatten(0, 1))
+    potential, g = potential.view(theta.shape[:2]), g.view(theta.shape)
+    stretch = reading.stretch(c, nodes).expand_as(theta)
+    each = weights[:, None]
+    entropy = (each * stretch.abs().log()).sum((1, 2))
+    gradient = torch.stack([(each * g * slope).sum(1) for slope in reading.slopes(c, nodes)], 1)
+    if share:
+        pulls = [(each * slope.expand_as(theta) / stretch).sum(1) for slope in reading.stretch_slopes(c, nodes)]
+        gradient = gradient - share * torch.stack(pulls, 1)
+    return Energy((weights * potential).sum(1), entropy, gradient)
+
+
+def quadrature(like: Tensor) -> tuple[Tensor, Tensor]:
+    """Return nodes (1, nodes, 1) and weights (nodes,) of a mean over a standard normal coordinate."""
+    nodes, weights = hermite_e.hermegauss(_NODES)
+    return like.new_tensor(nodes)[None, :, None], like.new_tensor(weights / weights.sum())
+
+
+class FunctionalEmitter(MoveEmitter):
+    """Draws a number of states from the functional of every few moves.
+
+    Their random numbers come from a generator of its own, so that draws do not depend on how moves are grouped.
+    """
+
+    def __init__(self, sampler: Any, state: Any) -> None:
+        super().__init__(sampler, state)
+        self._sampler, self._each = sampler, sampler.draws_each
+        rng = sampler.noise.rng
+        seed = (rng.initial_seed() + _SEED_SHIFT + int(state.count.max())) % 2**63
+        self._rng = torch.Generator(rng.device).manual_seed(seed)
+        self.kept: list[Tensor] = []
+
+    def collect(self, block: Block) -> Rows:
+        """Return the draws from the functionals that are due."""
+        after, steps, chains, index = self.due(block)
+        # Step by step: how many numbers are asked for at once decides which they are.
+        parts = [self._drawn(after[step].c) for step in steps.unique_consecutive().tolist()]
+        if not parts:
+            return Rows(chains, chains, block.after.x[:0])
+        place = steps.unique_consecutive(return_inverse=True)[1]
+        theta = torch.stack(parts)[place, chains].flatten(0, 1)
+        number = torch.arange(self._each, device=chains.device).repeat(len(chains))
+        return Rows(
+            chains.repeat_interleave(self._each),
+            index.repeat_interleave(self._each) * self._each + number,
+            theta,
+        )
+
+    def _drawn(self, c: Tensor) -> Tensor:
+        """Return draws (chains, draws, dim) from functionals c (chains, K, dim)."""
+        if self._sampler.weighs:
+            self.kept = [*self.kept, c][-_KEPT:]
+        shape = (len(c), self._each, c.shape[2])
+        z = torch.randn(shape, generator=self._rng, device=self._rng.device, dtype=c.dtype)
+        return self._sampler.reading.at(c, z)
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return super().save() | {"rng": self._rng.get_state(), "kept": self.kept}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        super().load(saved)
+        self._rng.set_state(saved["rng"])
+        self.kept = [part.to(self._rng.device) for part in saved["kept"]]
+
+
+class FunctionalTracer(MoveTracer):
+    """Follows one chain: its functionals' means, and on a line their densities."""
+
+    def __init__(self, sampler: Any) -> None:
+        super().__init__(sampler)
+        self._functionals: list[Tensor] = []
+        self._accepted: list[bool] = []
+
+    def record(self, block: Block, chain: int) -> None:
+        """Note the watched chain's functionals."""
+        if self.now is None:
+            self._functionals, self._accepted = [block.before[0].c[chain]], [True]
+        super().record(block, chain)
+        states = [*block.before[1:], block.after]
+        moved = [bool(info.accepted[chain]) if "accepted" in info._fields else True for info in block.infos]
+        self._functionals = [*self._functionals, *(state.c[chain] for state in states)][-_SHOWN:]
+        self._accepted = [*self._accepted, *moved][-_SHOWN:]
+
+    def curves(self, line: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the last functionals' densities (functionals, points) on a line, the newest last.
+
+        Besides ``y``: ``accepted`` (functionals,), and ``number`` (functionals,), 0 for the one that the run began
+        with.
+        """
+        shown = self._functionals[-_SHOWN:]
+        y = self.sampler.reading.density(torch.stack(shown).double(), torch.as_tensor(line))
+        number = self.count + 1 - len(shown) + np.arange(len(shown))
+        return {"y": y.cpu().numpy(), "accepted": np.array(self._accepted[-_SHOWN:]), "number": number}
+
+
+class Functional(Discrete):
+    """What the samplers of functionals share; stands before the base of their moves.
+
+    Attributes
+    ----------
+    reading : Reading
+        Set by `prepare`.
+    """
+
+    weighed_by = "truth / mixture"
+
+    functional = True
+
+    first_sd = settings.Number(
+        None,
+        bounds=(1e-4, 100.0),
+        scale="log",
+        allow_None=True,
+        empty="1, on a network 0.1",
+        doc="Standard deviation of the first functional, N(0, sd^2); on a network it lies around the chain's start.",
+    )
+    draws_each = settings.Integer(
+        5, bounds=(1, 10_000), scale="log", live=True, doc="Draws that are made of each functional: M in the paper."
+    )
+
+    def begun(self, x0: Tensor) -> Tensor:
+        """Return the coefficients (chains, K, dim) that chains set out with."""
+        on_network = self.target.start_at_mode
+        sd = self.first_sd if self.first_sd is not None else 0.1 if on_network else 1.0
+        return self.reading.first(x0 if on_network else torch.zeros_like(x0), sd)
+
+    def emitter(self, state: Any) -> FunctionalEmitter:
+        """Draw from the functionals from this state on."""
+        super().emitter(state)
+        self._drawer = FunctionalEmitter(self, state)
+        return self._drawer
+
+    def tracer(self) -> FunctionalTracer:
+        """Return a tracer that has seen nothing."""
+        return FunctionalTracer(self)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether draws can be corrected: the density of their mixture is known, and not of many dimensions."""
+        return isinstance(self.reading, MeanField) and self.target.dim <= _WEIGHED_DIM
+
+    def event_weights(self, x: Tensor) -> Tensor:
+        """Return weights (n,), of sum 1, that make draws x (n, dim) from the functionals into draws of the target.
+
+        exp(-U) over the density of the mixture of the functionals that were drawn from: importance sampling.
+        """
+        c = torch.cat(self._drawer.kept)
+        c = c[:: max(1, len(c) // _MIXED)]
+        mean, sd = self.reading.centre(c), self.reading.sd(c)[:, 0]
+        each = torch.distributions.Normal(mean.double(), sd.double())
+        parts = [torch.logsumexp(each.log_prob(part[:, None].double()).sum(-1), 1) for part in torch.split(x, _ROWS)]
+        logs = -self.target.potential(x).double() / self.temperature - torch.cat(parts)
+        return torch.softmax(logs, 0)

@@ -1,0 +1,82 @@
+"""Small multiples of predictions: a row for each data set, a column for each sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bokeh.layouts import column, gridplot
+from bokeh.models import Column, Div
+from bokeh.plotting import figure
+
+from bnnviz.views.base import extent
+from bnnviz.views.palette import LIGHT
+from bnnviz.views.prediction import DATA, NARROW, ROOM, WIDE
+
+WIDTH, HEIGHT = 270, 230
+_KEY = (
+    "Red: data. Of the first run: the mean of the functions, and where the middle 50 and 95 % of them lie."
+    " Thin lines: the means of the other runs."
+)
+
+
+class Panel(NamedTuple):
+    """One place in the grid.
+
+    Attributes
+    ----------
+    row, column : str
+        What it is of: a data set and a sampler.
+    data : dict
+        The scene's data (x, y, x_range, y_range, labels).
+    parts : sequence of dict
+        The prediction of each run (x, mean, lo50, hi50, lo95, hi95): the first one's band is drawn, and every mean.
+    """
+
+    row: str
+    column: str
+    data: dict[str, Any]
+    parts: Sequence[dict[str, Any]]
+
+
+def band_multiples(panels: Sequence[Panel]) -> Column:
+    """Draw predictions; the panels of a row share their axes."""
+    across = list(dict.fromkeys(panel.column for panel in panels))
+    grid: dict[str, list[figure | None]] = {panel.row: [None] * len(across) for panel in panels}
+    for panel in panels:
+        place = across.index(panel.column)
+        reach = _reach([other for other in panels if other.row == panel.row])
+        grid[panel.row][place] = _draw(panel, reach, first=place == 0)
+    return column(Div(text=_KEY), gridplot(list(grid.values()), toolbar_location=None))
+
+
+def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
+    """Return what all panels of a row show: their data and bands, as far as these stay in sight of the data."""
+    low, high = panels[0].data["y_range"]
+    room = ROOM * (high - low)
+    bands = [panel.parts[0][edge] for panel in panels for edge in ("lo95", "hi95")]
+    least, most = extent(panels[0].data["y"], *bands)
+    edge = 0.05 * (most - least)
+    return max(least - edge, low - room), min(most + edge, high + room)
+
+
+def _draw(panel: Panel, reach: tuple[float, float], first: bool) -> figure:
+    data, (band, *others) = panel.data, panel.parts
+    fig = figure(
+        width=WIDTH,
+        height=HEIGHT,
+        title=f"{panel.column}, {panel.row}",
+        x_range=data["x_range"],
+        y_range=reach,
+        tools="",
+    )
+    fig.grid.grid_line_color, fig.title.text_color = LIGHT.grid, LIGHT.ink
+    fig.xaxis.axis_label, fig.yaxis.axis_label = data["x_label"], data["y_label"] if first else None
+    fig.varea(band["x"], band["lo95"], band["hi95"], color=LIGHT.blue, alpha=WIDE)
+    fig.varea(band["x"], band["lo50"], band["hi50"], color=LIGHT.blue, alpha=NARROW)
+    for other in others:
+        fig.line(other["x"], other["mean"], color=LIGHT.blue, line_width=1, alpha=0.8)
+    colour = getattr(LIGHT, DATA.role)
+    fig.scatter(data["x"], data["y"], marker=DATA.marker, size=3, fill_color=None, line_color=colour, line_alpha=0.5)
+    fig.line(band["x"], band["mean"], color=LIGHT.ink, line_width=2)
+    return fig

@@ -1,0 +1,41 @@
+"""Views of one lane of a race: those of a run, fed with that lane's parts."""
+
+from __future__ import annotations
+
+from bnnviz.views.base import View
+
+
+def of_lane(view: type[View], number: int, title: str) -> type[View]:
+    """Return a view of a run as that of a lane, whose parts have its number in the frames of the race.
+
+    Parameters
+    ----------
+    view : View class
+    number : int
+        Of the lane, from 0.
+    title : str
+        What the lane is called.
+    """
+    own, heading = f"{view.name}.{number}", title
+
+    class OfLane(view):
+        """One lane's picture."""
+
+        name = own
+        needs = tuple(f"{part}.{number}" for part in view.needs)
+
+        def reset(self, scene: dict) -> None:
+            """Begin a new race."""
+            super().reset(scene["lanes"][number])
+
+        @property
+        def title(self) -> str:
+            """The heading."""
+            return heading
+
+        @title.setter
+        def title(self, text: str) -> None:
+            """Keep the lane's name, whatever the view would be called."""
+
+    OfLane.__name__ = OfLane.__qualname__ = f"{view.__name__}Of{number}"
+    return OfLane

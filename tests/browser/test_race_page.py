@@ -1,0 +1,191 @@
+"""The race in a real browser: it plays, pauses, steps, stops at its budget, and shows what diverges as such."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_lab import OVERFLOW, Lab, until
+
+pytestmark = pytest.mark.quick
+BUDGET = 12_000
+SHORT = f"&target=gaussian&lanes=hmc,sgld,bps&chains=2&1.warmup=5&2.warmup=5&3.warmup=5&budget={BUDGET}"
+WILD = f"&target=gaussian&lanes=hmc,sgld,sghmc&chains=2&1.warmup=5&3.warmup=5&2.step_size=100&budget={BUDGET}"
+NETWORK = (
+    "&target=network&t.data=toy_c&t.hidden=3&lanes=hmc,bps&chains=2&1.mode_steps=50&2.mode_steps=50&1.warmup=5"
+    "&2.warmup=5&budget=400000"
+)
+
+RANGES = """() => [...Bokeh.documents[0]._all_models.values()].filter((m) => m.name?.startsWith("trajectory"))
+  .map((m) => [m.x_range.start, m.x_range.end, m.y_range.start, m.y_range.end])"""
+
+
+class RacePage(Lab):
+    """The page as a user sees it."""
+
+    def ready(self) -> RacePage:
+        """Wait for the first frame."""
+        self.page.wait_for_selector(".step b", timeout=60_000)
+        until(
+            lambda: self.figures().get("trajectory.0", 0) or self.figures().get("prediction.0", 0), 60, "nothing drawn"
+        )
+        return self
+
+    def rows(self) -> list[list[str]]:
+        """Return the cells of the table, line by line."""
+        cells = "rows => rows.map((row) => [...row.cells].map((cell) => cell.innerText))"
+        return self.page.locator("table tr:has(td)").evaluate_all(cells)
+
+    def column(self, head: str) -> list[str]:
+        """Return the figures under a heading."""
+        heads = self.page.locator("table th").all_inner_texts()
+        place = next(i for i, text in enumerate(heads) if text.startswith(head))
+        return [row[place] for row in self.rows()]
+
+    def spent(self) -> list[int]:
+        """Return the gradients that the lanes have spent."""
+        return [int(text.replace(",", "")) for text in self.column("gradients")]
+
+    def address(self) -> str:
+        """Return what stands after the question mark."""
+        return self.page.evaluate("location.search")
+
+    def sort(self, head: str) -> None:
+        """Press a heading."""
+        self.page.locator(f"table th button:text-matches('^{head}')").first.click()
+
+
+@pytest.fixture
+def open_race(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., RacePage]:
+    """Return a function that opens a race by the rest of its address."""
+    return lambda query="", **options: RacePage(open_page(f"{dashboard.url}?page=race{query}", **options)).ready()
+
+
+@pytest.mark.parametrize("size", [(1400, 900), pytest.param((1280, 720), marks=pytest.mark.slow)])
+def test_it_opens_on_one_stage_without_scrolling(open_race, screenshot, size):
+    race = open_race(viewport={"width": size[0], "height": size[1]})
+    assert race.page.evaluate(OVERFLOW) == [0, 0]
+    assert len(race.rows()) == 6
+    assert race.page.locator(".bar:visible").count() == 6
+    screenshot(race.page, f"race-{size[0]}")
+
+
+def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
+    race = open_race(SHORT)
+    before = race.number("step")
+    race.press("Step")
+    until(lambda: race.number("step") > before, 5, "it made no step")
+    step = race.number("step")
+    race.page.wait_for_timeout(700)
+    assert race.number("step") == step, "a step pauses"
+    race.press("Play")
+    until(lambda: race.number("step") > step + 50, 20, "it did not play")
+    race.press("Pause")
+    until(lambda: "paused" in race.page.locator(".phase").inner_text(), 10, "it did not pause")
+    race.page.wait_for_timeout(700)
+    step, spent = race.number("step"), race.spent()
+    race.page.wait_for_timeout(700)
+    assert (race.number("step"), race.spent()) == (step, spent), "it went on"
+    assert max(spent) - min(spent) < 0.05 * BUDGET, f"the lanes are apart: {spent}"
+    race.page.keyboard.press("Space")
+    until(lambda: "done" in race.page.locator(".phase").inner_text(), 60, "it did not end")
+    until(lambda: sorted(race.column("error")) and "–" not in race.column("error"), 5, "an error is missing")
+    # The last table comes up to a second after the last step.
+    until(lambda: all(BUDGET - 100 < each <= BUDGET for each in race.spent()), 20, f"not the budget: {race.spent()}")
+    spent = race.spent()
+    race.page.wait_for_timeout(700)
+    assert race.spent() == spent
+    assert race.said().startswith(f"After {BUDGET:,} gradients each: ")
+    assert re.search(r"has the smallest error|are level", race.said())
+    screenshot(race.page, "race-done")
+
+
+def test_the_table_sorts_by_its_headings(open_race):
+    race = open_race(SHORT + "&play=1")
+    until(lambda: "done" in race.page.locator(".phase").inner_text(), 60, "it did not end")
+    until(lambda: "–" not in race.column("error"), 5, "an error is missing")
+
+    def figures(head: str) -> list[float]:
+        return [float(text.replace(",", "")) for text in race.column(head)]
+
+    assert figures("error") == sorted(figures("error"))
+    assert [row[0] for row in race.rows()] == ["1", "2", "3"]
+    race.sort("ESS/s")
+    assert figures("ESS/s") == sorted(figures("ESS/s"), reverse=True), "the better way first"
+    race.sort("ESS/s")
+    assert figures("ESS/s") == sorted(figures("ESS/s"))
+
+
+def test_a_lane_that_diverges_is_shown_as_such_and_the_others_finish(open_race, screenshot):
+    race = open_race(WILD + "&play=1")
+    until(lambda: race.page.locator("h2 .lost:visible").count() == 1, 30, "no badge")
+    until(lambda: "done" in race.page.locator(".phase").inner_text(), 60, "the others did not finish")
+    until(lambda: race.column("error").count("–") == 1, 5, "an error is missing")
+    last = race.rows()[-1]
+    assert last[0] == "–" and "SGLD" in last[1] and "diverged" in last[1]
+    assert "SGLD diverged and is not ranked" in race.said()
+    ranges = race.page.evaluate(RANGES)
+    assert len(ranges) == 3 and len({tuple(each) for each in ranges}) == 1, f"the lanes' scales differ: {ranges}"
+    race.sort("error")
+    assert "SGLD" in race.rows()[-1][1], "an unknown figure comes last the other way too"
+    spent = {row[1]: each for row, each in zip(race.rows(), race.spent(), strict=True)}
+    assert all(each > BUDGET - 100 for name, each in spent.items() if "SGLD" not in name)
+    assert "nan" not in f"{race.rows()} {race.said()}".lower()
+    screenshot(race.page, "race-diverged")
+
+
+def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_race):
+    race = open_race(SHORT)
+    race.press("Add a lane")
+    until(lambda: len(race.rows()) == 4, 20, "no lane came")
+    race.pick("Lane 2", "NUTS")
+    until(lambda: any("NUTS" in row[1] for row in race.rows()), 20, "the sampler did not change")
+    race.field("Budget").fill("20000")
+    race.page.keyboard.press("Enter")
+    until(lambda: "20,000 gradients each" in race.page.locator(".budget").inner_text(), 20, "the budget did not change")
+    until(lambda: "budget=20000" in race.address() and "lanes=hmc,nuts,bps," in race.address(), 5, "not in the address")
+    race.page.get_by_role("button", name="Settings", exact=True).first.click()
+    leaps = race.field("Leaps")
+    until(leaps.is_visible, 5, "the settings did not unfold")
+    race.field("Budget").fill("many")
+    race.page.keyboard.press("Enter")
+    alert = race.page.locator(".error[role=alert]:visible")
+    until(lambda: "whole number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the budget")
+
+
+@pytest.mark.slow
+def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(open_race, screenshot):
+    race = open_race(NETWORK)
+    assert "reference: NUTS" in race.page.locator(".reference").inner_text()
+    figures = race.figures()
+    race.page.get_by_role("button", name="Trajectories", exact=True).click()
+    race.press("Play")
+    until(lambda: race.figures()["trajectory.1"] != figures["trajectory.1"], 20, "no trajectory moved")
+    race.page.get_by_role("button", name="Predictions", exact=True).click()
+    until(lambda: race.figures()["prediction.1"] != figures["prediction.1"], 20, "no prediction moved")
+    heads = " ".join(race.page.locator("table th").all_inner_texts())
+    assert "NLL" in heads and "RMSE" in heads
+    screenshot(race.page, "race-network")
+
+
+def test_light_and_dark(open_race, screenshot):
+    race = open_race(SHORT + "&play=1")
+    surface = "() => getComputedStyle(document.body).backgroundColor"
+    light = race.page.evaluate(surface)
+    race.page.get_by_label("Toggle theme").click()
+    until(lambda: race.page.evaluate(surface) != light, 10, "it stayed light")
+    time.sleep(1)
+    screenshot(race.page, "race-dark")
+
+
+def test_share_repeats_the_race(open_race, tmp_path: Path):
+    race = open_race(SHORT)
+    race.press("Share")
+    command = race.page.locator("textarea.command")
+    until(command.is_visible, 10, "the dialog did not open")
+    assert command.input_value().startswith("bnnviz race hmc sgld bps --target gaussian")
+    assert "page=race" in race.page.locator("textarea.link").input_value()

@@ -1,0 +1,471 @@
+"""Races: budget, pace, start, what befalls a lane that diverges, the reference, the calls and the command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.calibration import calibration_curve
+
+import bnnviz
+from bnnviz import catalogue, cli, diagnostics, samplers
+from bnnviz.engine import estimates, reference
+from bnnviz.engine.lane import dearest_step
+from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.race import Race
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.racespec import MOST, RaceSpec
+from bnnviz.spec import Spec
+
+SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
+WILD = {"step_size": 100.0}  # far beyond where the scheme is stable
+PARTS = ["status", "caption", "table", "curves", "path.0", "prediction.0", "path.1", "path.7"]
+
+
+def race_of(*lanes: Any, budget: int = 4_000, **shared: Any) -> RaceSpec:
+    """Return a race of samplers, each a name or a name with its settings."""
+    shared = {"target": "banana", "chains": 2, "seed": 4, "warmup": 5, **shared}
+    named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
+    return RaceSpec(tuple(Spec(sampler=name, settings=own, **shared) for name, own in named), budget).checked()
+
+
+def finished(race: Race) -> Race:
+    while not race.finished:
+        race.advance(0.05)
+    return race
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep references in a folder of the test's own."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    return tmp_path
+
+
+# --- the spec
+
+
+@given(
+    lanes=st.lists(
+        st.tuples(st.sampled_from(SAMPLERS), st.integers(0, 500), st.sampled_from(["eager", "compiled"])),
+        min_size=2,
+        max_size=MOST,
+    ),
+    target=st.sampled_from([item["name"] for item in catalogue.load()["targets"]]),
+    chains=st.integers(1, 64),
+    seed=st.integers(0, 2**31 - 1),
+    budget=st.integers(1_000, 10**12),
+)
+def test_a_spec_is_the_same_after_a_round_trip(lanes, target, chains, seed, budget):
+    shared = {"target": target, "chains": chains, "seed": seed}
+    specs = tuple(Spec(sampler=name, warmup=warmup, kernel=kernel, **shared) for name, warmup, kernel in lanes)
+    race = RaceSpec(specs, budget).checked()
+    assert RaceSpec.from_json(json.dumps(race.to_json())) == race
+    assert len(set(race.names())) == len(lanes)
+    assert all(lane.draws is None for lane in race.lanes)
+
+
+def lanes_of(**changes: Any) -> dict[str, Any]:
+    return {"target": "banana", "lanes": [{"sampler": "bps"}, {"sampler": "hmc"} | changes]}
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "words"),
+    [
+        ("{", None, "not JSON"),
+        ({"target": "banana"}, "lanes", "a list of samplers"),
+        ({"target": "banana", "lanes": [{"sampler": "bps"}]}, "lanes", "2 to 6 samplers, not 1"),
+        ({"target": "banana", "lanes": [{"sampler": "bps"}] * 7}, "lanes", "2 to 6 samplers, not 7"),
+        (lanes_of() | {"version": 9}, "version", "version 9"),
+        (lanes_of() | {"colour": 1}, "colour", "no key 'colour'"),
+        (lanes_of() | {"target": "moon"}, "target", "no target 'moon'"),
+        (lanes_of() | {"budget": 10}, "budget", "from 1,000 to"),
+        (lanes_of() | {"budget": 2e6}, "budget", "whole number"),
+        (lanes_of() | {"chains": 0}, "chains", "from 1 to"),
+        (lanes_of(target="banana"), "target", "A lane has no key 'target'"),
+        (lanes_of(sampler="magic"), "1.sampler", "Lane 2: There is no sampler 'magic'"),
+        (lanes_of(settings={"leaps": 0}), "1.leaps", "Lane 2: HMC: leaps"),
+        (lanes_of(settings={"start": "mode"}), "start", "one start for all"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_field(value, field, words):
+    with pytest.raises(BnnvizError) as refused:
+        RaceSpec.from_json(value)
+    assert refused.value.field == field
+    assert words in refused.value.sentence
+
+
+def test_lanes_with_other_targets_or_seeds_are_refused():
+    lanes = race_of("bps", "hmc").lanes
+    for change in ({"seed": 5}, {"chains": 4}, {"target": "gaussian", "target_settings": {}}, {"dtype": "float64"}):
+        with pytest.raises(BnnvizError, match="All lanes of a race have the same"):
+            RaceSpec((lanes[0], lanes[1].replace(**change)), 6000).checked()
+
+
+def test_names_tell_lanes_apart():
+    assert race_of("bps", "hmc").names() == ["Bouncy Particle", "HMC"]
+    twice = race_of(("sgld", {"step_size": 0.1}), ("sgld", {"step_size": 0.2}), "hmc", "hmc").names()
+    assert twice == ["SGLD (step_size 0.1)", "SGLD (step_size 0.2)", "HMC 1", "HMC 2"]
+
+
+# --- budget and pace
+
+
+ALL = race_of("bps", "hmc", "sgld", "zigzag", budget=4_001)
+
+
+def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_steps_allow():
+    race = Race(ALL)
+    race.prepare()
+    while not race.finished:
+        race.advance(0.01)
+        assert all(lane.gradients <= ALL.budget for lane in race.lanes)
+    for lane in race.lanes:
+        assert lane.gradients + dearest_step(lane) > ALL.budget
+        assert lane.noted[-1].gradients == lane.gradients, "what it came to is noted"
+    assert race.progress == 1.0
+
+
+def test_lanes_advance_together():
+    """Whenever somebody looks, no lane is further ahead of another than a block, or one step where that is more."""
+    race = Race(race_of("bps", "hmc", "sgld", budget=8_000))
+    race.prepare()
+    slack = 8_000 / 500 + 2 * max(map(dearest_step, race.lanes))
+    while any(not lane.over for lane in race.lanes):
+        race.advance(0.004)
+        spent = [lane.gradients for lane in race.lanes if not lane.over]
+        if len(spent) == len(race.lanes):
+            assert max(spent) - min(spent) <= slack
+
+
+def test_a_step_is_one_step_of_the_lanes_that_are_behind():
+    race = Race(race_of("bps", "hmc", "sgld"))
+    race.step_proposal()
+    assert [lane.steps for lane in race.lanes] == [1, 1, 1]
+    costs = [lane.gradients for lane in race.lanes]
+    race.step_proposal()
+    behind = [cost == min(costs) for cost in costs]
+    assert [lane.steps - 1 for lane in race.lanes] == behind
+    for _ in range(900):
+        race.step_proposal()
+    assert race.finished or max(lane.gradients for lane in race.lanes) <= 4000
+
+
+# --- start and seed
+
+
+@pytest.mark.parametrize(
+    ("target", "lanes", "one"),
+    [
+        ({"target": "banana"}, ("bps", "hmc", "boomerang"), False),
+        ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}, ("bps", "hmc"), False),
+        ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}, ("bps", "boomerang"), True),
+    ],
+)
+def test_all_lanes_set_out_from_the_same_points_bit_for_bit(own_home, target, lanes, one):
+    race = Race(race_of(*((name, {"mode_steps": 40}) for name in lanes), **target))
+    race.prepare()
+    first = race.lanes[0].state.x
+    assert all(torch.equal(lane.state.x, first) for lane in race.lanes)
+    assert all(lane.gradients == 0 for lane in race.lanes), "the search for the start is charged to nobody"
+    assert torch.equal(first[0], first[1]) is one
+    assert ("one mode" in race.start_told) is one
+
+
+@pytest.mark.parametrize("sampler", ["bps", "hmc", "sgld"])
+def test_a_lane_makes_the_draws_that_the_run_alone_makes(sampler):
+    race = finished(Race(race_of(sampler, "zigzag")))
+    lane = race.lanes[0]
+    alone = Run(lane.spec)
+    while alone.steps < lane.steps:
+        alone.step_proposal()
+    assert np.array_equal(alone.draws, lane.draws)
+
+
+def test_draws_and_curves_are_the_same_however_it_is_driven():
+    spec = race_of("bps", "hmc", "sgld")
+    played, stepped = finished(Race(spec)), Race(spec)
+    count = 0
+    while not stepped.finished:
+        stepped.step_proposal()
+        count += 1
+        if count % 40 == 0:
+            stepped.frame(PARTS)
+    half = Race(spec)
+    half.prepare()
+    while half.progress < 0.5:
+        half.advance(0.005)
+    resumed = finished(Race.restore(half.checkpoint()))
+    for other in (stepped, resumed):
+        for one, two in zip(played.lanes, other.lanes, strict=True):
+            assert np.array_equal(one.draws, two.draws)
+            assert [note.gradients for note in one.noted] == [note.gradients for note in two.noted]
+            assert all(np.array_equal(a.mean, b.mean) for a, b in zip(one.noted, two.noted, strict=True))
+    assert [row["name"] for row in resumed.table()] == [row["name"] for row in played.table()]
+
+
+def test_a_checkpoint_before_the_start_begins_again():
+    race = Race(race_of("bps", "hmc"))
+    again = Race.restore(race.checkpoint())
+    assert again.phase == "start"
+    assert np.array_equal(finished(again).lanes[0].draws, finished(race).lanes[0].draws)
+    with pytest.raises(BnnvizError, match="cannot be read"):
+        Race.restore(b"no checkpoint")
+
+
+# --- divergence
+
+
+def test_a_lane_that_diverges_is_named_and_last_and_the_others_finish():
+    race = finished(Race(race_of(("sgld", WILD), "hmc", "bps", target="gaussian")))
+    rows = race.table()
+    assert rows[-1]["name"] == "SGLD" and rows[-1]["diverged"] and rows[-1]["rank"] is None
+    assert rows[-1]["state"] == "diverged"
+    figures = ("error", "error_mean", "error_sd", "rhat", "ess", "ess_per_s", "ess_per_million")
+    assert all(math.isnan(rows[-1][name]) for name in figures)
+    assert [row["rank"] for row in rows[:2]] == [1, 2]
+    assert all(math.isfinite(row["error"]) and row["gradients"] > 3900 for row in rows[:2])
+    caption = race.frame(["caption"])["caption"]
+    assert "SGLD diverged and is not ranked." in caption["warning"]
+    assert "SGLD" not in caption["text"]
+    curve = next(curve for curve in race.curves() if curve["name"] == "SGLD")
+    assert curve["diverged"] == race.lanes[0].gradients
+
+
+def test_some_chains_that_diverge_are_counted():
+    race = Race(race_of("bps", "hmc", target="gaussian"))
+    race.prepare()
+    state = race.lanes[1].state
+    x = state.x.clone()
+    x[1] = math.nan
+    race.lanes[1].state = state._replace(x=x)
+    row = next(row for row in finished(race).table() if row["name"] == "HMC")
+    assert row["chains_lost"] == 1 and not row["diverged"] and math.isfinite(row["error"])
+    assert "HMC: 1 of 2 chains diverged." in race.frame(["caption"])["caption"]["warning"]
+
+
+def test_a_lane_that_spends_all_on_its_warm_up_says_so():
+    race = finished(Race(race_of("bps", "hmc", warmup=100_000)))
+    assert [row["rank"] for row in race.table()] == [None, None]
+    caption = race.frame(["caption"])["caption"]
+    assert "no lane has draws" in caption["text"] and "Bouncy Particle and HMC spent all" in caption["warning"]
+
+
+def test_where_all_lanes_diverge_nothing_is_ranked():
+    race = finished(Race(race_of(("sgld", WILD), ("sghmc", WILD), target="gaussian")))
+    assert "All lanes diverged" in race.error
+    assert [row["rank"] for row in race.table()] == [None, None]
+    assert "All lanes diverged" in race.frame(["caption"])["caption"]["text"]
+
+
+@given(errors=st.lists(st.sampled_from([math.nan, math.inf, 0.5, 0.1, 2.0]), min_size=3, max_size=3))
+def test_what_is_not_finite_never_ranks(errors):
+    """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
+    race = ended()
+    known = iter(errors)
+    race._card._errors = lambda number: [estimates.Error(*[next(known)] * 2)]
+    rows = race.table()
+    ranked = [row["error"] for row in rows if row["rank"] is not None]
+    assert ranked == sorted(error for error in errors if math.isfinite(error))
+    assert [row["rank"] for row in rows] == [*range(1, len(ranked) + 1), *[None] * (3 - len(ranked))]
+
+
+_ENDED: list[Race] = []
+
+
+def ended() -> Race:
+    """Return a race of three that has ended; the same for all examples."""
+    if not _ENDED:
+        _ENDED.append(finished(Race(race_of("bps", "hmc", "sgld"))))
+    return _ENDED[0]
+
+
+# --- errors and the reference
+
+
+def test_the_error_is_that_of_mean_and_sd():
+    truth = estimates.Truth(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 4.0]))
+    found = estimates.error(np.array([0.3, 0.4]), np.array([1.5, 4.0]), truth)
+    assert found.mean == pytest.approx(math.sqrt((0.3**2 + 0.4**2) / 2))
+    assert found.sd == pytest.approx(math.sqrt(0.5**2 / 2))
+    assert found.both == pytest.approx(math.sqrt((found.mean**2 + found.sd**2) / 2))
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
+    """Make references short, by the sampler that ranks second: the first one takes half a minute."""
+    first, second = sorted(samplers.REGISTRY, key=lambda sampler: -sampler.reference_rank)[:2]
+    assert first.reference_rank > second.reference_rank > 0
+    monkeypatch.setattr(first, "reference_rank", 0)
+    for name, value in {"CHAINS": 8, "DRAWS": draws, "WARMUP": warmup}.items():
+        monkeypatch.setattr(reference, name, value)
+
+
+def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkeypatch):
+    shorten(monkeypatch, draws=60, warmup=20)
+    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
+    lanes = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
+    race = Race(race_of(*lanes, budget=150_000, **network))
+    assert race.truth is None
+    finished(race)
+    told = race.frame(["table"])["table"]["reference"]
+    assert told["finished"] and told["draws"] == 480 and math.isfinite(told["rhat"])
+    rows = race.table()
+    assert [row["name"] for row in rows] == ["HMC", "SGLD"], "a step of next to nothing leads nowhere"
+    assert math.isfinite(rows[0]["rmse"]) and math.isfinite(rows[0]["nll"])
+    assert len(list((own_home / "references").glob("*.npz"))) == 1
+    again = Race(race_of(*lanes, budget=5_000, seed=9, **network))
+    assert again.reference.finished, "a race with another seed on the same target has the same reference"
+    assert np.array_equal(again.truth.mean, race.truth.mean)
+    other = Race(race_of(*lanes, budget=5_000, **network | {"target_settings": {"data": "toy_c", "hidden": "4"}}))
+    assert not other.reference.finished
+
+
+def test_a_reference_goes_on_from_a_checkpoint(own_home, monkeypatch):
+    shorten(monkeypatch, draws=40, warmup=5)
+    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "2"}}
+    race = Race(race_of(("hmc", {"mode_steps": 20}), ("bps", {"mode_steps": 20}), budget=5_000, **network))
+    race.prepare()
+    while race.phase != "reference":
+        race.advance(0.01)
+    resumed = Race.restore(race.checkpoint())
+    assert resumed.phase == "reference"
+    finished(race)
+    for path in (own_home / "references").glob("*.npz"):
+        path.unlink()
+    assert np.array_equal(finished(resumed).truth.mean, race.truth.mean)
+
+
+def test_the_calibration_error_is_that_of_the_reliability_curve():
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 4000)
+    guess = rng.integers(0, 2, 4000)
+    observed = np.where(rng.uniform(size=4000) < sure**2, guess, 1 - guess)
+    chances = np.where(guess[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None])
+    right, stated = calibration_curve(guess == observed, sure, n_bins=10)
+    counts = np.histogram(sure, np.linspace(0, 1, 11))[0]
+    expected = (counts[counts > 0] * np.abs(right - stated)).sum() / 4000
+    assert diagnostics.calibration_error(chances, observed, bins=10) == pytest.approx(expected, abs=2e-3)
+
+
+# --- frames
+
+
+def test_frames_hold_what_was_asked_for():
+    race = Race(race_of("bps", "hmc"))
+    scene = race.scene()
+    assert scene["pictures"] == ["path"] and {"path.0", "path.1", "table"} <= set(scene["emits"])
+    first = race.frame(PARTS)
+    assert "table" in first and first["caption"]["text"].startswith("Looking for")
+    race.step_proposal()
+    frame = race.frame(PARTS)
+    assert {"status", "caption", "table", "curves", "path.0", "path.1"} <= set(frame)
+    assert frame["status"]["lanes"][1]["spent"] == race.lanes[1].gradients
+    with pytest.raises(BnnvizError, match="Nothing can change"):
+        race.change({"leaps": 3})
+
+
+# --- the calls and the command
+
+
+def test_race_returns_table_curves_and_a_figure(tmp_path):
+    race = bnnviz.race("gaussian", ["bps", ("hmc", {"leaps": 4})], budget=5_000, chains=2, seed=1, warmup=10)
+    assert [row["rank"] for row in race.table] == [1, 2]
+    assert {row["sampler"]: row["settings"] for row in race.table} == {"bps": {}, "hmc": {"leaps": 4}}
+    assert all(curve["gradients"][-1] <= 5000 for curve in race.curves)
+    assert "HMC" in race._repr_html_() and race.said in repr(race)
+    assert race.lane_draws(1).shape[0] == 2
+    text = race.figure(tmp_path / "race.html").read_text()
+    assert "Race on" in text and len(text) > 500_000, "the page brings its own BokehJS"
+    with pytest.raises(BnnvizError, match="All lanes diverged"):
+        bnnviz.race("gaussian", [("sgld", WILD), ("sghmc", WILD)], budget=5_000, chains=2)
+
+
+def test_the_command_prints_one_object_with_ranks_and_curves(capsys, tmp_path):
+    figure = tmp_path / "race.html"
+    line = "race hmc sgld:step_size=100 --target gaussian --set size=3 --chains 2 --set warmup=10 --budget 5000 --json"
+    assert run_here(f"{line} --figure {figure}") == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert [(row["name"], row["rank"], row["error"] is None) for row in found["lanes"]] == [
+        ("HMC", 1, False),
+        ("SGLD", None, True),
+    ]
+    assert found["target_settings"]["size"] == 3 and found["budget"] == 5000
+    assert found["lanes"][0]["gradients"] <= 5000
+    assert "bnnviz: SGLD diverged and is not ranked.\n" in said.err
+    assert figure.stat().st_size > 100_000
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("race bps --target banana", "2 to 6 samplers"),
+        ("race bps magic --target banana", "no sampler 'magic'"),
+        ("race bps hmc", "Say what to sample"),
+        ("race bps hmc:leaps --target banana", "NAME:key=value"),
+        ("race bps hmc:lips=3 --target banana", "no setting 'lips'"),
+        ("race bps hmc:leaps=many --target banana", "Lane 2"),
+        ("race bps hmc --target banana --budget 3", "budget"),
+        ("race bps hmc --target banana --set draws=4", "budget decides"),
+        ("race bps hmc --target banana --set leaps=4", "no setting 'leaps'"),
+        ("race bps nowhere.json --target banana", "Cannot read"),
+        ("race bps hmc --target banana --figure /no/such/place/x.html", "no folder"),
+        ("race bps sgld:batch_size=5 --target banana", "Lane 2"),
+    ],
+)
+def test_a_line_that_cannot_be_ends_with_one_sentence(capsys, line, words):
+    assert run_here(line) == 2
+    said = capsys.readouterr()
+    assert words in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_a_race_as_json_is_read_and_specs_may_be_lanes(monkeypatch, tmp_path):
+    asked: list[RaceSpec] = []
+    monkeypatch.setattr(cli, "_race", lambda spec, figure, as_json: asked.append(spec) or 0)
+    spec = race_of("bps", ("hmc", {"leaps": 3}))
+    (tmp_path / "race.json").write_text(json.dumps(spec.to_json()))
+    (tmp_path / "lane.json").write_text(json.dumps(spec.lanes[1].to_json()))
+    assert run_here(f"race {tmp_path}/race.json --budget 9000") == 0
+    assert run_here(f"race bps {tmp_path}/lane.json --budget 9000 --set warmup=5") == 0
+    assert asked == [RaceSpec(spec.lanes, 9000)] * 2
+
+
+def run_here(line: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(line.split())
+    return ended.value.code
+
+
+def test_a_race_that_loses_its_worker_goes_on_with_the_same_draws(tmp_path):
+    """The live path drives a race as a run: built by the class that its spec names, checkpointed, taken up again."""
+    spec = race_of("hmc", "sgld")
+
+    def live(until: float, **options: Any) -> Race:
+        async def drive() -> Race:
+            actor = LiveRun(spec, "race", play=True, lease_s=None, factory=spec.factory, loop=loop, **options)
+            while actor._slot.run is None or actor._slot.run.progress < until:
+                assert actor._slot.state != "failed", actor._slot.message
+                await asyncio.sleep(0.01)
+            return actor._slot.run
+
+        loop = LiveLoop(tmp_path)
+        try:
+            return asyncio.run(drive())
+        finally:
+            loop.close()
+
+    first = live(0.4)
+    assert (tmp_path / "race.ckpt").exists() and not first.finished
+    resumed = live(1.0, restore=True)
+    alone = finished(Race(spec))
+    for one, two in zip(resumed.lanes, alone.lanes, strict=True):
+        assert np.array_equal(one.draws, two.draws)

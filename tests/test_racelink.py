@@ -1,0 +1,167 @@
+"""Races as links, scripts and commands, and the views that show them: reading never fails, writing loses nothing."""
+
+from __future__ import annotations
+
+import math
+import shlex
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bnnviz import catalogue, link, racelink
+from bnnviz.racespec import RaceSpec
+from bnnviz.spec import Spec
+from bnnviz.views import DARK, LIGHT, standings, views_for
+from bnnviz.views.curves import CurvesView
+
+SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
+TARGETS = [item["name"] for item in catalogue.load()["targets"]]
+OPENING = RaceSpec((Spec(chains=8), Spec(sampler="hmc", chains=8))).checked()
+
+
+@given(
+    target=st.sampled_from(TARGETS),
+    names=st.lists(st.sampled_from(SAMPLERS), min_size=2, max_size=6),
+    chains=st.integers(1, 16),
+    seed=st.integers(0, 2**31 - 1),
+    warmup=st.integers(0, 500),
+    budget=st.integers(1000, 10**9),
+    step=st.sampled_from([None, 0.001, 0.25]),
+)
+def test_a_link_brings_the_same_race(target, names, chains, seed, warmup, budget, step):
+    shared = {"target": target, "chains": chains, "seed": seed, "warmup": warmup}
+    own = {name: {"step_size": step} if name in ("sgld", "hmc") else {} for name in names}
+    race = RaceSpec(tuple(Spec(sampler=name, settings=own[name], **shared) for name in names), budget).checked()
+    query = link.query_text(racelink.to_query(race))
+    read, sentences = racelink.from_query(dict(part.split("=", 1) for part in query.split("&")), OPENING)
+    assert (read, sentences) == (race, [])
+
+
+KEYS = ["target", "lanes", "budget", "chains", "1.leaps", "2.bound", "9.x", "t.size", "seed", ".", "1.", "x", "s.bound"]
+KEYS += ["1.start", "2.mode_steps", "1.warmup", "device", "0.bound", "²"]
+TEXTS = [
+    "",
+    "hmc",
+    "hmc,bps",
+    "bps,nobody,hmc",
+    ",,",
+    "1e400",
+    "nan",
+    "-3",
+    "banana",
+    "2",
+    "grid",
+    "mode",
+    "ü" * 50,
+    "%00",
+]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(TEXTS) | st.text(max_size=20), max_size=8))
+def test_reading_never_fails(query):
+    race, sentences = racelink.from_query(query, OPENING)
+    assert race == race.checked()
+    assert all(isinstance(sentence, str) and sentence for sentence in sentences)
+    assert len(sentences) <= link.MOST_SENTENCES
+
+
+def test_what_does_not_fit_is_said_once():
+    race, sentences = racelink.from_query({"lanes": "hmc,bps", "chains": "many", "budget": "3", "9.x": "1"}, OPENING)
+    assert race.budget == 1000 and [lane.sampler for lane in race.lanes] == ["hmc", "bps"]
+    assert len(sentences) == 3 and sum("chains" in sentence for sentence in sentences) == 1
+    race, sentences = racelink.from_query({"lanes": "hmc,bps", "1.start": "mode"}, OPENING)
+    assert [lane.settings["start"] for lane in race.lanes] == ["mode", "mode"] and "one start" in sentences[0]
+
+
+def test_the_command_and_the_script_say_the_same_race(monkeypatch):
+    from bnnviz import api, cli
+
+    shared = {"target": "gaussian", "target_settings": {"size": 3}, "chains": 2, "seed": 5, "warmup": 7}
+    lanes = (Spec(sampler="sgld", settings={"step_size": 0.01}, **shared), Spec(sampler="hmc", **shared))
+    race = RaceSpec(lanes, 50_000).checked()
+    asked: list[RaceSpec] = []
+    monkeypatch.setattr(cli, "_race", lambda spec, figure, as_json: asked.append(spec) or 0)
+    with pytest.raises(SystemExit):
+        cli.main(shlex.split(racelink.as_command(race))[1:])
+
+    class Asked:
+        said, table = "", ()
+
+        def __init__(self, race, callback):
+            asked.append(race.spec)
+
+        def begin(self):
+            return self
+
+        wait = begin
+
+    monkeypatch.setattr(api, "Race", Asked)
+    exec(racelink.as_python(race), {})
+    assert asked == [race, race]
+
+
+# --- views
+
+
+def scene(lanes: int = 3) -> dict:
+    return {
+        "emits": ["curves"],
+        "budget": 100_000,
+        "lanes": [{"name": f"Sampler {i}"} for i in range(lanes)],
+    }
+
+
+def part(*errors: list[float], diverged: int | None = None) -> dict:
+    lanes = [
+        {
+            "lane": i,
+            "name": f"Sampler {i}",
+            "gradients": np.geomspace(1e4, 1e5, len(each)),
+            "error": np.array(each, dtype=float),
+            "diverged": 500.0 if i == diverged else math.nan,
+        }
+        for i, each in enumerate(errors)
+    ]
+    return {"curves": {"lanes": lanes, "budget": 100_000}}
+
+
+def test_curves_are_drawn_on_log_scales_with_a_cross_where_a_lane_diverged():
+    (view_class,) = views_for(scene())
+    view = view_class(scene())
+    assert view.update(part([1.0, 0.1], [math.nan, 0.5], [], diverged=2))
+    first, second, lost = (sheet.data for sheet in view.sheets[:3])
+    assert np.allclose(first["x"], [4, 5]) and np.allclose(first["y"], [0, -1])
+    assert np.allclose(second["x"][:1], 5), "what is not known is not drawn"
+    assert len(lost["end_x"]) == 1 and np.isnan(lost["end_x"]).all() and np.isfinite(lost["lost_x"]).all()
+    assert view.root.x_range.start <= lost["lost_x"][0] <= 5 and lost["lost_y"][0] <= view.root.y_range.end
+    assert not view.update(part([1.0, 0.1], [math.nan, 0.5], [], diverged=2)), "the same is not sent again"
+    labels = view.root.xaxis[0].major_label_overrides
+    assert "100k" in labels.values() and labels[4.0] == "10k"
+    assert view.description.endswith("Sampler 0 0.1; Sampler 1 0.5")
+    view.reset(scene(2))
+    assert not view.sheets[0].data["x"].size
+
+
+def test_curves_that_run_away_do_not_widen_the_picture_without_end():
+    view = CurvesView(scene())
+    view.update(part([1e30, 1e31], [0.5, 0.05], [0.1, 0.1]))
+    assert view.root.y_range.end < 4
+
+
+def test_lanes_keep_their_colours_light_and_dark():
+    for dark, palette in ((False, LIGHT), (True, DARK)):
+        view = CurvesView(scene(), dark)
+        colours = [strokes[0].colour for strokes in view._strokes]
+        assert colours == list(palette.chains[:6]) and all(colour in view.legend_html() for colour in colours[:3])
+
+
+def test_the_table_has_a_dash_for_what_is_unknown_and_says_who_diverged():
+    names = [each.name for each in standings.columns_for(["nll", "rmse"])]
+    assert {"nll", "rmse"} <= set(names) and not {"accuracy", "ece"} & set(names)
+    row = {"lane": 1, "name": "SGLD <b>", "rank": None, "settings": {"step_size": 3.0}, "diverged": True}
+    row |= {"chains_lost": 4, **dict.fromkeys(names, math.nan)}
+    text = standings.table_html([row], ["nll", "rmse"], 4)
+    assert "SGLD &lt;b&gt;" in text and "step_size=3" in text and ">diverged<" in text
+    assert "nan" not in text and text.count("<td>–</td>") == len(names) + 1

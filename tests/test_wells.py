@@ -1,0 +1,180 @@
+"""The Wells: FuncHMC beside HMC, what is counted of them, their links and their pictures."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from bnnviz import cli, diagnostics, papers, samplers, views, wellslink
+from bnnviz.engine.wells import RUNS, Wells
+from bnnviz.errors import BnnvizError
+from bnnviz.wellsspec import WellsSpec, described
+
+PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
+
+
+def done(**values: object) -> Wells:
+    wells = Wells(WellsSpec(values))
+    while not wells.finished:
+        wells.advance(1.0)
+    return wells
+
+
+@pytest.fixture(scope="module")
+def figure() -> Wells:
+    return done()
+
+
+def test_the_distances_are_those_of_the_table(figure: Wells) -> None:
+    """SCIENCE, section 3: .28 and .70 on the figure's well. A median of 400 has an error below .01."""
+    found = figure.figures()
+    assert found["func_hmc"]["median"] == pytest.approx(0.28, abs=0.03)
+    assert found["hmc"]["median"] == pytest.approx(0.70, abs=0.03)
+    assert found["func_hmc"]["covered"] > found["hmc"]["covered"] + 0.2
+    assert figure.first_distance == pytest.approx(0.28, abs=0.005)
+
+
+def test_on_the_texts_well_too() -> None:
+    found = done(reading="text").figures()
+    assert found["func_hmc"]["median"] == pytest.approx(0.49, abs=0.03)
+    assert found["hmc"]["median"] == pytest.approx(0.66, abs=0.03)
+    assert found["func_hmc"]["covered"] > found["hmc"]["covered"] + 0.05
+
+
+def test_hmc_comes_nearer_in_the_end_and_the_caption_says_so() -> None:
+    wells = done(moves=400, draws_each=10)
+    caption = wells.frame(["caption"])["caption"]
+    assert "HMC is nearer now" in caption["warning"]
+
+
+def test_draws_are_counted_right(figure: Wells) -> None:
+    side = figure.sides["func"]
+    draws = torch.cat(side.draws).numpy()
+    assert side.counts.sum() == RUNS * 10 * 100
+    inside = np.histogram(draws, figure.edges.numpy())[0]
+    assert np.array_equal(side.counts[0, 1:-1].numpy(), inside)
+    assert side.right[0] == (draws > 0).sum()
+
+
+def test_the_distance_of_the_truth_itself_is_small() -> None:
+    wells = Wells(WellsSpec())
+    wells.prepare()
+    side = wells.sides["point"]
+    draws = torch.as_tensor(wells.target.exact_draws(200_000, 1)[:, 0]).expand(RUNS, -1)[:1]
+    at = torch.bucketize(draws, wells.edges)
+    side.counts[:1] = torch.bincount(at[0], minlength=len(wells.edges) + 1)
+    assert float(side.distances(wells._mass)[0]) < 0.01
+
+
+def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: Wells) -> None:
+    wells = Wells(WellsSpec())
+    wells.prepare()
+    for _ in range(4):
+        wells.step_proposal()
+        wells.frame(PARTS)
+    again = Wells.restore(wells.checkpoint())
+    again.step_event()
+    while not again.finished:
+        again.advance(0.05)
+    assert again.summary() == figure.summary()
+    assert again.steps == 10 and again.progress == 1.0
+
+
+def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page asks how far it is while the samplers are being made."""
+    wells = Wells(WellsSpec())
+    asked = []
+    sampler = samplers.REGISTRY.get("hmc")
+    prepare = sampler.prepare
+    monkeypatch.setattr(
+        sampler, "prepare", lambda *args: (asked.append((wells.steps, wells.gradients)), prepare(*args))
+    )
+    wells.prepare()
+    assert asked == [(0, 0)]
+
+
+def test_the_views_take_every_frame(figure: Wells) -> None:
+    scene = figure.scene()
+    classes = views.views_for(scene)
+    assert {view.name for view in classes} == {"functionals", "ledger", "pooled", "ratio"}
+    frames = [Wells(WellsSpec({"moves": 1}))]
+    frames[0].prepare()
+    for view in [cls(scene, dark=True) for cls in classes]:
+        view.update(frames[0].frame(PARTS))
+        assert view.update(figure.frame(PARTS))
+        assert view.legend_html() and view.description
+
+
+def test_rejected_functionals_are_not_drawn(figure: Wells) -> None:
+    part = figure.frame(["wells"])["wells"]
+    part["accepted"][3] = False
+    view = next(cls for cls in views.views_for(figure.scene()) if cls.name == "functionals")(figure.scene())
+    view.update({"wells": part})
+    assert np.isnan(view.curves.data["y"]).sum() == part["accepted"].sum()
+
+
+def test_a_stay_and_a_crossing() -> None:
+    found = diagnostics.crossings(np.array([[1, 1, -1, -1, -1, 1], [2, 2, 2, 2, 2, 2]]))
+    assert found.count.tolist() == [2, 0]
+    assert found.longest.tolist() == [3, 6]
+    assert found.stay == 6
+
+
+@pytest.mark.parametrize(
+    ("values", "field"), [({"reading": "none"}, "reading"), ({"moves": 0}, "moves"), ({"pace": 3}, "pace")]
+)
+def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
+    with pytest.raises(BnnvizError) as caught:
+        WellsSpec(values).checked()
+    assert caught.value.field == field
+
+
+def values() -> st.SearchStrategy:
+    def of(setting: dict) -> st.SearchStrategy:
+        if setting["type"] == "choice":
+            return st.sampled_from(setting["choices"])
+        if setting["type"] == "boolean":
+            return st.booleans()
+        whole = st.integers if setting["type"] == "integer" else st.floats
+        return whole(*setting["bounds"])
+
+    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in described()})
+
+
+@settings(max_examples=40)
+@given(values())
+def test_links_and_json_carry_everything(chosen: dict) -> None:
+    spec = WellsSpec(chosen).checked()
+    assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec
+    assert wellslink.from_query(wellslink.to_query(spec), WellsSpec()) == (spec, [])
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from([s["name"] for s in described()]) | st.text(max_size=8), st.text(max_size=30)))
+def test_reading_a_link_never_fails(query: dict) -> None:
+    spec, sentences = wellslink.from_query(query, WellsSpec())
+    assert spec == spec.checked()
+    assert all(sentences)
+
+
+def test_the_script_and_the_command_repeat_it() -> None:
+    spec = WellsSpec({"moves": 2, "reading": "text"}).checked()
+    scope: dict = {}
+    exec(wellslink.as_python(spec), scope)
+    words = wellslink.as_command(spec).split()[1:]
+    result = CliRunner().invoke(cli.app, [*words, "--json"])
+    assert json.loads(result.stdout)["func_hmc"] == scope["wells"].figures()["func_hmc"]
+
+
+def test_the_paper_s_figure_is_reproduced_beside_its_table() -> None:
+    experiment = papers.find("func-wells")
+    summaries = [summary for _, _, summary in experiment.reproduce(1)]
+    row = experiment.row(experiment.cases[0], summaries[:1])
+    assert row["func_hmc_median"] == pytest.approx(row["func_hmc_median_published"], abs=0.03)
+    assert row["hmc_median"] == pytest.approx(row["hmc_median_published"], abs=0.03)
