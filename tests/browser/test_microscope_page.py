@@ -15,9 +15,10 @@ class MicroscopePage(Lab):
     """The page as a user sees it."""
 
     def ready(self) -> MicroscopePage:
-        """Wait for the first frame."""
+        """Wait for the first frame and for the first step: a run that waits for play takes one by itself."""
         self.page.wait_for_selector(".step b", timeout=60_000)
         until(lambda: self.figures().get("errors", 0), 60, "nothing drawn")
+        until(lambda: self.number("step") > 0, 60, "it did not take its first steps")
         return self
 
 

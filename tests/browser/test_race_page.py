@@ -28,11 +28,12 @@ class RacePage(Lab):
     """The page as a user sees it."""
 
     def ready(self) -> RacePage:
-        """Wait for the first frame."""
+        """Wait for the first frame and for the first step: a run that waits for play takes one by itself."""
         self.page.wait_for_selector(".step b", timeout=60_000)
         until(
             lambda: self.figures().get("trajectory.0", 0) or self.figures().get("prediction.0", 0), 60, "nothing drawn"
         )
+        until(lambda: self.number("step") > 0, 60, "it did not take its first step")
         return self
 
     def rows(self) -> list[list[str]]:

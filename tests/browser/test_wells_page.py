@@ -15,9 +15,10 @@ class WellsPage(Lab):
     """The page as a user sees it."""
 
     def ready(self) -> WellsPage:
-        """Wait for the first frame."""
+        """Wait for the first frame and for the first step: a run that waits for play takes one by itself."""
         self.page.wait_for_selector(".step b", timeout=60_000)
         until(lambda: self.figures().get("functionals", 0), 60, "nothing drawn")
+        until(lambda: self.moves() > 0, 60, "they did not make their first move")
         return self
 
     def moves(self) -> int:
