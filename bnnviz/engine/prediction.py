@@ -60,7 +60,7 @@ class Predictor:
         else:
             raw = (x if data is None else data.x_test)[:_INTERVAL_ROWS]
         self.raw = raw
-        inputs = raw if self.scale is None else self.scale.x(raw)
+        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "map") else "test").x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
         if self.kind in ("intervals", "classes"):
             self.observed = (training_rows(target)[1] if data is None else data.y_test)[: len(raw)]
@@ -284,15 +284,6 @@ def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
     return (low - room, high + room)
 
 
-def _test_rows(target: BNN) -> tuple[Tensor, Tensor]:
-    data = target.data_set
-    if data is None:
-        return target.x, target.y
-    scale = data.standardiser
-    x = torch.as_tensor(scale.x(data.x_test), dtype=target.dtype, device=target.device)
-    return x, torch.as_tensor(scale.y(data.y_test), dtype=target.y.dtype, device=target.device)
-
-
 def scores(target: BNN, draws: Tensor) -> dict[str, float]:
     """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive on the test rows.
 
@@ -300,7 +291,7 @@ def scores(target: BNN, draws: Tensor) -> dict[str, float]:
     sees: for the UCI sets the standardised target, as in the papers' tables. Without a data set of
     bnnviz the rows are those that the network was given.
     """
-    x, y = _test_rows(target)
+    x, y = target.test_rows()
     flat = draws.reshape(-1, draws.shape[-1])
     total, log_sum = 0.0, []
     for part in torch.split(flat, _CHUNK):
