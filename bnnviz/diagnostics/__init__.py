@@ -4,7 +4,9 @@ from bnnviz.diagnostics.calibration import calibration_error
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
 from bnnviz.diagnostics.kliep import Ratio, kliep
+from bnnviz.diagnostics.learn import has_learn
 from bnnviz.diagnostics.marginals import correlation, density
+from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
 from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
@@ -21,6 +23,8 @@ __all__ = [
     "autocorrelation",
     "calibration_error",
     "canonical",
+    "class_metrics",
+    "confusion",
     "correlation",
     "crossings",
     "density",
@@ -28,11 +32,13 @@ __all__ = [
     "ess_each",
     "ess_tail",
     "forgetting",
+    "has_learn",
     "kliep",
     "largest_stable",
     "last_axis",
     "log_slope",
     "moments_with_errors",
+    "number_metrics",
     "path_moments",
     "principal_axes",
     "rhat",

@@ -18,6 +18,7 @@ _MAP = 36  # points on each side of a map
 _MOST = 400
 _SETTLED = 24  # draws that make a band; until then those of the warm-up are shown with them
 _CHUNK = 64
+_LAYER_NUMBERS = 2_000_000  # of one layer's activations, in draws x rows x units
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
 
@@ -284,26 +285,58 @@ def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
     return (low - room, high + room)
 
 
-def scores(target: BNN, draws: Tensor) -> dict[str, float]:
-    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive on the test rows.
+def at_once(target: BNN, rows: int) -> int:
+    """Return for how many draws so many rows are predicted at a time: a cache holds more than a few layers badly."""
+    return max(1, min(_CHUNK, _LAYER_NUMBERS // max(rows * target.widest, 1)))
 
-    The nll is a mean over rows of -log(mean over draws of the density) on the scale that the network
-    sees: for the UCI sets the standardised target, as in the papers' tables. Without a data set of
-    bnnviz the rows are those that the network was given.
+
+def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+    """Return what draws predict for the test rows on average, and its nll.
+
+    Parameters
+    ----------
+    target : BNN
+    draws : Tensor, shape (..., dim)
+    weights : ndarray or None, shape (draws,)
+        Of sum 1; None for equal ones.
+
+    Returns
+    -------
+    mean : ndarray, shape (rows,) or (rows, classes)
+        Of a regression in original units; of classes each one's chance.
+    nll : float
+        The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
+        the standardised target, as in the papers' tables.
     """
     x, y = target.test_rows()
     flat = draws.reshape(-1, draws.shape[-1])
-    total, log_sum = 0.0, []
-    for part in torch.split(flat, _CHUNK):
+    shares = torch.full((len(flat),), 1 / len(flat)).double() if weights is None else torch.as_tensor(weights)
+    total, log_sum, size = 0.0, [], at_once(target, len(x))
+    for part, share in zip(torch.split(flat, size), torch.split(shares.to(flat.device), size), strict=True):
         f = target.outputs(part, x)
-        total = total + target.likelihood.mean(f).double().sum(0).cpu()
-        log_sum.append(torch.logsumexp(target.likelihood_at(part).log_density(f, y).double(), 0).cpu())
-    mean, y = total / len(flat), y.cpu()
-    log_mean = torch.logsumexp(torch.stack(log_sum), 0) - np.log(len(flat))
-    nll = {"nll": float(-log_mean.mean())}
+        total = total + torch.tensordot(share, target.likelihood.mean(f).double(), 1).cpu()
+        density = target.likelihood_at(part).log_density(f, y).double()
+        log_sum.append(torch.logsumexp(density + share.log()[:, None], 0).cpu())
+    nll = float(-torch.logsumexp(torch.stack(log_sum), 0).mean())
     if target.likelihood.task == "classification":
-        chances = mean if mean.ndim > 1 else torch.stack([1 - mean, mean], -1)
-        right = (chances.argmax(-1) == y.long()).double().mean()
-        return {"accuracy": float(right), "ece": diagnostics.calibration_error(chances.numpy(), y.numpy())} | nll
-    unit = 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
-    return {"rmse": unit * float((mean - y).square().mean().sqrt())} | nll
+        return (total if total.ndim > 1 else torch.stack([1 - total, total], -1)).numpy(), nll
+    scale = None if target.data_set is None else target.data_set.standardiser
+    return (total.numpy() if scale is None else scale.y_back(total.numpy())), nll
+
+
+def observed_rows(target: BNN) -> np.ndarray:
+    """Return the observations (rows,) of the test rows, in original units or as class numbers.
+
+    Without a data set of bnnviz the rows are those that the network was given.
+    """
+    return target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test
+
+
+def scores(target: BNN, draws: Tensor) -> dict[str, float]:
+    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
+    mean, nll = averaged(target, draws)
+    y = observed_rows(target)
+    if target.likelihood.task == "classification":
+        right = float((mean.argmax(-1) == y).mean())
+        return {"accuracy": right, "ece": diagnostics.calibration_error(mean, y), "nll": nll}
+    return {"rmse": float(np.sqrt(np.square(mean - y).mean())), "nll": nll}

@@ -367,6 +367,11 @@ class BNN(RowTarget):
             torch.as_tensor(y, dtype=self.y.dtype, device=self.device),
         )
 
+    @property
+    def outputs_per_row(self) -> int:
+        """Number of outputs of the module."""
+        return self._outputs
+
     def names(self) -> list[str]:
         """Return a label for each weight: the parameter's name and its index."""
         return self._names
