@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from bnnviz.api import BNN, Race, Run, measure, race, sample, start, wells
+    from bnnviz.api import BNN, Race, Run, measure, race, sample, search_prior, start, wells
     from bnnviz.errors import BnnvizError
     from bnnviz.racespec import RaceSpec
     from bnnviz.spec import Spec
@@ -22,6 +22,7 @@ _HOMES = {
     "measure": "bnnviz.api",
     "race": "bnnviz.api",
     "sample": "bnnviz.api",
+    "search_prior": "bnnviz.api",
     "start": "bnnviz.api",
     "wells": "bnnviz.api",
     "RaceSpec": "bnnviz.racespec",
@@ -40,6 +41,7 @@ __all__ = [
     "measure",
     "race",
     "sample",
+    "search_prior",
     "start",
     "wells",
 ]

@@ -15,7 +15,9 @@ from bnnviz.background import Background
 from bnnviz.engine import race as racing
 from bnnviz.engine import run as engine
 from bnnviz.engine import scoring
+from bnnviz.engine import search as searching
 from bnnviz.engine.scoring import RESAMPLES
+from bnnviz.engine.search import PriorSearch
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
@@ -23,7 +25,7 @@ from bnnviz.spec import Spec
 from bnnviz.targets import BNN
 from bnnviz.wellsspec import WellsSpec
 
-__all__ = ["BNN", "Race", "Run", "measure", "race", "sample", "start", "wells"]
+__all__ = ["BNN", "Race", "Run", "measure", "race", "sample", "search_prior", "start", "wells"]
 
 
 class Run(Background):
@@ -111,9 +113,9 @@ def start(
 
     Parameters
     ----------
-    target : str, Spec, Target or callable
-        A registered name; a `Spec`, which says everything else too; a `BNN` of your network and data
-        or another `Target`; or a function U of states (chains, dim) in torch that returns (chains,),
+    target : str, Spec, PriorSearch, Target or callable
+        A registered name; a `Spec`, which says everything else too, or what `search_prior` found; a `BNN` of your
+        network and data or another `Target`; or a function U of states (chains, dim) in torch that returns (chains,),
         minus the log density up to a constant.
     sampler : str or Sampler
         A registered name, or an instance with its settings.
@@ -149,6 +151,8 @@ def start(
     BnnvizError
         If something given does not fit; the sentence says what and the remedy.
     """
+    search = target.record() if isinstance(target, PriorSearch) else None
+    target = target.spec if isinstance(target, PriorSearch) else target
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
@@ -156,7 +160,9 @@ def start(
         run |= {"device": device, "dtype": dtype, "kernel": kernel}
         spec, own = _spec(target, sampler, dim, settings, target_settings, run)
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
-    return Run(engine.Run(spec, target=own, sampler=instance), callback, paused=paused).begin()
+    made = engine.Run(spec, target=own, sampler=instance)
+    made.search = search
+    return Run(made, callback, paused=paused).begin()
 
 
 def sample(target: Any, sampler: Any = "bps", **options: Any) -> Run:
@@ -239,6 +245,57 @@ def measure(
         with target_or_run._lock:
             return scoring.measure(target_or_run._run, draws, log_weights, resamples, seed)
     return scoring.measure(target_or_run, draws, log_weights, resamples, seed)
+
+
+def search_prior(
+    target: Any,
+    sampler: Any = "hmc",
+    *,
+    settings: dict[str, Any] | None = None,
+    target_settings: dict[str, Any] | None = None,
+    low: float = searching.LOW,
+    high: float = searching.HIGH,
+    tries: int = searching.TRIES,
+    by: str = "nll",
+    progress: Callable[[int, float], Any] | None = None,
+    **options: Any,
+) -> PriorSearch:
+    """Search the standard deviation of a network's prior that does best on the validation rows.
+
+    Parameters
+    ----------
+    target : str or Spec
+        A registered name, or a `Spec`, which says everything else too.
+    sampler, settings, target_settings
+        As in `start`.
+    low, high, tries, by, progress
+        As in `bnnviz.engine.search.search_prior`.
+    **options
+        draws, warmup, chains, seed, device, dtype and kernel, as in `Spec`.
+
+    Returns
+    -------
+    PriorSearch
+        With ``prior_sd``, ``tries`` and ``spec``; give it to `sample`, and the run keeps the search in its summary and
+        its file.
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit, there are no validation rows, or every try failed.
+
+    Examples
+    --------
+    >>> network = {"data": "pmcnet_wine", "hidden": "3"}
+    >>> found = search_prior("network", target_settings=network, draws=20, tries=3)  # doctest: +SKIP
+    >>> run = sample(found)  # doctest: +SKIP
+    """
+    spec = target
+    if not isinstance(target, Spec):
+        if not isinstance(target, str):
+            raise BnnvizError("The prior is searched for a registered target or a Spec.", "target")
+        spec, _ = _spec(target, sampler, None, settings, target_settings, options)
+    return searching.search_prior(spec.checked(), low=low, high=high, tries=tries, by=by, progress=progress)
 
 
 def wells(**settings: Any) -> Wells:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bnnviz.data import OwnTable
     from bnnviz.engine.race import Race
     from bnnviz.engine.run import Run
+    from bnnviz.engine.search import PriorSearch
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
@@ -298,6 +299,7 @@ def _draw_experiment(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
         "bnnviz sample --data houses.csv --target-column price --set noise=learnt",
+        "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
     )
 )
@@ -333,6 +335,13 @@ def sample(
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
     kernel: Annotated[str | None, typer.Option(help="eager, or compiled: machine code made of the whole step.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
+    search: Annotated[
+        bool,
+        typer.Option("--search-prior", help="First choose prior_sd by the validation rows, in a dozen runs at most."),
+    ] = False,
+    search_by: Annotated[
+        str, typer.Option(metavar="FIGURE", help="What --search-prior judges by: nll, accuracy or mse.")
+    ] = "nll",
     as_json: Json = False,
 ) -> None:
     """Sample a target, and print what came out.
@@ -357,7 +366,7 @@ def sample(
     out = _check_out(out)
     for note in table.notes if table is not None else ():
         print(f"bnnviz: {note}", file=sys.stderr)
-    raise typer.Exit(_sample(checked, out, as_json))
+    raise typer.Exit(_sample(checked, out, as_json, search_by if search else None))
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -497,10 +506,19 @@ def _free_place(out: Path, suffix: str, option: str = "out") -> Path:
     return out
 
 
-def _sample(spec: Spec, out: Path | None, as_json: bool) -> int:
+def _sample(spec: Spec, out: Path | None, as_json: bool, search_by: str | None) -> int:
     from bnnviz.engine.run import Run
 
+    found = None
+    if search_by is not None:
+        try:
+            found = _search(spec, search_by)
+        except KeyboardInterrupt:
+            print("bnnviz: stopped; no prior was chosen and nothing was kept.", file=sys.stderr)
+            return INTERRUPTED
+        spec = found.spec
     run = Run(spec)
+    run.search = None if found is None else found.record()
     try:
         interrupted = _drive(run)
     except KeyboardInterrupt:
@@ -522,6 +540,22 @@ def _sample(spec: Spec, out: Path | None, as_json: bool) -> int:
     hint = "; --out would have saved them" if out is None and made else ""
     print(f"bnnviz: stopped after {made} of {spec.draws} draws of each chain{saved}{hint}.", file=sys.stderr)
     return INTERRUPTED
+
+
+def _search(spec: Spec, by: str) -> PriorSearch:
+    """Choose the prior by the validation rows, telling each try on stderr."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from bnnviz.engine.search import TRIES, search_prior
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
+        task = bar.add_task("prior", total=TRIES)
+        found = search_prior(spec, by=by, progress=lambda done, share: bar.update(task, completed=done + share))
+    for one in found.tries:
+        print(f"bnnviz: prior_sd {one['prior_sd']:.4g}: validation {by} {_text(one['value'])}", file=sys.stderr)
+    print(f"bnnviz: prior_sd = {found.prior_sd:.4g} was chosen by the validation rows.", file=sys.stderr)
+    return found
 
 
 def _drive(run: Run | Race) -> bool:

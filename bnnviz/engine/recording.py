@@ -30,6 +30,7 @@ def header(run: Run) -> dict[str, Any]:
         "kernel": "eager" if run.compiled_since is None else f"compiled since step {run.compiled_since}",
         "steps": run.steps,
         "notes": run.notes,
+        "search": run.search,
         "stats": run.stats,
     }
 

@@ -76,6 +76,8 @@ class Run:
     patient : bool
         Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
+    search : dict or None
+        How its prior was chosen (`bnnviz.engine.search`), for its summary and its file.
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
 
@@ -113,6 +115,7 @@ class Run:
         self._step_seconds = _STEP_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.dim
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
+        self.search: dict[str, Any] | None = None
         self.patient = spec.draws is not None
         self.compiled_since: int | None = None
         self._kernel: Kernel | None = None

@@ -44,6 +44,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "spacing": _number(getattr(run.emitter, "spacing", float("nan"))),
         "phase": run.phase,
         "notes": run.notes,
+        **({} if run.search is None else {"search": run.search}),
         **_convergence(run, draws),
         **_estimates(run, draws),
         "widening": _widening(run),
