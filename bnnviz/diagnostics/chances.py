@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 _BINS = 10  # as in Fig. 5 of the PMCnet paper
-_POINTS = 200
+_POINTS = 150
 _SAME = 1e-6  # a smaller spread than this says that all draws agree
 
 
@@ -47,7 +47,10 @@ def chance_spread(chances: np.ndarray, bins: int = _BINS) -> ChanceSpread:
     beta, said = _fit(chances)
     if beta is None:
         return ChanceSpread(edges, density, None, np.empty(0), np.empty(0), said)
-    x = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
+    # Evenly spread in chance, and in share of the draws too: a narrow peak has points of its own.
+    steps = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
+    x = np.unique(np.concatenate([steps, stats.beta.ppf(steps, *beta)]))
+    x = x[(x > 0) & (x < 1)]
     return ChanceSpread(edges, density, beta, x, stats.beta.pdf(x, *beta), said)
 
 

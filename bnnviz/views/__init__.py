@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from bnnviz.views.acf import AcfView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
+from bnnviz.views.chances import ChancesView
+from bnnviz.views.confusion import ConfusionView
 from bnnviz.views.curves import CurvesView
 from bnnviz.views.density import DensityView
+from bnnviz.views.errors2 import SquaredErrorsView
 from bnnviz.views.functionals import FunctionalsView
+from bnnviz.views.history import HistoryView
 from bnnviz.views.lanes import of_lane
 from bnnviz.views.ledger import LedgerView
 from bnnviz.views.marginal import MarginalView
@@ -16,6 +20,7 @@ from bnnviz.views.pooled import PooledView
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.ratio import RatioView
 from bnnviz.views.ratios import RatiosView
+from bnnviz.views.roc import RocView
 from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
@@ -55,6 +60,8 @@ _VIEWS: tuple[type[View], ...] = (
 _OF_RACES: tuple[type[View], ...] = (CurvesView,)
 _OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, RatioView)
 _OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, LensView)
+# Of predictions of test rows, by whoever has measured them.
+_OF_PREDICTIONS: tuple[type[View], ...] = (RocView, HistoryView, ConfusionView, ChancesView, SquaredErrorsView)
 
 
 def views() -> list[type[View]]:
@@ -71,5 +78,5 @@ def views_for(scene: dict) -> list[type[View]]:
         if view.needs[0] in scene.get("pictures", ())
         for number, lane in enumerate(scene["lanes"])
     ]
-    known = (*_VIEWS, *lanes, *_OF_RACES, *_OF_WELLS, *_OF_MICROSCOPES)
+    known = (*_VIEWS, *lanes, *_OF_RACES, *_OF_WELLS, *_OF_MICROSCOPES, *_OF_PREDICTIONS)
     return [view for view in known if emitted.issuperset(view.needs)]

@@ -1,0 +1,66 @@
+"""Panels: several views of finished draws side by side, each under its heading, on a page that needs no server."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bokeh.layouts import column, row
+from bokeh.models import Column, Div, LayoutDOM
+
+from bnnviz.views.base import View
+from bnnviz.views.chances import ChancesView
+from bnnviz.views.confusion import ConfusionView
+from bnnviz.views.errors2 import SquaredErrorsView
+from bnnviz.views.history import HistoryView
+from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.views.roc import RocView
+
+VIEWS: dict[str, type[View]] = {
+    view.name: view for view in (RocView, HistoryView, ConfusionView, ChancesView, SquaredErrorsView)
+}
+WIDTH, HEIGHT = 360, 320
+ACROSS = 3
+
+
+class Panel(NamedTuple):
+    """One figure: its heading, the name of a view, and the part of a frame that it shows."""
+
+    title: str
+    view: str
+    part: dict[str, Any]
+
+
+def panels(found: Sequence[Panel], heading: str = "", dark: bool = False, width: int = WIDTH) -> Column:
+    """Lay figures out in rows of three.
+
+    Parameters
+    ----------
+    found : sequence of Panel
+    heading : str
+        Above all of them.
+    dark : bool, default False
+    width : int, default 360
+        Of each, in pixels.
+    """
+    cards = [_card(panel, dark, width) for panel in found]
+    rows = [row(*cards[k : k + ACROSS], spacing=14) for k in range(0, len(cards), ACROSS)]
+    palette, background = (DARK, "#10161c") if dark else (LIGHT, "#eef1f4")
+    style = f"margin:0;color:{palette.ink};font:600 18px sans-serif"
+    title = Div(text=f"<h2 style='{style}'>{html.escape(heading)}</h2>")
+    return column(title, *rows, spacing=14, styles={"background": background, "padding": "14px"})
+
+
+def _card(panel: Panel, dark: bool, width: int) -> LayoutDOM:
+    view = VIEWS[panel.view]({}, dark)
+    view.update({panel.view: panel.part})
+    view.root.update(width=width, height=HEIGHT, sizing_mode="fixed")
+    p = view.palette
+    text = (
+        f"<div style='font:13px sans-serif;color:{p.muted}'><b style='color:{p.ink};font-size:15px'>"
+        f"{html.escape(panel.title)}</b><div style='min-height:18px'>{html.escape(view.note)}</div>"
+        f"<div style='min-height:20px'>{view.legend_html()}</div></div>"
+    )
+    box = {"background": p.surface, "padding": "10px", "border-radius": "8px"}
+    return column(Div(text=text, width=width), view.root, styles=box)

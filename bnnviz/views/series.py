@@ -1,0 +1,42 @@
+"""Several lines in the colours of the chains: what the figures that compare methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnnviz.views.base import View
+from bnnviz.views.ink import Stroke
+from bnnviz.views.palette import DARK, LIGHT, legend, line_html
+
+MOST = len(LIGHT.chains)
+#: Dashes too, since colour alone does not tell lines apart for everybody.
+DASHES = ((), (8, 4), (2, 3), (10, 3, 2, 3), (5, 2), (14, 4), (1, 2), (6, 3, 1, 3))
+
+
+class SeriesView(View):
+    """A view of up to eight named things, each with strokes in a colour of its own."""
+
+    def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
+        self.names: tuple[str, ...] = ()
+        self._strokes: list[tuple[Stroke, ...]] = []
+        super().__init__(scene, dark)
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place, the lines' too."""
+        for strokes, colour in zip(self._strokes, (DARK if dark else LIGHT).chains, strict=True):
+            for stroke in strokes:
+                stroke.update(colour=colour, fill=colour if stroke.fill else None)
+        super().theme(dark)
+
+    def legend_html(self) -> str:
+        """Give the legend: a line for each, where there is more than one."""
+        if len(self.names) < 2:
+            return ""
+        pairs = zip(self.names, self.palette.chains, DASHES, strict=False)
+        return legend(*(line_html(n, c, self.palette, dash=" ".join(map(str, d))) for n, c, d in pairs))
+
+    def _name(self, names: Sequence[str]) -> bool:
+        """Take the names of what is shown; return whether they are others than before."""
+        changed = tuple(names) != self.names
+        self.names = tuple(names)
+        return changed
