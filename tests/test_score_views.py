@@ -98,7 +98,7 @@ def test_history_draws_the_spread_and_errors_lie_on_a_log_scale():
     np.testing.assert_allclose(view.sheets[0].data["high"], line["mean"] + line["sd"], rtol=1e-5)
     assert view.y_label == "AUC"
     view = shown("errors2", 0)
-    assert "10⁻²" in view.root.xaxis[0].major_label_overrides.values()
+    assert "10⁻³" in view.root.xaxis[0].major_label_overrides.values()
     assert view.root.yaxis[0].major_label_overrides[6] == "PMCnet"
 
 
