@@ -3,6 +3,15 @@
 from bnnviz.diagnostics.calibration import calibration_error
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
+from bnnviz.diagnostics.importance import (
+    Weighted,
+    log_evidence,
+    normalised,
+    pareto_k,
+    systematic,
+    weight_ess,
+    weighted_moments,
+)
 from bnnviz.diagnostics.kliep import Ratio, kliep
 from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
@@ -12,6 +21,13 @@ from bnnviz.diagnostics.stein import Widening, widening
 from bnnviz.diagnostics.symmetry import ODD, canonical
 
 __all__ = [
+    "weighted_moments",
+    "weight_ess",
+    "systematic",
+    "pareto_k",
+    "normalised",
+    "log_evidence",
+    "Weighted",
     "ODD",
     "Crossings",
     "PathMoments",

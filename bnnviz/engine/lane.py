@@ -160,12 +160,15 @@ class _Figures:
 
     def _mixing(self) -> dict[str, float]:
         lane = self._lane
-        self._components.refit()
-        values = self._components.first.values
-        ess = diagnostics.ess(values)
+        if lane.sampler.weighted:
+            ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
+        else:
+            self._components.refit()
+            values = self._components.first.values
+            ess, rhat = diagnostics.ess(values), diagnostics.rhat(values)
         return {
             "ess": ess,
-            "rhat": diagnostics.rhat(values),
+            "rhat": rhat,
             "ess_per_s": ess / max(lane.seconds, 1e-9),
             "ess_per_million": 1e6 * ess / max(lane.gradients, 1),
         }
@@ -174,4 +177,6 @@ class _Figures:
         lane = self._lane
         if not isinstance(lane.target, BNN):
             return {}
+        if lane.sampler.weighted:
+            return scores(lane.target, lane.resampled(_SCORED))
         return scores(lane.target, weights(lane.store, chosen_draws(lane.store, lane.alive, _SCORED)))

@@ -20,6 +20,7 @@ _SETTLED = 24  # draws that make a band; until then those of the warm-up are sho
 _CHUNK = 64
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
+_NOTHING = 1e-6  # of the largest weight
 
 
 class Predictor:
@@ -156,13 +157,24 @@ class Predictor:
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
         values, now = self._shown(store, alive, current)
-        settling = len(self.known) < _SETTLED
+        return self._part(values, now, len(self.known), len(self.known) < _SETTLED)
+
+    def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that these draws (draws, dim) make; the current point alone where there are none."""
+        now = self._rows(current[None])
+        return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
+
+    def spread_of(self, theta: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that shows how far these draws (draws, dim) of a map differ."""
+        return {"sd": self._rows(theta).std(0)} if len(theta) else {}
+
+    def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
         drawn = getattr(self, f"_{self.kind}")(values)
         if self.kind == "classes":
             now = self._classes(now[None])["mean"]
         elif self.kind in ("band", "intervals"):
             now = now[:-1]
-        return {"kind": self.kind, "current": now, "draws": len(self.known), "settling": settling, **drawn}
+        return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
 
     def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame that shows how far the draws of a map differ."""
@@ -293,22 +305,36 @@ def _test_rows(target: BNN) -> tuple[Tensor, Tensor]:
     return x, torch.as_tensor(scale.y(data.y_test), dtype=target.y.dtype, device=target.device)
 
 
-def scores(target: BNN, draws: Tensor) -> dict[str, float]:
+def scores(target: BNN, draws: Tensor, shares: np.ndarray | None = None) -> dict[str, float]:
     """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive on the test rows.
 
     The nll is a mean over rows of -log(mean over draws of the density) on the scale that the network
     sees: for the UCI sets the standardised target, as in the papers' tables. Without a data set of
     bnnviz the rows are those that the network was given.
+
+    Parameters
+    ----------
+    target : BNN
+    draws : Tensor, shape (..., dim)
+    shares : ndarray, optional
+        Weights of the draws, of sum 1; equal ones without.
     """
     x, y = _test_rows(target)
     flat = draws.reshape(-1, draws.shape[-1])
+    counts = np.full(len(flat), 1 / len(flat)) if shares is None else shares.ravel()
+    if shares is not None:
+        # Most of the draws of many a population weigh nothing.
+        kept = np.flatnonzero(counts > _NOTHING * counts.max())
+        flat, counts = flat[torch.as_tensor(kept, device=flat.device)], counts[kept]
+    counts = torch.as_tensor(counts / counts.sum())
     total, log_sum = 0.0, []
-    for part in torch.split(flat, _CHUNK):
+    for part, count in zip(torch.split(flat, _CHUNK), torch.split(counts, _CHUNK), strict=True):
         f = target.outputs(part, x)
-        total = total + target.likelihood.mean(f).double().sum(0).cpu()
-        log_sum.append(torch.logsumexp(target.likelihood_at(part).log_density(f, y).double(), 0).cpu())
-    mean, y = total / len(flat), y.cpu()
-    log_mean = torch.logsumexp(torch.stack(log_sum), 0) - np.log(len(flat))
+        means, logs = target.likelihood.mean(f).double().cpu(), target.likelihood_at(part).log_density(f, y)
+        total = total + (count.view(-1, *[1] * (means.ndim - 1)) * means).sum(0)
+        log_sum.append(torch.logsumexp(logs.double().cpu() + count.log()[:, None], 0))
+    mean, y = total, y.cpu()
+    log_mean = torch.logsumexp(torch.stack(log_sum), 0)
     nll = {"nll": float(-log_mean.mean())}
     if target.likelihood.task == "classification":
         chances = mean if mean.ndim > 1 else torch.stack([1 - mean, mean], -1)

@@ -6,6 +6,8 @@ from bnnviz.samplers.bps import BPS
 from bnnviz.samplers.func_hmc import FuncHMC
 from bnnviz.samplers.hmc import HMC
 from bnnviz.samplers.nuts import NUTS
+from bnnviz.samplers.pmcnet import PMCnet
+from bnnviz.samplers.pmcnet_light import PMCnetLight
 from bnnviz.samplers.psgld import PSGLD
 from bnnviz.samplers.sgfuncrld import SGFuncRLD
 from bnnviz.samplers.sghmc import SGHMC
@@ -23,6 +25,8 @@ __all__ = [
     "SGLD",
     "Boomerang",
     "FuncHMC",
+    "PMCnet",
+    "PMCnetLight",
     "SGFuncRLD",
     "Sampler",
     "SigmaBPS",

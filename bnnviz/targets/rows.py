@@ -53,6 +53,11 @@ class RowTarget(Target):
         """Return the target as seen from the rows ``index`` (chains, size), a batch for each chain."""
         return self.seen_from(*self.read(index))
 
+    def part(self, index: Tensor) -> Batch:
+        """Return the target as seen from the rows ``index`` (size,), the same for all chains."""
+        x, y, weight = self.all_rows()
+        return Batch(self, Rows(x[index], y[index], weight * self.data_rows / len(index)))
+
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return U (chains,) of states (chains, dim), up to a constant."""
         raise NotImplementedError
@@ -99,6 +104,10 @@ class Batch:
 
     def __init__(self, target: RowTarget, rows: Rows) -> None:
         self._target, self._rows = target, rows
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return the batch's U (chains,)."""
+        return self._target.potential_on(x, self._rows)
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the batch's U (chains,) and its gradient (chains, dim)."""
