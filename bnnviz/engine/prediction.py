@@ -160,7 +160,7 @@ class Predictor:
         return self._part(values, now, len(self.known), len(self.known) < _SETTLED)
 
     def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
-        """Return the part of a frame that these draws (draws, dim) make; the current point alone where there are none."""
+        """Return the part of a frame that these draws (draws, dim) make; else the current point."""
         now = self._rows(current[None])
         return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
 

@@ -195,13 +195,17 @@ class PopulationTracer:
         draws = state.draws.flatten(0, 1)[number]
         current = last != 0 or self.count > 0
         moved = state.origin if last < 2 else state.landed
+        draw_xy = _project(plane, draws) if current else np.empty((0, 2))
+        if plane.axes is None and current:
+            # One coordinate leaves the height to the weights.
+            draw_xy[:, 1] = np.maximum(size, 0.0)
         return {
             "x_label": plane.labels[0],
-            "y_label": plane.labels[1],
+            "y_label": plane.labels[1] if plane.axes is not None else "weight by the largest",
             "basis": plane.basis,
             "phase": last,
             "iteration": self.count + (last != 4),
-            "draw_xy": _project(plane, draws) if current else np.empty((0, 2)),
+            "draw_xy": draw_xy,
             "draw_size": size,
             "draw_proposal": (number // state.draws.shape[1]).cpu().numpy(),
             "mean_xy": _project(plane, state.origin),
@@ -210,6 +214,7 @@ class PopulationTracer:
             "end_xy": _project(plane, state.x if last == _MOVE else moved),
             "survives": (state.chosen >= 0).cpu().numpy(),
             "parent": (state.chosen // state.draws.shape[1]).cpu().numpy(),
+            "climbs": self.sampler.gradient,
             "halvings": state.halvings.cpu().numpy() if last == _MOVE else np.full(len(state.x), -1),
         }
 
