@@ -257,6 +257,8 @@ class FrameBuilder:
             return {}
         if name == "ratios":
             return run.tally.box()
+        if run.sampler.weighted:
+            self._components.refit()
         part = run.tracer.part(name, self.plane(), fast)
         if part and name == "path":
             part = part | {"awaits": self._awaited()}
@@ -284,7 +286,7 @@ class FrameBuilder:
             "gradients": run.gradients,
             "draws": run.store.common(run.alive),
             "chains": run.spec.chains,
-            "ess": self._measures.ess,
+            "ess": self._weighing.worth if run.sampler.weighted else self._measures.ess,
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,

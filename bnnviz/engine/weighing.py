@@ -51,6 +51,11 @@ class Weighing:
         self._key: tuple[int, int] | None = None
         self._rows: list[list[str]] = []
 
+    @property
+    def worth(self) -> float:
+        """How many plain draws those of the last iteration are worth; nan before there are any."""
+        return self._run.tracer.worth
+
     def current(self, count: int) -> Tensor:
         """Return draws (count, dim) without weights, of the last iteration; (0, dim) where none has a weight."""
         found = self._run.tracer.current()

@@ -111,7 +111,8 @@ class PopulationTally:
     def sentence(self) -> str:
         """Return the counts in one sentence."""
         found = self.summary()
-        return f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws."
+        worth = f" The last {self.of:,} draws are worth {self.worth:,.0f} without weights." if self.of else ""
+        return f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws.{worth}"
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
@@ -152,6 +153,11 @@ class PopulationTracer:
         self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
         self._ess = [*self._ess, worth(state.logs)][-_REMEMBERED:]
 
+    @property
+    def worth(self) -> float:
+        """How many plain draws the last weighed ones are worth; nan before there are any."""
+        return self._ess[-1] if self._ess else float("nan")
+
     def current(self) -> tuple[Tensor, Tensor] | None:
         """Return the last weighed draws (draws, dim) and their log weights (draws,); None before there are any."""
         if self._state is None or self.last == 0 or not bool(torch.isfinite(self._state.logs).any()):
@@ -186,7 +192,7 @@ class PopulationTracer:
             "iteration": np.array(self._iteration),
             "share": np.array(self._ess) / drawn,
             "draws": drawn,
-            "ess": self._ess[-1] if self._ess else float("nan"),
+            "ess": self.worth,
         }
 
     def _population(self, plane: Plane) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from bnnviz.views.palette import Kind, legend, line_html, mark_html
 
 ALARM = 5.0  # percent
 LEAST = 0.01  # percent; what is less lies on the axis
+LOWEST, HIGHEST = -0.15, 2.15  # powers of ten, as long as no share is smaller
 LOW = Kind("collapsed", "triangle", "magenta", True)
 FINE = Kind("fine", "circle", "green", True)
 
@@ -22,11 +23,11 @@ class GaugeView(View):
     needs = ("gauge",)
 
     def _build(self) -> None:
-        fig = self._figure("iteration", "weight ESS (% of the draws)", (0.0, 20.0), (-2.1, 2.1))
+        fig = self._figure("iteration", "weight ESS (% of draws)", (0.0, 20.0), (LOWEST, HIGHEST))
         fig.yaxis[0].update(
             ticker=[-2, -1, 0, 1, 2], major_label_overrides={-2: "≤ .01", -1: ".1", 0: "1", 1: "10", 2: "100"}
         )
-        self._x = self._window(fig.x_range)
+        self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self.source, self.limit = Sheet(("x", "y", "low")), Sheet(("x", "y"))
         self._inked(self.ink.line(self.limit, "x", "y", width=2, dash=(7, 5)), role="magenta")
         self._inked(self.ink.line(self.source, "x", "y", width=1.6), role="muted")
@@ -37,6 +38,7 @@ class GaugeView(View):
         """Forget the last run."""
         self.note = ""
         self._x.start_at(0.0, 20.0)
+        self._y.start_at(LOWEST, HIGHEST)
         self._push(self.source, columns(x=[], y=[], low=[]))
         self._push(self.limit, columns(x=[0.0, 1e6], y=[np.log10(ALARM)] * 2))
 
@@ -58,4 +60,6 @@ class GaugeView(View):
         else:
             self._x.cover((0.0, max(last + 1, 20.0)))
         height = np.log10(np.maximum(percent, LEAST))
+        if self.follow and float(height.min()) < self._y.range.start:
+            self._y.start_at(np.floor(float(height.min())) + LOWEST, HIGHEST)
         return self._push(self.source, columns(x=iteration, y=height, low=percent < ALARM))

@@ -165,7 +165,8 @@ const hands = {
       if (!(Math.hypot(across, up) > 0)) { continue }
       const length = size || Math.hypot(across, up), angle = Math.atan2(up, across)
       const tip = [px + length * Math.cos(angle), py + length * Math.sin(angle)]
-      const barb = (side) => [tip[0] - HEAD * Math.cos(angle + side), tip[1] - HEAD * Math.sin(angle + side)]
+      const head = Math.min(HEAD, length / 2)
+      const barb = (side) => [tip[0] - head * Math.cos(angle + side), tip[1] - head * Math.sin(angle + side)]
       ctx.beginPath()
       ctx.moveTo(px, py)
       ctx.lineTo(...tip)

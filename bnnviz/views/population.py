@@ -12,7 +12,7 @@ from bnnviz.views.plane import PlaneView
 DRAW = Kind("draw", "circle", "blue", True)
 MEAN = Kind("mean", "x", "ink", False)
 SURVIVOR = Kind("survivor", "diamond", "orange", True)
-TRIED = Kind("step that was too long", "dot", "magenta", True)
+TRIED = Kind("end of a step that was too long", "dot", "magenta", True)
 REFUSED = Kind("no step short enough", "square", "magenta", False)
 RADIUS = 2.0  # standard deviations of an ellipse
 CORNERS = 40
@@ -67,7 +67,7 @@ class PopulationView(PlaneView):
             mark_html(SURVIVOR, p),
             line_html("gradient step", p.green, p),
             mark_html(TRIED, p, "halved"),
-            mark_html(REFUSED, p),
+            mark_html(REFUSED, p, "none fits"),
         )
 
     def _show(self, part: dict) -> bool:
