@@ -102,7 +102,7 @@ class Population(Sampler):
     """Base of adaptive importance samplers with normal proposals; a subclass says which covariances they have."""
 
     emits = frozenset({"population", "gauge"})
-    exact = True
+    exact = False  # without their weights
     weighted, tunes, compiles = True, False, False
     weighed_by = "target / mixture"
     covariance: ClassVar[type[Covariance]] = Full
@@ -146,7 +146,7 @@ class Population(Sampler):
         doc="Where proposals begin. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
         " points for densities.",
     )
-    mode_steps = settings.Integer(1000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
     @property
     def width(self) -> int:
