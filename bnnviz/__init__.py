@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from bnnviz.api import BNN, Race, Run, race, sample, start, wells
+    from bnnviz.api import BNN, Race, Run, measure, race, sample, start, wells
     from bnnviz.errors import BnnvizError
     from bnnviz.racespec import RaceSpec
     from bnnviz.spec import Spec
@@ -19,6 +19,7 @@ _HOMES = {
     "BNN": "bnnviz.targets",
     "Race": "bnnviz.api",
     "Run": "bnnviz.api",
+    "measure": "bnnviz.api",
     "race": "bnnviz.api",
     "sample": "bnnviz.api",
     "start": "bnnviz.api",
@@ -28,7 +29,20 @@ _HOMES = {
     "BnnvizError": "bnnviz.errors",
 }
 
-__all__ = ["BNN", "BnnvizError", "Race", "RaceSpec", "Run", "Spec", "__version__", "race", "sample", "start", "wells"]
+__all__ = [
+    "BNN",
+    "BnnvizError",
+    "Race",
+    "RaceSpec",
+    "Run",
+    "Spec",
+    "__version__",
+    "measure",
+    "race",
+    "sample",
+    "start",
+    "wells",
+]
 
 
 def __getattr__(name: str) -> Any:

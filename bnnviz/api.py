@@ -14,6 +14,8 @@ from bnnviz import settings as declared
 from bnnviz.background import Background
 from bnnviz.engine import race as racing
 from bnnviz.engine import run as engine
+from bnnviz.engine import scoring
+from bnnviz.engine.scoring import RESAMPLES
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
@@ -21,7 +23,7 @@ from bnnviz.spec import Spec
 from bnnviz.targets import BNN
 from bnnviz.wellsspec import WellsSpec
 
-__all__ = ["BNN", "Race", "Run", "race", "sample", "start", "wells"]
+__all__ = ["BNN", "Race", "Run", "measure", "race", "sample", "start", "wells"]
 
 
 class Run(Background):
@@ -227,6 +229,16 @@ class Race(Background):
 
     def __repr__(self) -> str:
         return f"<Race {', '.join(self.spec.names())}: {self.said}>"
+
+
+def measure(
+    target_or_run: Any, draws: Any = None, log_weights: Any = None, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Any]:
+    """Measure how well draws of a network predict its test rows; see `bnnviz.engine.scoring.measure`."""
+    if isinstance(target_or_run, Run):
+        with target_or_run._lock:
+            return scoring.measure(target_or_run._run, draws, log_weights, resamples, seed)
+    return scoring.measure(target_or_run, draws, log_weights, resamples, seed)
 
 
 def wells(**settings: Any) -> Wells:

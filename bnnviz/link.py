@@ -35,6 +35,7 @@ _PREFIXES = {"t": ("targets", "target_settings"), "s": ("samplers", "settings")}
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _NOTHING = "none"
+_LISTED = 12  # choices in a sentence
 
 
 # --- writing
@@ -345,7 +346,9 @@ def _limited(name: str, value: float, setting: dict[str, Any]) -> bool:
 def _wanted(setting: dict[str, Any]) -> str:
     kind = setting["type"]
     if kind == "choice":
-        return f"is not one of {', '.join(str(choice) for choice in setting['choices'])}"
+        choices = [str(choice) for choice in setting["choices"]]
+        more = f" and {len(choices) - _LISTED} more" if len(choices) > _LISTED else ""
+        return f"is not one of {', '.join(choices[:_LISTED])}{more}"
     return {
         "boolean": "is neither true nor false",
         "integer": "is no whole number",

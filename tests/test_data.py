@@ -32,6 +32,7 @@ needs_files = pytest.mark.skipif(
 
 TOYS = ("toy_a", "toy_b", "toy_c")
 SHAPES = ("moons", "circles")
+CONTROL = tuple(f"control_{rows}{labels}" for labels in ("", "_threshold") for rows in (50, 400, 1600))
 UCI = {  # rows, inputs, published mean of the target
     "boston": (506, 13, 22.53),
     "yacht": (308, 6, 10.50),
@@ -45,20 +46,27 @@ CLASSES = {  # rows, inputs, class counts of the UCI documentation
     "glass": (214, 9, {"1": 70, "2": 76, "3": 17, "5": 13, "6": 9, "7": 29}),
     "wine": (178, 13, {"1": 59, "2": 71, "3": 48}),
 }
+PMCNET = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine", "pmcnet_naval", "pmcnet_protein")
 
 
 # --- the registry ---------------------------------------------------------------------------------
 
 
 def test_names():
-    assert data.names() == [*TOYS, *SHAPES, *UCI, *CLASSES, "own"]
+    assert data.names() == [*TOYS, *SHAPES, *CONTROL, *UCI, *CLASSES, *PMCNET, "own"]
 
 
 @pytest.mark.parametrize("name", data.names())
 def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
     facts = data.describe(name)
-    assert list(facts) == ["name", "title", "doc", "task", "classes", "inputs", "rows", "splits", "attached"]
+    assert list(facts) == [
+        *("name", "title", "doc", "task", "classes", "inputs", "rows", "splits"),
+        *("standardised", "validation", "published_weights", "attached"),
+    ]
+    assert facts["standardised"] == (name not in (*TOYS, *SHAPES, *CONTROL))
+    assert facts["validation"] == (name in PMCNET)
+    assert facts["published_weights"] == (name in PMCNET and name != "pmcnet_wine")
     assert facts["attached"] == (name == "own")
     assert facts["name"] == name
     assert (facts["task"] == "classification") == (facts["classes"] >= 2)
@@ -66,7 +74,8 @@ def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
     assert (facts["task"] is None) == facts["attached"]
     assert facts["title"]
     assert facts["doc"].endswith(".")
-    assert facts["splits"] == (5 if name == "protein" else 20 if name in {**UCI, **CLASSES, "own": 0} else 1)
+    many = {*UCI, *CLASSES, *CONTROL, "pmcnet_wine", "own"}
+    assert facts["splits"] == (5 if name == "protein" else 20 if name in many else 1)
 
 
 def test_boston_says_what_its_column_b_is():
@@ -277,9 +286,7 @@ def test_class_numbers_are_not_standardised():
     np.testing.assert_allclose(known.standardiser.x(x).std(), 1)
 
 
-@pytest.mark.parametrize(
-    ("labels", "names"), [([0, 0.5], ()), ([-1, 0], ()), ([0, 0], ()), ([0, 1e12], ()), ([0, 2], ("a", "b"))]
-)
+@pytest.mark.parametrize(("labels", "names"), [([0, 0.5], ()), ([-1, 0], ()), ([0, 1e12], ()), ([0, 2], ("a", "b"))])
 def test_labels_that_are_no_class_numbers_are_refused(labels, names):
     x = np.zeros((2, 1))
     with pytest.raises(BnnvizError, match="are no class numbers"):

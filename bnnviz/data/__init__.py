@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from bnnviz.data.csv_file import read_csv, read_header, read_table
 from bnnviz.data.dataset import DataSet, Standardiser
-from bnnviz.data.registry import describe, fetch, load, names, path, register
+from bnnviz.data.published import PublishedWeights
+from bnnviz.data.registry import describe, fetch, load, names, path, published_weights, register
 from bnnviz.data.table import OwnTable
 
 __all__ = [
     "DataSet",
     "OwnTable",
+    "PublishedWeights",
     "Standardiser",
     "describe",
     "fetch",
     "load",
     "names",
     "path",
+    "published_weights",
     "read_csv",
     "read_header",
     "read_table",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 
 Task = Literal["regression", "classification"]
+Part = Literal["train", "val", "test"]
+PARTS = get_args(Part)
 _MOST_CLASSES = 1000
 
 
@@ -93,6 +95,8 @@ class DataSet:
         Inputs; kept as float64.
     y_train, y_test : array_like, shape (rows,)
         Targets; kept as float64.
+    x_val, y_val : array_like or None, default None
+        Rows to choose settings by, which are neither trained on nor tested on; None for none.
     x_label, y_label : str
         What inputs and target are called on an axis.
     x_names : tuple of str
@@ -106,13 +110,22 @@ class DataSet:
     test_box : ((float, float), (float, float)) or None, default None
         The same for a two-dimensional set, an interval for each input.
     truth : callable or None, default None
-        The function without noise, ``truth(x of shape (rows, inputs)) -> (rows,)``, where known.
+        The function without noise, ``truth(x of shape (rows, inputs)) -> (rows,)``, where known; of two
+        classes the chance of class 1.
     standardise : bool, default True
         Whether a network should see the standardised columns. The toys say no: they are made on
         the scale that the papers' networks see.
     scale : Standardiser or None, default None
         The map to the network's scale where it is not to be fitted on these training rows; only
         with it may there be no training rows at all.
+    own_scales : bool, default False
+        Whether validation and test inputs are standardised by their own statistics instead of those of
+        the training rows, as some published figures are.
+    positive : int, default 1
+        Of two classes the one that precision, recall and specificity are about.
+    noise_sd : float or None, default None
+        Standard deviation of the observation noise to assume where none is given, on the network's
+        scale; None where the set has none of its own.
     """
 
     name: str
@@ -123,6 +136,8 @@ class DataSet:
     y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
+    x_val: np.ndarray | None = None
+    y_val: np.ndarray | None = None
     x_label: str = "x"
     y_label: str = "y"
     x_names: tuple[str, ...] = ()
@@ -133,19 +148,25 @@ class DataSet:
     truth: Callable[[np.ndarray], np.ndarray] | None = None
     standardise: bool = True
     scale: Standardiser | None = None
+    own_scales: bool = False
+    positive: int = 1
+    noise_sd: float | None = None
 
     def __post_init__(self) -> None:
-        for part in ("train", "test"):
-            may_be_empty = part == "train" and self.scale is not None
-            x, y = _checked(self.name, part, getattr(self, f"x_{part}"), getattr(self, f"y_{part}"), may_be_empty)
+        may_be_empty = {"train": self.scale is not None, "test": False, "val": True}
+        for part in PARTS:
+            x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
+            if part == "val" and x is None and y is None:
+                x, y = np.empty((0, self.inputs)), np.empty(0)
+            x, y = _checked(self.name, part, x, y, may_be_empty[part])
             object.__setattr__(self, f"x_{part}", x)
             object.__setattr__(self, f"y_{part}", y)
-        if self.x_train.shape[1] != self.x_test.shape[1]:
-            raise BnnvizError(
-                f"The data set {self.name} has {self.x_train.shape[1]} input columns for training and"
-                f" {self.x_test.shape[1]} for the test: give both the same columns.",
-                field="data",
-            )
+            if x.shape[1] != self.inputs:
+                raise BnnvizError(
+                    f"The data set {self.name} has {self.inputs} input columns for training and {x.shape[1]} for the"
+                    f" {'test' if part == 'test' else 'validation'}: give both the same columns.",
+                    field="data",
+                )
         if not self.x_names:
             names = tuple(f"x{i + 1}" for i in range(self.inputs)) if self.inputs > 1 else (self.x_label,)
             object.__setattr__(self, "x_names", names)
@@ -153,10 +174,16 @@ class DataSet:
             self._name_classes()
 
     def _name_classes(self) -> None:
-        labels = np.unique(np.concatenate([self.y_train, self.y_test]))
+        labels = np.unique(np.concatenate([self.y_train, self.y_val, self.y_test]))
         count = len(self.class_names) or int(min(labels.max(), _MOST_CLASSES)) + 1
         if not self.class_names:
             object.__setattr__(self, "class_names", tuple(str(i) for i in range(count)))
+        if len(labels) == 1 and not self.class_names[1:]:
+            raise BnnvizError(
+                f"All rows of the data set {self.name} are of one class, so there is nothing to tell apart: add rows of"
+                " another class, or name the classes.",
+                field="data",
+            )
         if not 2 <= count <= _MOST_CLASSES or not np.isin(labels, np.arange(count)).all():
             raise BnnvizError(
                 f"The labels of the data set {self.name} are no class numbers: count 2 to"
@@ -184,6 +211,63 @@ class DataSet:
         fitted = Standardiser.fit(self.x_train, self.y_train)
         # Class numbers are labels: they have no scale.
         return fitted if self.task == "regression" else replace(fitted, y_mean=0.0, y_scale=1.0)
+
+    def scaler(self, part: Part) -> Standardiser:
+        """Return the map to the network's scale for the rows of a part.
+
+        Parameters
+        ----------
+        part : {"train", "val", "test"}
+
+        Returns
+        -------
+        Standardiser
+            `standardiser`; with `own_scales` its inputs' statistics are those of the part's own rows.
+        """
+        known = self.standardiser
+        if part == "train" or not (self.own_scales and self.standardise):
+            return known
+        x = getattr(self, f"x_{part}")
+        return replace(known, x_mean=x.mean(axis=0), x_scale=_scale(x))
+
+    def scaled(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs (rows, inputs) and targets (rows,) of a part as a network sees them.
+
+        Parameters
+        ----------
+        part : {"train", "val", "test"}
+        """
+        x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
+        if not len(x):
+            return x, y
+        scale = self.scaler(part)
+        return scale.x(x), scale.y(y)
+
+    def for_validation(self) -> DataSet:
+        """Return the same set with the validation rows in the place of the test rows, which are in no part of it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no validation rows.
+        """
+        if not len(self.x_val):
+            raise BnnvizError(
+                f"The data set {self.name} has no validation rows: choose one that has, or set some training rows"
+                " aside.",
+                field="data",
+            )
+        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
+
+    def remarks(self) -> list[str]:
+        """Return a sentence on classes without training rows; none where every class has some."""
+        missing = [name for i, name in enumerate(self.class_names) if not (self.y_train == i).any()]
+        if not missing or not len(self.y_train):
+            return []
+        return [
+            f"No training row of {self.name} is of class {' or '.join(missing)}: what a network says of it comes from"
+            " the prior alone."
+        ]
 
     def with_training(self, x: np.ndarray, y: np.ndarray) -> DataSet:
         """Return the same set with other training rows, or none, and with this one's standardiser.

@@ -8,6 +8,7 @@ from typing import Any
 
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.files import DataFile
+from bnnviz.data.published import PublishedWeights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,14 @@ class Entry(ABC):
         How many divisions into training and test rows there are.
     file : DataFile or None, default None
         The file it is read from; None for a generated set.
+    more_files : tuple of DataFile, default ()
+        Further files that it is read from.
+    standardised : bool, default True
+        Whether a network sees standardised inputs.
+    validation : bool, default False
+        Whether it has validation rows.
+    weights : PublishedWeights or None, default None
+        Weights of a network on it that somebody has published.
     attached : bool, default False
         Whether its rows are a table of the user's that travels with the spec.
     """
@@ -45,6 +54,10 @@ class Entry(ABC):
     classes: int = 0
     splits: int = 1
     file: DataFile | None = None
+    more_files: tuple[DataFile, ...] = ()
+    standardised: bool = True
+    validation: bool = False
+    weights: PublishedWeights | None = None
     attached: bool = False
 
     @abstractmethod
@@ -62,5 +75,8 @@ class Entry(ABC):
             "inputs": self.inputs,
             "rows": self.rows,
             "splits": self.splits,
+            "standardised": self.standardised,
+            "validation": self.validation,
+            "published_weights": self.weights is not None,
             "attached": self.attached,
         }

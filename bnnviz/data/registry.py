@@ -7,9 +7,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bnnviz.data import files, sets
 from bnnviz.data.dataset import DataSet
 from bnnviz.data.entry import Entry
+from bnnviz.data.published import PublishedWeights
 from bnnviz.data.table import OwnTable
 from bnnviz.errors import BnnvizError
 
@@ -50,7 +53,8 @@ def describe(name: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        name, title, doc, task, classes, inputs, rows, splits and attached, as plain JSON values.
+        name, title, doc, task, classes, inputs, rows, splits, standardised, validation, published_weights and
+        attached, as plain JSON values.
     """
     return _entry(name).describe()
 
@@ -89,7 +93,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet:
 
 
 def fetch(name: str) -> Path:
-    """Make sure that the file of a data set is on this machine, and give its place.
+    """Make sure that the files of a data set are on this machine, and give the place of the first.
 
     Parameters
     ----------
@@ -106,7 +110,38 @@ def fetch(name: str) -> Path:
     BnnvizError
         If the set is generated and has no file, or the file cannot be had.
     """
-    return files.fetch(_file(name))
+    first = files.fetch(_file(name))
+    for more in _entry(name).more_files:
+        files.fetch(more)
+    return first
+
+
+def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
+    """Give the weights of a network on a data set that somebody has published, such as a starting point.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    network : PublishedWeights
+        Which network they are of.
+    theta : ndarray, shape (dim,)
+        The weights in the order of the parameters of `bnnviz.models.mlp`: of each layer first the weights (outputs,
+        inputs), then the biases.
+
+    Raises
+    ------
+    BnnvizError
+        If nobody has published weights for this set, or the files cannot be had.
+    """
+    found = _entry(name).weights
+    if found is None:
+        named = ", ".join(each.name for each in _entries.values() if each.weights is not None)
+        raise BnnvizError(f"Nobody has published weights for the data set {name}; there are some for {named}.", "data")
+    return found, found.read()
 
 
 def path(name: str) -> Path:

@@ -18,6 +18,7 @@ _MAP = 36  # points on each side of a map
 _MOST = 400
 _SETTLED = 24  # draws that make a band; until then those of the warm-up are shown with them
 _CHUNK = 64
+_LAYER_NUMBERS = 2_000_000  # of one layer's activations, in draws x rows x units
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
 _NOTHING = 1e-6  # of the largest weight
@@ -61,7 +62,7 @@ class Predictor:
         else:
             raw = (x if data is None else data.x_test)[:_INTERVAL_ROWS]
         self.raw = raw
-        inputs = raw if self.scale is None else self.scale.x(raw)
+        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "map") else "test").x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
         if self.kind in ("intervals", "classes"):
             self.observed = (training_rows(target)[1] if data is None else data.y_test)[: len(raw)]
@@ -296,49 +297,63 @@ def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
     return (low - room, high + room)
 
 
-def _test_rows(target: BNN) -> tuple[Tensor, Tensor]:
-    data = target.data_set
-    if data is None:
-        return target.x, target.y
-    scale = data.standardiser
-    x = torch.as_tensor(scale.x(data.x_test), dtype=target.dtype, device=target.device)
-    return x, torch.as_tensor(scale.y(data.y_test), dtype=target.y.dtype, device=target.device)
+def at_once(target: BNN, rows: int) -> int:
+    """Return for how many draws so many rows are predicted at a time: a cache holds more than a few layers badly."""
+    return max(1, min(_CHUNK, _LAYER_NUMBERS // max(rows * target.widest, 1)))
 
 
-def scores(target: BNN, draws: Tensor, shares: np.ndarray | None = None) -> dict[str, float]:
-    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive on the test rows.
-
-    The nll is a mean over rows of -log(mean over draws of the density) on the scale that the network
-    sees: for the UCI sets the standardised target, as in the papers' tables. Without a data set of
-    bnnviz the rows are those that the network was given.
+def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+    """Return what draws predict for the test rows on average, and its nll.
 
     Parameters
     ----------
     target : BNN
     draws : Tensor, shape (..., dim)
-    shares : ndarray, optional
-        Weights of the draws, of sum 1; equal ones without.
+    weights : ndarray or None, shape (draws,)
+        Of sum 1; None for equal ones.
+
+    Returns
+    -------
+    mean : ndarray, shape (rows,) or (rows, classes)
+        Of a regression in original units; of classes each one's chance.
+    nll : float
+        The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
+        the standardised target, as in the papers' tables.
     """
-    x, y = _test_rows(target)
+    x, y = target.test_rows()
     flat = draws.reshape(-1, draws.shape[-1])
-    counts = np.full(len(flat), 1 / len(flat)) if shares is None else shares.ravel()
-    if shares is not None:
-        # Most of the draws of many a population weigh nothing.
-        kept = np.flatnonzero(counts > _NOTHING * counts.max())
-        flat, counts = flat[torch.as_tensor(kept, device=flat.device)], counts[kept]
-    counts = torch.as_tensor(counts / counts.sum())
-    total, log_sum = 0.0, []
-    for part, count in zip(torch.split(flat, _CHUNK), torch.split(counts, _CHUNK), strict=True):
+    shares = np.full(len(flat), 1 / len(flat)) if weights is None else weights.ravel()
+    # Most of the draws of many a population weigh nothing.
+    kept = np.flatnonzero(shares > _NOTHING * shares.max())
+    if len(kept) < len(flat):
+        flat, shares = flat[torch.as_tensor(kept, device=flat.device)], shares[kept] / shares[kept].sum()
+    shares = torch.as_tensor(shares)
+    total, log_sum, size = 0.0, [], at_once(target, len(x))
+    for part, share in zip(torch.split(flat, size), torch.split(shares.to(flat.device), size), strict=True):
         f = target.outputs(part, x)
-        means, logs = target.likelihood.mean(f).double().cpu(), target.likelihood_at(part).log_density(f, y)
-        total = total + (count.view(-1, *[1] * (means.ndim - 1)) * means).sum(0)
-        log_sum.append(torch.logsumexp(logs.double().cpu() + count.log()[:, None], 0))
-    mean, y = total, y.cpu()
-    log_mean = torch.logsumexp(torch.stack(log_sum), 0)
-    nll = {"nll": float(-log_mean.mean())}
+        total = total + torch.tensordot(share, target.likelihood.mean(f).double(), 1).cpu()
+        density = target.likelihood_at(part).log_density(f, y).double()
+        log_sum.append(torch.logsumexp(density + share.log()[:, None], 0).cpu())
+    nll = float(-torch.logsumexp(torch.stack(log_sum), 0).mean())
     if target.likelihood.task == "classification":
-        chances = mean if mean.ndim > 1 else torch.stack([1 - mean, mean], -1)
-        right = (chances.argmax(-1) == y.long()).double().mean()
-        return {"accuracy": float(right), "ece": diagnostics.calibration_error(chances.numpy(), y.numpy())} | nll
-    unit = 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
-    return {"rmse": unit * float((mean - y).square().mean().sqrt())} | nll
+        return (total if total.ndim > 1 else torch.stack([1 - total, total], -1)).numpy(), nll
+    scale = None if target.data_set is None else target.data_set.standardiser
+    return (total.numpy() if scale is None else scale.y_back(total.numpy())), nll
+
+
+def observed_rows(target: BNN) -> np.ndarray:
+    """Return the observations (rows,) of the test rows, in original units or as class numbers.
+
+    Without a data set of bnnviz the rows are those that the network was given.
+    """
+    return target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test
+
+
+def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dict[str, float]:
+    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
+    mean, nll = averaged(target, draws, weights)
+    y = observed_rows(target)
+    if target.likelihood.task == "classification":
+        right = float((mean.argmax(-1) == y).mean())
+        return {"accuracy": right, "ece": diagnostics.calibration_error(mean, y), "nll": nll}
+    return {"rmse": float(np.sqrt(np.square(mean - y).mean())), "nll": nll}

@@ -235,7 +235,7 @@ class Run:
         start = self._start or first_points(self._x0, self._descent, self.starts_at_mode, self.sampler.needs_mode)
         self.mode, self.origin = start.mode, start.x[0].clone()
         self.sampler.prepare(self.target, start.mode)
-        self.notes += self.sampler.remarks()
+        self.notes += [*self.target.remarks(), *self.sampler.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.rng)
         self._descent = None
         self.phase = "tuning"

@@ -11,6 +11,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.measures import measured_widening
 from bnnviz.engine.mixing import measured_mixing
 from bnnviz.engine.prediction import Predictor, scores
+from bnnviz.engine.scoring import measure
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws) | _along_path(run)
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive))
+        found |= scores(run.target, run.store.view(run.alive)) | {"metrics": _metrics(run)}
     return found
 
 
@@ -143,8 +144,15 @@ def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         moments = diagnostics.weighted_moments(draws, logs)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive), diagnostics.normalised(logs))
+        shares = diagnostics.normalised(logs)
+        found |= scores(run.target, run.store.view(run.alive), shares) | {"metrics": _metrics(run)}
     return found
+
+
+def _metrics(run: Run) -> dict[str, Any] | None:
+    """Return what `measure` does; None where it is of classes and scikit-learn is missing."""
+    needs = run.target.likelihood.task == "classification"
+    return None if needs and not diagnostics.has_learn() else measure(run)
 
 
 def _reweighted(run: Run, draws: np.ndarray) -> dict[str, Any]:

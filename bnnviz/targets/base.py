@@ -151,6 +151,10 @@ class Target(param.Parameterized):
         """Return name and number of consecutive coordinates that belong together, such as those of a layer."""
         return [("all", self.dim)]
 
+    def remarks(self) -> list[str]:
+        """Return sentences that whoever samples it should know."""
+        return []
+
     def names(self) -> list[str]:
         """Return a label for each coordinate."""
         return [f"x{i + 1}" for i in range(self.dim)]

@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ class BNN(RowTarget):
             If they do not fit the module or the likelihood; the target is as before then.
         """
         data = (x, y) if self.data_set is None else self.data_set.with_training(x, y)
-        rows = self._check_rows(*((x, y) if self.data_set is None else _scaled(data)))
+        rows = self._check_rows(*((x, y) if self.data_set is None else data.scaled("train")))
         if rows[0].shape[1:] != self.x.shape[1:]:
             raise BnnvizError(
                 f"The new inputs have the shape {tuple(rows[0].shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
@@ -163,7 +164,7 @@ class BNN(RowTarget):
             if not isinstance(data, tuple | list) or len(data) != 2:
                 raise BnnvizError("data is a pair (inputs, observations) or a data set of bnnviz.data.", "data")
             return data[0], data[1]
-        return _scaled(self.data_set)
+        return self.data_set.scaled("train")
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = torch.as_tensor(np.asarray(x)), torch.as_tensor(np.asarray(y))
@@ -349,6 +350,28 @@ class BNN(RowTarget):
             parts.append(sd * noise)
         return torch.cat(parts, dim=1)
 
+    def remarks(self) -> list[str]:
+        """Return a sentence on classes that have no training rows."""
+        return [] if self.data_set is None else self.data_set.remarks()
+
+    def test_rows(self) -> tuple[Tensor, Tensor]:
+        """Return inputs (rows, inputs) and observations (rows,) of the test rows, on the scale the network sees.
+
+        Without a data set of `bnnviz.data` they are the rows that the network was given.
+        """
+        if self.data_set is None:
+            return self.x, self.y
+        x, y = self.data_set.scaled("test")
+        return (
+            torch.as_tensor(x, dtype=self.dtype, device=self.device),
+            torch.as_tensor(y, dtype=self.y.dtype, device=self.device),
+        )
+
+    @property
+    def outputs_per_row(self) -> int:
+        """Number of outputs of the module."""
+        return self._outputs
+
     def names(self) -> list[str]:
         """Return a label for each weight: the parameter's name and its index."""
         return self._names
@@ -367,10 +390,6 @@ class BNN(RowTarget):
         for name, shape in self.shapes.items():
             labels += [f"{name}{list(index)}" for index in np.ndindex(*shape)]
         return [*labels, "log noise"] if self.noise_is_learnt else labels
-
-
-def _scaled(data: datasets.DataSet) -> tuple[np.ndarray, np.ndarray]:
-    return data.standardiser.x(data.x_train), data.standardiser.y(data.y_train)
 
 
 def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.ndarray, np.ndarray]:
@@ -396,6 +415,9 @@ def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.n
 
 
 _ATTACHED = [name for name in datasets.names() if datasets.describe(name)["attached"]]
+_STANDARDISED = [name for name in datasets.names() if datasets.describe(name)["standardised"]]
+_VALIDATED = [name for name in datasets.names() if datasets.describe(name)["validation"]]
+_WITH_WEIGHTS = [name for name in datasets.names() if datasets.describe(name)["published_weights"]]
 # Whatever may be a regression: of a table of the user's own only the table says.
 _REGRESSIONS = [name for name in datasets.names() if datasets.describe(name)["task"] != "classification"]
 
@@ -434,8 +456,8 @@ class Network(BNN):
         allow_None=True,
         when={"data": _REGRESSIONS},
         doc="Standard deviation of the observation noise, in standardised units for the UCI sets and your"
-        " file; empty: the data set's own (1 on the UCI sets, as in the papers, and on your file; 0.05 on the toys,"
-        " ours)."
+        " file, in the target's unit for PMCnet's regressions; empty: the data set's own (1 on the UCI sets, as in the"
+        " papers, and on your file; 0.05 on the toys, 4 and 0.003 on PMCnet's protein and naval, ours)."
         " Classes have no such noise.",
     )
     noise = settings.Choice(
@@ -445,6 +467,29 @@ class Network(BNN):
         label="Observation noise",
         doc="fixed: its sd is noise_sd; learnt: its sd is one more unknown, whose logarithm is normal around that of"
         " noise_sd with sd 1.",
+    )
+    scaling = settings.Choice(
+        "training",
+        objects=["training", "own"],
+        when={"data": _STANDARDISED},
+        label="Scale of the test rows",
+        doc="training: all inputs are standardised by the training rows' mean and standard deviation; own: those of the"
+        " test rows by their own, as some published figures are.",
+    )
+    evaluate = settings.Choice(
+        "test",
+        objects=["test", "validation"],
+        when={"data": _VALIDATED},
+        label="Evaluate on",
+        doc="The rows that predictions and scores are for. With validation the test rows are not loaded into the target"
+        " at all: to choose settings by.",
+    )
+    initial_weights = settings.Choice(
+        "random",
+        objects=["random", "published"],
+        when={"data": _WITH_WEIGHTS},
+        doc="Where chains begin that do not begin at a mode of their own, and from where modes are sought: random, or"
+        " the weights that the data set's source has published.",
     )
     points = settings.Points(
         None,
@@ -457,15 +502,37 @@ class Network(BNN):
 
     def __init__(self, attachment: bytes | None = None, **values: Any) -> None:
         chosen = settings.fill(settings.describe(type(self)), values, self.title)
-        data_set = self._original = datasets.load(chosen["data"], chosen["split"], attachment)
+        data_set = datasets.load(chosen["data"], chosen["split"], attachment)
+        if chosen["evaluate"] == "validation":
+            data_set = data_set.for_validation()
+        data_set = self._original = replace(data_set, own_scales=chosen["scaling"] == "own")
         if chosen["points"] is not None:
             data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
         outputs = data_set.classes if data_set.classes > 2 else 1
         module = mlp(data_set.inputs, parse_hidden(chosen["hidden"]), outputs, chosen["activation"])
-        noise = (1.0 if data_set.standardise else _TOY_NOISE_SD) if chosen["noise_sd"] is None else chosen["noise_sd"]
+        noise = _noise_of(data_set) if chosen["noise_sd"] is None else chosen["noise_sd"]
         learns = chosen["noise"] if data_set.task == "regression" else "fixed"
         super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise, learns)
         self.param.update(**chosen)
+        self._published = self._read_published() if chosen["initial_weights"] == "published" else None
+
+    def _read_published(self) -> Tensor:
+        """Return the published weights (weights,); refuse those of another network."""
+        network, theta = datasets.published_weights(self.data)
+        if (parse_hidden(self.hidden), self.activation) != (parse_hidden(network.hidden), network.activation):
+            raise BnnvizError(
+                f"The published weights on {self.data} are of a network with hidden={network.hidden} and"
+                f" activation={network.activation}: set these, or initial_weights=random.",
+                "initial_weights",
+            )
+        return torch.as_tensor(theta)
+
+    def initial(self, chains: int, rng: torch.Generator) -> Tensor:
+        """Return starts (chains, dim): random ones as of any network, or all at the published weights."""
+        x = super().initial(chains, rng)
+        if self._published is not None:
+            x[:, : len(self._published)] = self._published.to(x)
+        return x
 
     def change(self, settings: dict[str, Any]) -> None:
         """Become the posterior given other points (the one setting that may change while a run goes on)."""
@@ -497,6 +564,13 @@ class Network(BNN):
         noise = " and the noise" if self.noise_is_learnt else ""
         weights = self.dim - self.noise_is_learnt
         return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {weights} weights{noise}"
+
+
+def _noise_of(data: datasets.DataSet) -> float:
+    """Return the sd of the observation noise that is assumed where none is given."""
+    if data.noise_sd is not None:
+        return data.noise_sd
+    return 1.0 if data.standardise else _TOY_NOISE_SD
 
 
 def _likelihood(data: datasets.DataSet) -> str:

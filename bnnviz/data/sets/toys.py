@@ -42,6 +42,7 @@ class Toy(Entry):
     interval: tuple[float, float]
     shift: float
     seed: int
+    standardised: bool = False
 
     def load(self, split: int) -> DataSet:
         """Generate the points; there is one split only."""

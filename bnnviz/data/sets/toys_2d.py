@@ -40,6 +40,7 @@ class Shape(Entry):
     rows: int = 120
     task: Task = "classification"
     classes: int = 2
+    standardised: bool = False
 
     def load(self, split: int) -> DataSet:
         """Generate the points; there is one split only."""

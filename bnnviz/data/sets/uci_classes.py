@@ -40,12 +40,17 @@ class LabelledTable(Entry):
     y_label: str
     dropped: tuple[int, ...] = ()
 
-    def load(self, split: int) -> DataSet:
-        """Read one split, downloading the file if needed; the classes are numbered in their sorted order."""
+    def read(self) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+        """Return inputs (rows, inputs), class numbers (rows,) in the classes' sorted order, and their names."""
         cells = np.loadtxt(fetch(self.file), delimiter=",", dtype=str)
         class_names, y = np.unique(cells[:, -1], return_inverse=True)
         x = np.delete(cells[:, :-1], self.dropped, axis=1).astype(float)
-        train, test = split_rows(len(cells), split)
+        return x, y, tuple(str(name) for name in class_names)
+
+    def load(self, split: int) -> DataSet:
+        """Read one split, downloading the file if needed."""
+        x, y, class_names = self.read()
+        train, test = split_rows(len(x), split)
         return DataSet(
             name=self.name,
             title=self.title,
@@ -57,7 +62,7 @@ class LabelledTable(Entry):
             y_test=y[test],
             x_label=f"{self.inputs} features",
             y_label=self.y_label,
-            class_names=tuple(str(name) for name in class_names),
+            class_names=class_names,
         )
 
 

@@ -1,0 +1,61 @@
+"""Weights of a network that somebody has published, and MATLAB's files, in which some are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bnnviz.data.files import DataFile, fetch
+from bnnviz.errors import BnnvizError
+
+
+@dataclass(frozen=True)
+class PublishedWeights:
+    """Weights of a multilayer perceptron in MATLAB's files, one for each matrix.
+
+    Parameters
+    ----------
+    hidden : str
+        Widths of its hidden layers, as `bnnviz.models.parse_hidden` reads them.
+    activation : str
+        Of its hidden layers.
+    files : tuple of (DataFile, DataFile)
+        Weights, stored (inputs, outputs), and biases of each layer, from input to output.
+    """
+
+    hidden: str
+    activation: str
+    files: tuple[tuple[DataFile, DataFile], ...]
+
+    def read(self) -> np.ndarray:
+        """Return all weights (dim,) in the order of `bnnviz.models.mlp`, downloading the files if needed."""
+        parts = [(only(read_mat(weights)).T.ravel(), only(read_mat(biases)).ravel()) for weights, biases in self.files]
+        return np.concatenate([numbers for layer in parts for numbers in layer])
+
+
+def read_mat(file: DataFile) -> dict[str, np.ndarray]:
+    """Return the arrays of a MATLAB file by name, as float64, downloading it if needed.
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be had, or is none of MATLAB's.
+    """
+    from scipy.io import loadmat
+
+    place: Path = fetch(file)
+    try:
+        found = loadmat(place)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise BnnvizError(
+            f"The file {place} is none of MATLAB's ({error}): put the expected one there.", "data"
+        ) from error
+    return {name: np.asarray(value, dtype=np.float64) for name, value in found.items() if not name.startswith("__")}
+
+
+def only(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the one array of a file that holds one."""
+    (array,) = arrays.values()
+    return array

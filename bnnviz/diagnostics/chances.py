@@ -1,0 +1,74 @@
+"""How the draws' chances of one row are spread: a histogram and a beta density fitted to them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+_BINS = 10  # as in Fig. 5 of the PMCnet paper
+_POINTS = 200
+_SAME = 1e-6  # a smaller spread than this says that all draws agree
+
+
+class ChanceSpread(NamedTuple):
+    """A histogram of chances and a fitted beta density.
+
+    ``edges`` (bins + 1,) and ``density`` (bins,), of area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
+    (points,): the fitted density, empty without one; ``said``: what is to be known of the fit, "" for nothing.
+    """
+
+    edges: np.ndarray
+    density: np.ndarray
+    beta: tuple[float, float] | None
+    x: np.ndarray
+    fit: np.ndarray
+    said: str
+
+
+def chance_spread(chances: np.ndarray, bins: int = _BINS) -> ChanceSpread:
+    """Return histogram and beta fit of one row's chances.
+
+    Parameters
+    ----------
+    chances : ndarray, shape (draws,)
+        From 0 to 1; weighted draws are resampled first.
+    bins : int, default 10
+
+    Returns
+    -------
+    ChanceSpread
+        The fit is the likeliest beta density on [0, 1]. Where a chance is exactly 0 or 1 that has no likelihood, and
+        the fit has the mean and variance of the chances; where all draws agree there is none.
+    """
+    chances = np.asarray(chances, dtype=float)
+    density, edges = np.histogram(chances, bins=bins, range=(0.0, 1.0), density=True)
+    beta, said = _fit(chances)
+    if beta is None:
+        return ChanceSpread(edges, density, None, np.empty(0), np.empty(0), said)
+    x = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
+    return ChanceSpread(edges, density, beta, x, stats.beta.pdf(x, *beta), said)
+
+
+def _fit(chances: np.ndarray) -> tuple[tuple[float, float] | None, str]:
+    if chances.std() < _SAME:
+        return None, f"All {len(chances)} draws say {chances.mean():.3g}: there is no density to fit."
+    at_ends = int(((chances <= 0) | (chances >= 1)).sum())
+    if at_ends:
+        said = f"{at_ends} of {len(chances)} chances are exactly 0 or 1: the fit is by mean and variance."
+        return _by_moments(chances, said)
+    try:
+        a, b, _, _ = stats.beta.fit(chances, floc=0.0, fscale=1.0)
+    except stats.FitError:
+        return _by_moments(chances, "The likeliest beta density was not found: the fit is by mean and variance.")
+    return (float(a), float(b)), ""
+
+
+def _by_moments(chances: np.ndarray, said: str) -> tuple[tuple[float, float] | None, str]:
+    """Return the beta density with this mean and variance; scipy's own fit by moments begins from the skewness."""
+    mean = chances.mean()
+    both = mean * (1 - mean) / chances.var() - 1
+    if not both > 0:
+        return None, "No beta density has the mean and variance of these chances."
+    return (float(mean * both), float((1 - mean) * both)), said

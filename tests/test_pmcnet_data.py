@@ -1,0 +1,216 @@
+"""The PMCnet paper's sets: its splits, its starting weights, the control set, validation rows, and missing classes."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from bnnviz import BnnvizError, data, sample, targets
+from bnnviz.data import files
+from bnnviz.data.sets.toys_control import TEST_ROWS
+from bnnviz.engine.prediction import scores
+from bnnviz.models import mlp, parse_hidden
+
+REAL = os.environ.get(files.VARIABLE)
+needs_files = pytest.mark.skipif(not REAL, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
+
+# Training, validation and test rows, inputs, and the test rows of each class (Table 5 of the paper).
+SPLITS = {
+    "pmcnet_ionosphere": ((210, 70, 71), 33, [22, 49]),
+    "pmcnet_glass": ((128, 43, 43), 9, [13, 20, 2, 1, 1, 6]),
+    "pmcnet_wine": ((106, 36, 36), 13, None),
+    "pmcnet_naval": ((7160, 2387, 2387), 14, None),
+    "pmcnet_protein": ((27438, 9146, 9146), 9, None),
+}
+WEIGHTS = {name: facts for name in SPLITS if (facts := data.describe(name))["published_weights"]}
+
+
+@needs_files
+@pytest.mark.parametrize("name", SPLITS)
+def test_the_splits_have_the_papers_sizes(name):
+    rows, inputs, counts = SPLITS[name]
+    loaded = data.load(name)
+    assert (len(loaded.x_train), len(loaded.x_val), len(loaded.x_test)) == rows
+    assert loaded.inputs == data.describe(name)["inputs"] == inputs
+    assert sum(rows) == data.describe(name)["rows"]
+    if counts is not None:
+        assert np.bincount(loaded.y_test.astype(int)).tolist() == counts
+    assert loaded.remarks() == []
+    assert data.fetch(name) == data.path(name)
+
+
+@needs_files
+def test_the_parts_of_wine_are_the_whole_table_once():
+    known = pytest.importorskip("sklearn.datasets").load_wine()
+    for split in (0, 7):
+        loaded = data.load("pmcnet_wine", split)
+        x = np.vstack([loaded.x_train, loaded.x_val, loaded.x_test])
+        y = np.concatenate([loaded.y_train, loaded.y_val, loaded.y_test])
+        own, all_rows = np.lexsort(np.column_stack([y, x]).T), np.lexsort(np.column_stack([known.target, known.data]).T)
+        np.testing.assert_array_equal(x[own], known.data[all_rows])
+        np.testing.assert_array_equal(y[own], known.target[all_rows])
+    assert not np.array_equal(data.load("pmcnet_wine", 0).x_test, data.load("pmcnet_wine", 1).x_test)
+
+
+@needs_files
+def test_only_own_scales_standardise_validation_and_test_rows_by_themselves():
+    target = targets.Network(data="pmcnet_ionosphere", hidden="5", scaling="own")
+    known, own = data.load("pmcnet_ionosphere"), target.data_set
+    for part in ("val", "test"):
+        x = getattr(known, f"x_{part}")
+        np.testing.assert_allclose(own.scaled(part)[0], (x - x.mean(0)) / x.std(0))
+        expected = (x - known.x_train.mean(0)) / known.x_train.std(0)
+        np.testing.assert_allclose(known.scaled(part)[0], expected)
+    np.testing.assert_array_equal(own.scaled("train")[0], known.scaled("train")[0])
+
+
+def published(name: str, **settings) -> targets.Network:
+    """Return a network at whose starting points the published weights lie."""
+    network, _ = data.published_weights(name)
+    wanted = {"hidden": network.hidden, "activation": network.activation, **settings}
+    return targets.Network(data=name, initial_weights="published", **wanted).to("cpu", torch.float64)
+
+
+@needs_files
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_published_weights_are_in_the_order_of_a_networks_parameters(name):
+    network, theta = data.published_weights(name)
+    outputs = max(data.describe(name)["classes"], 1)
+    module = mlp(data.describe(name)["inputs"], parse_hidden(network.hidden), outputs if outputs > 2 else 1)
+    assert theta.shape == (sum(p.numel() for p in module.parameters()),)
+    start = published(name).initial(3, torch.Generator())
+    np.testing.assert_array_equal(start.numpy(), np.tile(theta, (3, 1)))
+
+
+@needs_files
+def test_the_published_start_on_ionosphere_scores_what_the_paper_prints():
+    metrics = pytest.importorskip("sklearn.metrics")
+    target = published("pmcnet_ionosphere", scaling="own")
+    start = target.initial(1, torch.Generator())
+    x, y = target.test_rows()
+    assert round(scores(target, start[None])["accuracy"], 4) == 0.9155
+    assert round(metrics.roc_auc_score(y, target.outputs(start, x)[0, :, 0]), 4) == 0.9796
+    by_training = published("pmcnet_ionosphere")
+    f = by_training.outputs(start, by_training.test_rows()[0])[0, :, 0]
+    assert round(metrics.roc_auc_score(y, f), 4) == 0.9759
+
+
+@needs_files
+def test_the_published_start_on_glass_is_of_a_tanh_network():
+    target = published("pmcnet_glass", scaling="own")
+    start = target.initial(1, torch.Generator())
+    assert round(scores(target, start[None])["accuracy"], 3) == 0.674
+    relu = targets.Network(data="pmcnet_glass", hidden="10", scaling="own", activation="relu").to("cpu", torch.float64)
+    assert round(scores(relu, start[None])["accuracy"], 3) == 0.116
+
+
+@needs_files
+def test_regressions_see_the_target_in_its_unit():
+    target = published("pmcnet_protein")
+    assert target.data_set.standardiser.y_scale == 1.0
+    assert scores(target, target.initial(1, torch.Generator())[None])["rmse"] ** 2 == pytest.approx(15.3097, abs=1e-4)
+    assert target.likelihood.sd == 4.0
+
+
+@needs_files
+def test_published_weights_of_another_network_are_refused():
+    with pytest.raises(BnnvizError, match="hidden=5 and activation=tanh: set these") as caught:
+        targets.Network(data="pmcnet_ionosphere", hidden="7", initial_weights="published")
+    assert caught.value.field == "initial_weights"
+    with pytest.raises(BnnvizError, match="Nobody has published weights for the data set moons"):
+        data.published_weights("moons")
+
+
+# --- validation rows -------------------------------------------------------------------------------------------------
+
+
+def tiny(**more) -> data.DataSet:
+    """Return a classification with validation rows."""
+    x = np.arange(12.0)[:, None]
+    rows = {"x_train": x[:6], "x_val": x[6:9], "x_test": x[9:]}
+    labels = {"y_train": [0, 1, 0, 1, 0, 1], "y_val": [0, 0, 1], "y_test": [1, 1, 0]}
+    return data.DataSet(name="tiny", title="", doc="", task="classification", **(rows | labels | more))
+
+
+def test_validation_rows_take_the_place_of_the_test_rows():
+    one = tiny()
+    found = one.for_validation()
+    np.testing.assert_array_equal(found.x_test, one.x_val)
+    assert found.x_val.shape == (0, 1)
+    for value in vars(found).values():
+        if isinstance(value, np.ndarray):
+            assert not np.isin(one.x_test, value).any()
+    with pytest.raises(BnnvizError, match="tiny has no validation rows"):
+        found.for_validation()
+    with pytest.raises(BnnvizError, match="has no validation rows"):
+        targets.Network(data="moons", evaluate="validation")
+    with pytest.raises(BnnvizError, match="1 input columns for training and 2 for the validation"):
+        tiny(x_val=np.ones((3, 2)))
+
+
+@needs_files
+def test_a_network_is_evaluated_on_the_rows_that_are_asked_for():
+    known = data.load("pmcnet_glass")
+    target = targets.Network(data="pmcnet_glass", hidden="4", evaluate="validation")
+    np.testing.assert_array_equal(target.data_set.x_test, known.x_val)
+    assert len(target.test_rows()[0]) == 43
+
+
+# --- missing classes -------------------------------------------------------------------------------------------------
+
+
+def test_a_class_without_training_rows_is_told_and_does_no_harm():
+    three = tiny(class_names=("a", "b", "c"))
+    assert three.remarks() == [
+        "No training row of tiny is of class c: what a network says of it comes from the prior alone."
+    ]
+    run = sample(
+        targets.BNN(mlp(1, (2,), 3), three, "categorical"),
+        "hmc",
+        draws=5,
+        warmup=2,
+        chains=2,
+        settings={"mode_steps": 50},
+    )
+    assert np.isfinite(run.draws).all()
+    assert run.summary()["notes"] == three.remarks()
+    one = tiny(y_train=[1] * 6)
+    run = sample(
+        targets.BNN(mlp(1, (2,), 1), one, "bernoulli"), "hmc", draws=5, warmup=2, chains=2, settings={"mode_steps": 50}
+    )
+    assert 0 <= run.summary()["accuracy"] <= 1
+
+
+def test_rows_of_one_class_are_refused_in_one_sentence():
+    with pytest.raises(BnnvizError, match=r"All rows of the data set tiny are of one class, .*: add rows"):
+        tiny(y_train=[0] * 6, y_val=[0] * 3, y_test=[0] * 3)
+
+
+# --- the control set -------------------------------------------------------------------------------------------------
+
+
+def test_the_control_sets_labels_follow_their_truth():
+    """Standard errors of a share of 400 rows: the sum of standardised squares over 20 splits is chi-squared."""
+    z = []
+    for split in range(20):
+        loaded = data.load("control_1600", split)
+        chance = loaded.truth(loaded.x_train)
+        z.append((loaded.y_train - chance).sum() / np.sqrt((chance * (1 - chance)).sum()))
+    assert np.sum(np.square(z)) < 40.0  # the 99.5 % quantile of chi-squared with 20
+    inputs = data.load("control_1600", 3).x_train
+    assert abs(inputs.mean()) < 4 / np.sqrt(inputs.size)
+    best = [np.mean((s.truth(s.x_test) > 0.5) == s.y_test) for s in (data.load("control_50", k) for k in range(20))]
+    assert 0.83 < np.median(best) < 0.92
+
+
+def test_control_sets_of_all_sizes_share_truth_and_test_rows():
+    few, many = data.load("control_50", 2), data.load("control_1600", 2)
+    np.testing.assert_array_equal(few.x_test, many.x_test)
+    np.testing.assert_array_equal(few.x_train, many.x_train[:50])
+    assert (len(few.x_train), len(many.x_train), len(few.x_test)) == (50, 1600, TEST_ROWS)
+    plain = data.load("control_400_threshold", 2)
+    np.testing.assert_array_equal(plain.y_train, plain.truth(plain.x_train) > 0.5)
+    assert not np.array_equal(data.load("control_50", 3).x_test, few.x_test)
