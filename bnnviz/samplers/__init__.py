@@ -3,8 +3,11 @@
 from bnnviz.samplers.base import REGISTRY, Sampler
 from bnnviz.samplers.boomerang import Boomerang
 from bnnviz.samplers.bps import BPS
+from bnnviz.samplers.ensemble import Ensemble
 from bnnviz.samplers.func_hmc import FuncHMC
 from bnnviz.samplers.hmc import HMC
+from bnnviz.samplers.map import MAP
+from bnnviz.samplers.mle import MLE
 from bnnviz.samplers.nuts import NUTS
 from bnnviz.samplers.psgld import PSGLD
 from bnnviz.samplers.sgfuncrld import SGFuncRLD
@@ -16,12 +19,15 @@ from bnnviz.samplers.zigzag import ZigZag
 __all__ = [
     "BPS",
     "HMC",
+    "MAP",
+    "MLE",
     "NUTS",
     "PSGLD",
     "REGISTRY",
     "SGHMC",
     "SGLD",
     "Boomerang",
+    "Ensemble",
     "FuncHMC",
     "SGFuncRLD",
     "Sampler",

@@ -120,6 +120,10 @@ class Sampler(param.Parameterized):
     needs_mode: ClassVar[bool] = False
     #: Whether its draws follow the target but for chance, as those of a method without a step size do.
     exact: ClassVar[bool] = True
+    #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
+    converges: ClassVar[bool] = True
+    #: Whether it looks for modes itself: then it sets out from random points, wherever others do.
+    descends: ClassVar[bool] = False
     #: What draws are weighed by, where they are.
     weighed_by: ClassVar[str] = "1 / rate"
     #: Steps after which the tuning ends, whatever it has seen.
