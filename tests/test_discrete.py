@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import DISCRETE, QUICK, STOCHASTIC, TRAINED, fits, fitting, target_of
+from families import DISCRETE, QUICK, STOCHASTIC, fits, fitting, target_of
 
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError

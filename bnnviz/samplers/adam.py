@@ -122,8 +122,8 @@ class Trained(Moving):
     schedule = settings.Choice(
         "linear",
         objects=["linear", "cosine", "constant"],
-        doc="How the learning rate falls. linear: evenly to zero. cosine: to zero, slowly at both ends. constant: not at"
-        " all.",
+        doc="How the learning rate falls. linear: evenly to zero. cosine: to zero, slowly at both ends. constant: it"
+        " stays.",
     )
     batch_size = settings.Integer(
         None,

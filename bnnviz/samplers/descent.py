@@ -1,4 +1,4 @@
-"""Samplers whose tuning is one descent by Adam, after which nothing is learnt any more: draws are made where it ended."""
+"""Samplers whose tuning is one descent by Adam; then nothing is learnt any more, and draws are made where it ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.adam import Info, Slope, State, Trained, adam, norm, squared
+from bnnviz.samplers.adam import Info, Slope, Trained, adam, norm, squared
 from bnnviz.samplers.base import Block
 from bnnviz.samplers.discrete_draws import MoveEmitter
 from bnnviz.targets import Target
@@ -32,9 +32,7 @@ class Descending(Trained):
     waiting = "The descent has not begun yet."
     trained: ClassVar[str] = "x"
 
-    steps = settings.Integer(
-        3000, bounds=(1, 1_000_000), scale="log", doc="Steps of Adam that a chain's descent takes."
-    )
+    steps = settings.Integer(3000, bounds=(1, 1_000_000), scale="log", doc="Steps of Adam in a chain's descent.")
 
     @property
     def tuning_limit(self) -> int:

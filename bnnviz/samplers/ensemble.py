@@ -11,11 +11,11 @@ from bnnviz.samplers.descent import Point
 class Ensemble(Point):
     """A deep ensemble: networks that are trained alike from different random starts, averaged in what they predict.
 
-    A chain is a member, so more chains make a larger ensemble, and one draw of each chain says all: after its descent by
-    Adam every draw is the point that it ended at. Where members disagree, the prediction is uncertain. Members are
-    modes, not draws of the posterior, and nothing says how many of them are enough. With weight decay each member's loss
-    is U, the prior's term in it; without, as in the paper, the likelihood alone. The paper's adversarial training and
-    learnt variances are left out. Source: Lakshminarayanan, Pritzel and Blundell 2017.
+    A chain is a member, so more chains make a larger ensemble, and one draw of each chain says all: after its descent
+    by Adam every draw is the point that it ended at. Where members disagree, the prediction is uncertain. Members are
+    modes, not draws of the posterior, and nothing says how many of them are enough. With weight decay each member's
+    loss is U, the prior's term in it; without, as in the paper, the likelihood alone. The paper's adversarial training
+    and learnt variances are left out. Source: Lakshminarayanan, Pritzel and Blundell 2017.
     """
 
     registered = "ensemble"
