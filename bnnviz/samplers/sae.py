@@ -252,12 +252,12 @@ class SAE(Trained):
         alive = state.alive
         if not bool(alive.any()):
             return []
-        taken, length = float(state.taken[alive].max()), float(self._length(state)[alive].max())
+        epoch, length = float(state.taken[alive].max()) / self.epoch, float(self._length(state)[alive].max())
         members, distance = float(state.count[alive].min()), norm((state.x - state.anchor)[alive]).mean()
         return [
             [
                 "Members; epoch of the next",
-                f"{members:,.0f}; {taken / self.epoch:.2g} of {length / self.epoch:.0f}",
+                f"{members:,.0f}; {epoch:.2g} of {length / self.epoch:.0f}",
                 "",
             ],
             ["Distance to the anchor", f"{float(distance):.3g}", ""],
