@@ -4,7 +4,7 @@ from bnnviz.diagnostics.calibration import calibration_error
 from bnnviz.diagnostics.chances import ChanceSpread, chance_spread
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
-<<<<<<< HEAD
+from bnnviz.diagnostics.errors2 import ErrorSpread, error_spread
 from bnnviz.diagnostics.importance import (
     Weighted,
     log_evidence,
@@ -14,9 +14,6 @@ from bnnviz.diagnostics.importance import (
     weight_ess,
     weighted_moments,
 )
-=======
-from bnnviz.diagnostics.errors2 import ErrorSpread, error_spread
->>>>>>> wt_b
 from bnnviz.diagnostics.kliep import Ratio, kliep
 from bnnviz.diagnostics.learn import has_learn
 from bnnviz.diagnostics.marginals import correlation, density

@@ -48,8 +48,8 @@ def pareto_k(logs: np.ndarray) -> float:
     found = found[np.isfinite(found)]
     if len(found) < 25 or np.ptp(found) == 0:
         return float("nan")
-    # It takes log likelihoods, whose reciprocals are the weights of leave-one-out. Of weights that differ by many powers
-    # of ten the smaller ones are lost in rounding.
+    # It takes log likelihoods, whose reciprocals are the weights of leave-one-out. Of weights that differ by many
+    # powers of ten the smaller ones are lost in rounding.
     with np.errstate(all="ignore"):
         return float(array_stats().psislw(-found)[1])
 

@@ -128,6 +128,10 @@ class Sampler(param.Parameterized):
     tunes: ClassVar[bool] = True
     #: Whether its steps are the same operations whatever the state, so that they can be compiled.
     compiles: ClassVar[bool] = True
+    #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
+    converges: ClassVar[bool] = True
+    #: Whether it looks for modes itself: then it sets out from random points, wherever others do.
+    descends: ClassVar[bool] = False
     #: What draws are weighed by, where they are.
     weighed_by: ClassVar[str] = "1 / rate"
     #: Steps after which the tuning ends, whatever it has seen.

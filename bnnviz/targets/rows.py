@@ -45,9 +45,13 @@ class RowTarget(Target):
         x, y, _ = self.all_rows()
         return x[index], y[index]
 
+    def weighted(self, x: Tensor, y: Tensor) -> Rows:
+        """Return rows that were read, a batch (chains, size, ...) for each chain, weighted to stand for all."""
+        return Rows(x, y, self.data_rows / y.shape[1])
+
     def seen_from(self, x: Tensor, y: Tensor) -> Batch:
         """Return the target as seen from rows that were read, a batch for each chain."""
-        return Batch(self, Rows(x, y, self.data_rows / y.shape[1]))
+        return Batch(self, self.weighted(x, y))
 
     def batch(self, index: Tensor) -> Batch:
         """Return the target as seen from the rows ``index`` (chains, size), a batch for each chain."""
