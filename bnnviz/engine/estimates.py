@@ -95,7 +95,7 @@ class Estimates:
 
     @property
     def _of_chances(self) -> bool:
-        return self._predictor is not None and self._predictor.kind in ("map", "classes")
+        return self._predictor is not None and self._predictor.kind in ("area", "classes")
 
     def values(self) -> np.ndarray:
         """Return the quantities (chains, draws, quantities) of the draws; of a network those of up to 4,000 draws."""

@@ -132,7 +132,7 @@ class FrameBuilder:
             parts += ["weights", "marginal"]
         if self.predictor is not None:
             parts.append("prediction")
-            if self.predictor.kind == "map":
+            if self.predictor.kind == "area":
                 parts.append("spread")
         truth = None
         if target.mean() is not None:

@@ -28,7 +28,7 @@ class Predictor:
     """Predictions of a thinned selection of draws, evaluated once each.
 
     A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
-    two inputs on a grid (``map``), everything else on the test rows: ``intervals`` for a regression, ``classes``
+    two inputs on a grid (``area``), everything else on the test rows: ``intervals`` for a regression, ``classes``
     for a choice between classes. All numbers are in original units but the nll, which is that of `scores`.
     """
 
@@ -38,7 +38,7 @@ class Predictor:
         if regression:
             self.kind = "band" if inputs == 1 else "intervals"
         else:
-            self.kind = "map" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
+            self.kind = "area" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
         self._set_inputs()
         self.forget()
 
@@ -54,7 +54,7 @@ class Predictor:
             reach = data.test_interval if data is not None and data.test_interval else None
             self.range = reach or _widened(x[:, 0], 0.3)
             raw = np.linspace(*self.range, _GRID)[:, None]
-        elif self.kind == "map":
+        elif self.kind == "area":
             sides = (_widened(x[:, 0], 0.25), _widened(x[:, 1], 0.25))
             self.box = sum(data.test_box if data is not None and data.test_box else sides, ())
             sides = np.linspace(*self.box[:2], _MAP), np.linspace(*self.box[2:], _MAP)
@@ -62,7 +62,7 @@ class Predictor:
         else:
             raw = (x if data is None else data.x_test)[:_INTERVAL_ROWS]
         self.raw = raw
-        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "map") else "test").x(raw)
+        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "area") else "test").x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
         if self.kind in ("intervals", "classes"):
             self.observed = (training_rows(target)[1] if data is None else data.y_test)[: len(raw)]
@@ -74,7 +74,7 @@ class Predictor:
     def functions(self, theta: Tensor, most: int | None = None) -> np.ndarray:
         """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
 
-        In original units; the chance of class 1 (``map``), or of each class at each row (``classes``).
+        In original units; the chance of class 1 (``area``), or of each class at each row (``classes``).
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Predictor:
         inputs = self.inputs if most is None else self.inputs[evenly(len(self.inputs), most)]
         parts = [self.target.outputs(part, inputs) for part in torch.split(theta, _CHUNK)]
         f = torch.cat(parts)
-        if self.kind == "map":
+        if self.kind == "area":
             return torch.sigmoid(f[..., 0]).float().cpu().numpy()
         if self.kind == "classes":
             chances = torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
@@ -116,7 +116,7 @@ class Predictor:
 
     def data(self) -> dict[str, Any]:
         """Return the training rows where they can be drawn, and whether they may be edited."""
-        if self.kind not in ("band", "map"):
+        if self.kind not in ("band", "area"):
             return {}
         (x, y), editable = (
             training_rows(self.target),
@@ -134,7 +134,7 @@ class Predictor:
             "y_range": _widened(y if len(y) > 1 or data is None else data.y_test, 0.6),
         }
 
-    def _map_scene(self) -> dict[str, Any]:
+    def _area_scene(self) -> dict[str, Any]:
         data = self.target.data_set
         x_label, y_label = ("x1", "x2") if data is None else data.x_names
         return {
@@ -206,7 +206,7 @@ class Predictor:
             "noise": float(noise.mean()) if self.target.noise_is_learnt else None,
         }
 
-    def _map(self, values: np.ndarray) -> dict[str, Any]:
+    def _area(self, values: np.ndarray) -> dict[str, Any]:
         return {"mean": values.mean(0)}
 
     def _classes(self, values: np.ndarray) -> dict[str, Any]:

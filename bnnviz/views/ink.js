@@ -178,7 +178,7 @@ const hands = {
   },
 
   // One pixel for each value, drawn large: the canvas blends between them, or makes cells of them.
-  map(ctx, {x, box, across, ramp, low, high, blended}, data, to) {
+  cells(ctx, {x, box, across, ramp, low, high, blended}, data, to) {
     const values = data[x], rows = values.length / across
     const picture = new OffscreenCanvas(across, rows), small = picture.getContext("2d")
     const pixels = small.createImageData(across, rows), colours = ramp.map(rgb)

@@ -56,7 +56,7 @@ class Stroke:
 
     Parameters
     ----------
-    kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "map"}
+    kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "cells"}
     source : Sheet
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
@@ -219,7 +219,7 @@ class Ink:
 
     def map(self, source: Sheet, value: str) -> Stroke:
         """Colour an area by values on a grid; its place and colours are set later."""
-        return self._add(Stroke("map", source, value, ""))
+        return self._add(Stroke("cells", source, value, ""))
 
     def publish(self) -> None:
         """Send the strokes as they are now; later only their data go."""
