@@ -29,7 +29,9 @@ from transport import Transport
 
 
 class PlainTransport(Transport):
-    """Buttons for a run without events and without a timeline; a class says which figures it has."""
+    """Buttons for a run without a timeline; a class says which figures it has, and whether it steps to events too."""
+
+    steps_events: ClassVar[bool] = False
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin anew."""
@@ -59,7 +61,7 @@ class PlainPage:
     titles: ClassVar[dict[str, str]]  # of choices
     words: ClassVar[dict[str, str]]  # explained in the guide
     parts: ClassVar[tuple[str, ...]]  # of a frame, each with its view
-    grid: ClassVar[str]
+    grid: ClassVar[str] = ""
     transport_class: ClassVar[type[PlainTransport]]
     speed: ClassVar[str] = "0"  # steps a second at first; 0: as fast as it goes
 
@@ -78,7 +80,7 @@ class PlainPage:
         self.narrator = Narrator()
         self.transport = self.transport_class(self.session, None)
         made = {view.needs[0]: view for view in views.views_for({"emits": self.parts})}
-        self.cards = [Card(made[part](dark=dark)) for part in self.parts]
+        self.cards = [self._card(made[part](dark=dark)) for part in self.parts]
         self.table = Table()
         self.stage = pn.Column(
             self.caption.root,
@@ -87,7 +89,7 @@ class PlainPage:
             sizing_mode="stretch_both",
             margin=0,
             stylesheets=[stage.STAGE],
-            styles={"grid-template": self.grid},
+            styles={"grid-template": self.grid} if self.grid else {},
         )
         self.main = [
             pn.Column(
@@ -172,9 +174,7 @@ class PlainPage:
         self.show_waiting(False)
         self.narrator.say(error.sentence)
         self._readdress()
-        if self.sidebar and error.field in self.controls:
-            self.controls.error(error.field, error.sentence)
-        else:
+        if not self._beside(error):
             self.caption.notice(error.sentence, failed=True)
 
     def wanted(self, turn: int | None) -> set[str]:
@@ -190,6 +190,16 @@ class PlainPage:
         self.controls = Controls(spec.described(), self._renew, self.titles)
         self.controls.set(spec.settings)
         return [section(self.heading), self.controls.root]
+
+    def _beside(self, error: BnnvizError) -> bool:
+        """Say what is wrong beside its control; False where there is none."""
+        known = bool(self.sidebar) and error.field in self.controls
+        if known:
+            self.controls.error(error.field, error.sentence)
+        return known
+
+    def _card(self, view: views.View) -> Card:
+        return Card(view)
 
     def _values(self) -> dict[str, Any]:
         """Return what the controls show."""
@@ -243,7 +253,7 @@ class PlainPage:
         elif name == "help":
             self.guide.toggle()
         elif name in ("proposal", "event"):
-            self.transport.step("proposal")
+            self.transport.step(name if self.transport.steps_events else "proposal")
 
 
 def opened(page_class: type[PlainPage], dark: bool) -> PlainPage:

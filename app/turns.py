@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import panel_material_ui as pmui
 
+from stage import PLACES
+
 _LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
 
 
@@ -45,7 +47,7 @@ class Turns:
 
     def place(self, part: str) -> str:
         """Return the part whose place on the stage a part takes."""
-        return next((turn.front for turn in TURNS if part == turn.back), part)
+        return next((turn.front for turn in TURNS if part == turn.back), PLACES.get(part, part))
 
     def button(self, part: str) -> pmui.Button | None:
         """Return the button that turns away from a part; None if it shares its place with no other."""

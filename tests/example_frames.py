@@ -226,7 +226,7 @@ def _network_2d() -> World:
     scene = _scene("network2d", "Network on moons, 2-20-1 tanh", [f"w{i}" for i in range(1, 82)], _pca_plane(), None)
     scene["emits"].append("spread")
     scene["data"] = {
-        "kind": "map",
+        "kind": "area",
         "class_names": ["no", "yes"],
         "x": x[:, 0],
         "y": x[:, 1],
@@ -534,7 +534,7 @@ def _prediction(world: World, step: int) -> dict:
             "settling": len(draws) < 24,
         }
     settling = {"settling": len(draws) < 24, "draws": len(draws), "current": current, "kind": data["kind"]}
-    if data["kind"] == "map":
+    if data["kind"] == "area":
         return settling | {"mean": values.mean(axis=0)}
     if data["kind"] == "classes":
         mean = values.mean(axis=0)

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-from bnnviz import samplers
-from bnnviz.samplers.discrete import Discrete
+from typing import Any
+
+from bnnviz import samplers, settings
+from bnnviz.samplers.adam import Trained
+from bnnviz.samplers.discrete import Moving
 from bnnviz.samplers.pdmp import PDMP
 from bnnviz.samplers.stochastic import StochasticGradient
 
 PDMPS = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, PDMP)]
 STOCHASTIC = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, StochasticGradient)]
-DISCRETE = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Discrete)]
+TRAINED = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Trained)]
+DISCRETE = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Moving)]
 
 #: Settings that make the others of them quick.
-QUICK = {"nuts": {"max_depth": 3}, "hmc": {"leaps": 4}, "func_hmc": {"leaps": 3}}
+QUICK: dict[str, dict[str, Any]] = {
+    "nuts": {"max_depth": 3},
+    "hmc": {"leaps": 4},
+    "func_hmc": {"leaps": 3},
+    "sae": {"first_epochs": 3, "epochs": 1},
+    **{name: {"steps": 70} for name in TRAINED if name != "sae"},
+    "laplace": {},
+}
+
+
+def fitting(name: str, **wanted: Any) -> dict[str, Any]:
+    """Return those of some settings that a sampler has."""
+    return {key: value for key, value in wanted.items() if key in settings.declared(samplers.REGISTRY.get(name))}
+
+
+def target_of(name: str) -> tuple[str, dict[str, Any]]:
+    """Return a target with data rows that a sampler fits: logistic regression, or a network where it must be one."""
+    if name == "mc_dropout":
+        return "network", {"data": "toy_c", "hidden": "4"}
+    return "logistic_regression", {}
+
+
+def fits(name: str, target: str) -> bool:
+    """Return whether a sampler can draw from a target, or refuses it."""
+    return target == "network" or name not in ("mc_dropout", "sae")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import DISCRETE, QUICK, STOCHASTIC
+from families import DISCRETE, QUICK, STOCHASTIC, fits, fitting, target_of
 
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
@@ -24,8 +24,9 @@ def finished(run: Run) -> Run:
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
-    settings = ROWS.settings if name in STOCHASTIC else {"every": 2, **QUICK[name]}
-    spec = ROWS.replace(sampler=name, settings=settings).checked()
+    settings = ROWS.settings if name in STOCHASTIC else fitting(name, every=2, batch_size=20) | QUICK[name]
+    target, target_settings = target_of(name)
+    spec = ROWS.replace(sampler=name, settings=settings, target=target, target_settings=target_settings).checked()
     whole, single = finished(Run(spec)), Run(spec)
     assert whole.draws.shape == (3, 30, whole.target.dim)
     while single.store.made.min() < 10:
@@ -39,7 +40,11 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
 @pytest.mark.parametrize("target", ["network", "banana", "double_well"])
 def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
     spec = NETWORK if target == "network" else NETWORK.replace(target=target, target_settings={}, settings={})
-    run = Run(spec.replace(sampler=name, settings=spec.settings | QUICK.get(name, {})).checked())
+    run = Run(spec.replace(sampler=name, settings=fitting(name, **spec.settings) | QUICK.get(name, {})).checked())
+    if not fits(name, target):
+        with pytest.raises(BnnvizError, match="needs a"):
+            run.prepare()
+        return
     run.prepare()
     while run.store.common(run.alive) < 40:
         run.advance(0.1)

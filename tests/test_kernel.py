@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import needs_compiler
-from families import DISCRETE, PDMPS, QUICK, STOCHASTIC
+from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, target_of
 
 from bnnviz import diagnostics
 from bnnviz.engine import kernel
@@ -70,8 +70,18 @@ def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
 
 @pytest.mark.parametrize("sampler", DISCRETE)
 def test_a_move_is_written_down_too(sampler: str) -> None:
-    settings = {"batch_size": 5, "control_variates": True, "decay": 0.5} if sampler in STOCHASTIC else QUICK[sampler]
-    assert_same_steps(Spec("logistic_regression", {}, sampler, settings, chains=3, draws=None), events=False)
+    settings = {"batch_size": 5, "control_variates": True, "decay": 0.5}
+    if sampler not in STOCHASTIC:
+        settings = fitting(sampler, batch_size=5) | QUICK[sampler]
+    assert_same_steps(Spec(*target_of(sampler), sampler, settings, chains=3, draws=None), events=False)
+
+
+@pytest.mark.parametrize("sampler", TRAINED)
+def test_a_step_of_the_training_is_written_down_too(sampler: str) -> None:
+    spec = Spec("network", TARGETS["network"], sampler, QUICK[sampler] | {"batch_size": 50}, chains=3, draws=None)
+    run = Run(spec.replace(device="cpu").checked())
+    run.prepare()
+    assert_same(run, 60)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +100,14 @@ def test_so_it_is_with_every_setting(settings: dict) -> None:
 
 
 def assert_same_steps(spec: Spec, steps: int = 60, events: bool = True) -> None:
-    run = sampling(spec.replace(device="cpu"))
+    states = assert_same(sampling(spec.replace(device="cpu")), steps)
+    if not events:
+        return
+    kinds = torch.stack([info.kind for _, info in states])
+    assert ((kinds == BOUNCE) | (kinds == REFRESH)).any(), "nothing happened in these steps"
+
+
+def assert_same(run: Run, steps: int) -> list:
     traced = kernel.trace(run.sampler.twin(), run.state)
     compiled = kernel.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     start, numbers = run.state, run.rng.get_state()
@@ -103,10 +120,7 @@ def assert_same_steps(spec: Spec, steps: int = 60, events: bool = True) -> None:
             states[name].append((state, info))
     for eager, other in zip(states["eager"], states["compiled"], strict=True):
         assert equal(eager, other)
-    if not events:
-        return
-    kinds = torch.stack([info.kind for _, info in states["eager"]])
-    assert ((kinds == BOUNCE) | (kinds == REFRESH)).any(), "nothing happened in these steps"
+    return states["eager"]
 
 
 @needs_compiler

@@ -26,7 +26,7 @@ def test_the_headings_are_the_columns_names() -> None:
         upload.headings(b"", "nothing.csv")
 
 
-@pytest.mark.parametrize(("column", "kind"), [("kind", "map"), ("b", "intervals")])
+@pytest.mark.parametrize(("column", "kind"), [("kind", "area"), ("b", "intervals")])
 def test_a_file_takes_the_place_of_the_data_and_the_network_stays(column: str, kind: str) -> None:
     changed, notes = upload.attach(spec(), ROWS, "mine.csv", column)
     assert changed.target_settings["hidden"] == "4" and changed.file["name"] == "mine.csv"

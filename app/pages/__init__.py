@@ -35,6 +35,7 @@ class Entry:
 _ENTRIES = (
     Entry("lab", "Lab", "pages.lab"),
     Entry("race", "Race", "pages.race"),
+    Entry("population", "Population", "pages.population"),
     Entry("wells", "Wells", "pages.wells"),
     Entry("microscope", "Step size", "pages.microscope"),
 )

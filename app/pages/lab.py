@@ -40,7 +40,12 @@ from turns import BACKS, Turns
 OPENING = Path(__file__).parent.parent / "opening.json"
 OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
-RARE = ("spread", "density")  # the page is painted sooner without these views, which few runs feed
+RARE = (
+    "spread",
+    "density",
+    "population",
+    "gauge",
+)  # the page is painted sooner without these views, which few runs feed
 WEIGHTS = "weights"  # this part's view chooses a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
 TIMELINE = "events"  # this part's view lies in the transport bar

@@ -5,6 +5,15 @@ from bnnviz.diagnostics.chances import ChanceSpread, chance_spread
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
 from bnnviz.diagnostics.errors2 import ErrorSpread, error_spread
+from bnnviz.diagnostics.importance import (
+    Weighted,
+    log_evidence,
+    normalised,
+    pareto_k,
+    systematic,
+    weight_ess,
+    weighted_moments,
+)
 from bnnviz.diagnostics.kliep import Ratio, kliep
 from bnnviz.diagnostics.learn import has_learn
 from bnnviz.diagnostics.marginals import correlation, density
@@ -17,6 +26,13 @@ from bnnviz.diagnostics.stein import Widening, widening
 from bnnviz.diagnostics.symmetry import ODD, canonical
 
 __all__ = [
+    "weighted_moments",
+    "weight_ess",
+    "systematic",
+    "pareto_k",
+    "normalised",
+    "log_evidence",
+    "Weighted",
     "ODD",
     "ChanceSpread",
     "Crossings",

@@ -6,6 +6,7 @@ import numpy as np
 
 from bnnviz.diagnostics.arviz import array_stats
 
+_STILL = 1e-12  # of the spread of all: rounding
 _TAILS = (0.05, 0.95)
 
 
@@ -32,9 +33,14 @@ def ess_each(values: np.ndarray) -> np.ndarray:
 
 
 def rhat(values: np.ndarray) -> float:
-    """Return the rank-normalised split R-hat of (chains, draws); nan for fewer than four draws or no spread."""
+    """Return the rank-normalised split R-hat of (chains, draws); nan for fewer than four draws or no spread.
+
+    Infinite where every chain stands still, each at its own place.
+    """
     if values.shape[1] < 4 or not np.ptp(values) > 0:
         return float("nan")
+    if np.ptp(values, axis=1).max() < _STILL * np.ptp(values):
+        return float("inf")
     return float(array_stats().rhat(values, chain_axis=0, draw_axis=1))
 
 

@@ -19,11 +19,14 @@ class Axes(NamedTuple):
 def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
     """Return the first principal axes of draws (n, dim).
 
-    Signs are fixed by the largest component, so that a refit does not mirror a picture.
+    Signs are fixed by the largest component, so that a refit does not mirror a picture. Draws that are all the same
+    have the first coordinates for axes.
     """
     centre = draws.mean(0)
     centred = draws - centre
-    if min(centred.shape) <= max(count, 3):
+    if (draws == draws[0]).all():
+        axes = np.eye(draws.shape[1], count)
+    elif min(centred.shape) <= max(count, 3):
         axes = np.linalg.svd(centred, full_matrices=True)[2][:count].T
     else:
         # A fixed start: with the default one pictures would depend on the global generator.

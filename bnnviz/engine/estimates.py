@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bnnviz import diagnostics
 from bnnviz.engine.prediction import Predictor, chosen_draws, weights
 from bnnviz.targets import BNN
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # Draws of all chains whose functions are evaluated, and inputs that they are evaluated at.
 _DRAWS, _INPUTS = 4000, 100
+_RESAMPLED = 1000  # draws taken of weighted ones
 _LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
 Key = tuple[int, int]
 
@@ -93,7 +95,7 @@ class Estimates:
 
     @property
     def _of_chances(self) -> bool:
-        return self._predictor is not None and self._predictor.kind in ("map", "classes")
+        return self._predictor is not None and self._predictor.kind in ("area", "classes")
 
     def values(self) -> np.ndarray:
         """Return the quantities (chains, draws, quantities) of the draws; of a network those of up to 4,000 draws."""
@@ -113,11 +115,24 @@ class Estimates:
 
     def moments(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
+        if self._run.sampler.weighted:
+            return self._weighted()
         values = self.values()
         if values.shape[1] < 2:
             return None
         with np.errstate(over="ignore", invalid="ignore"):
             return values.mean((0, 1)), values.std((0, 1))
+
+    def _weighted(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the moments of draws that came with weights."""
+        run = self._run
+        if not np.isfinite(run.log_weights).any():
+            return None
+        if self._predictor is None:
+            found = diagnostics.weighted_moments(run.draws, run.log_weights)
+            return found.mean, np.sqrt(np.diag(found.cov))
+        values = self._predictor.functions(run.resampled(_RESAMPLED), _INPUTS)
+        return values.mean(0), values.std(0)
 
     def truth(self, mean: np.ndarray, sd: np.ndarray) -> Truth:
         """Return means and standard deviations (quantities,) as a truth; a chance that is certain keeps a scale."""

@@ -16,6 +16,7 @@ from bnnviz.engine.measures import Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.selection import Selection
+from bnnviz.engine.weighing import Weighing
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
 from bnnviz.targets import BNN
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
+# Of draws with weights: their order means nothing.
+_WEIGHTED_PARTS = ("status", "caption", "table")
+_RESAMPLED = 200  # draws of which predictions are shown
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
 _CONTOUR_POINTS = 160
@@ -58,6 +62,7 @@ class FrameBuilder:
         self._due: dict[str, float] = {}
         self._rates = _Rates()
         self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
+        self._weighing = Weighing(run)
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
@@ -67,6 +72,7 @@ class FrameBuilder:
         self._selection.clear()
         self._measures.forget()
         self._mixing.forget()
+        self._weighing.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
@@ -117,15 +123,16 @@ class FrameBuilder:
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for the whole run."""
         run, target = self.run, self.run.target
-        parts = [*_ENGINE_PARTS, *sorted(run.sampler.emits)]
+        weighted = run.sampler.weighted
+        parts = [*(_WEIGHTED_PARTS if weighted else _ENGINE_PARTS), *sorted(run.sampler.emits)]
         has_density = target.dim == 1 and target.window() is not None
         if has_density:
             parts.append("density")
-        if target.dim > 1:
+        if target.dim > 1 and not weighted:
             parts += ["weights", "marginal"]
         if self.predictor is not None:
             parts.append("prediction")
-            if self.predictor.kind == "map":
+            if self.predictor.kind == "area":
                 parts.append("spread")
         truth = None
         if target.mean() is not None:
@@ -250,6 +257,8 @@ class FrameBuilder:
             return {}
         if name == "ratios":
             return run.tally.box()
+        if run.sampler.weighted:
+            self._components.refit()
         part = run.tracer.part(name, self.plane(), fast)
         if part and name == "path":
             part = part | {"awaits": self._awaited()}
@@ -257,8 +266,14 @@ class FrameBuilder:
 
     def _predicted(self, name: str) -> dict[str, Any]:
         run = self.run
+        if run.sampler.weighted:
+            theta = self._weighing.current(_RESAMPLED)
+            return self.predictor.spread_of(theta) if name == "spread" else self._predicted_by(theta)
         make = self.predictor.spread if name == "spread" else self.predictor.part
         return make(run.store, run.alive, run.tracer.current_point())
+
+    def _predicted_by(self, theta: torch.Tensor) -> dict[str, Any]:
+        return self.predictor.part_of(theta, self.run.tracer.current_point())
 
     def _status(self) -> dict[str, Any]:
         run = self.run
@@ -271,7 +286,7 @@ class FrameBuilder:
             "gradients": run.gradients,
             "draws": run.store.common(run.alive),
             "chains": run.spec.chains,
-            "ess": self._measures.ess,
+            "ess": self._weighing.worth if run.sampler.weighted else self._measures.ess,
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
@@ -336,9 +351,11 @@ class FrameBuilder:
         if not draws.size:
             return {}
         low, high = run.target.window()[0]
-        count, edges = np.histogram(draws, _BINS, (low, high))
+        equal = np.full(draws.size, 1 / draws.size)
+        shares = diagnostics.normalised(run.log_weights).ravel() if run.sampler.weighted else equal
+        mass, edges = np.histogram(draws, _BINS, (low, high), weights=shares)
         width = edges[1] - edges[0]
-        part = {"x": edges[:-1] + width / 2, "y": count / (width * draws.size), "width": width, "draws": draws.size}
+        part = {"x": edges[:-1] + width / 2, "y": mass / width, "width": width, "draws": draws.size}
         return part | self._curves(low, high)
 
     def _curves(self, low: float, high: float) -> dict[str, Any]:
@@ -353,6 +370,8 @@ class FrameBuilder:
         run = self.run
         counts = self._counted.rows if run.tally.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
+        if run.sampler.weighted:
+            return {"rows": [*self._weighing.rows(), *counts, *own]}
         first = self._components.first
         if first.values.size:
             self._measures.take(first, self._components.followed, fast)

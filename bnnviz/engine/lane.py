@@ -23,6 +23,7 @@ _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
 _STRETCH = 1 / 500
 # Kept draws of each chain, and numbers they may take: few of them would be the floor of the error.
 _DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
+_FREE = 1000  # steps that cost no gradient, at once
 _SCORED = 400  # draws
 _SHARE, _LONGEST_WAIT = (
     0.03,
@@ -80,17 +81,24 @@ class Lane(Run):
 
     @property
     def over(self) -> bool:
-        """Whether it has diverged, or cannot take another step without spending more than its budget."""
-        if self.phase == "start":
-            return False
-        return self.diverged or self.gradients + dearest_step(self) > self.budget
+        """Whether it has diverged, or cannot take another step without spending more than its budget.
+
+        Where draws cost no gradient it ends when its store of them is full.
+        """
+        if self.phase == "start" or self.diverged:
+            return self.diverged
+        cost = dearest_step(self)
+        if not cost:
+            return int(self.store.made[self.alive].min()) >= self.spec.warmup + self.capacity
+        return self.gradients + cost > self.budget
 
     def go_on(self, seconds: float) -> int:
         """Take a block of steps, no longer than other lanes can follow at once; return the steps that were done."""
         before, cost = self.gradients, dearest_step(self)
         # As far as the next note is due, to the step: what is noted does not depend on how the time is cut.
         near = min(self._next_note(), before + max(1, int(_STRETCH * self.budget))) - before
-        done = self.take(max(1, min(-(-near // cost), (self.budget - before) // cost)), seconds)
+        most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
+        done = self.take(most, seconds)
         self._note(before)
         return done
 
@@ -160,12 +168,15 @@ class _Figures:
 
     def _mixing(self) -> dict[str, float]:
         lane = self._lane
-        self._components.refit()
-        values = self._components.first.values
-        ess = diagnostics.ess(values)
+        if lane.sampler.weighted:
+            ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
+        else:
+            self._components.refit()
+            values = self._components.first.values
+            ess, rhat = diagnostics.ess(values), diagnostics.rhat(values)
         return {
             "ess": ess,
-            "rhat": diagnostics.rhat(values),
+            "rhat": rhat,
             "ess_per_s": ess / max(lane.seconds, 1e-9),
             "ess_per_million": 1e6 * ess / max(lane.gradients, 1),
         }
@@ -174,4 +185,6 @@ class _Figures:
         lane = self._lane
         if not isinstance(lane.target, BNN):
             return {}
+        if lane.sampler.weighted:
+            return scores(lane.target, lane.resampled(_SCORED))
         return scores(lane.target, weights(lane.store, chosen_draws(lane.store, lane.alive, _SCORED)))

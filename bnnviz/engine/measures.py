@@ -148,11 +148,12 @@ class Measures:
         """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
         if not self._is_off() or self.widening.share > 0:
             return ""
-        share = 100 * (1 + self.widening.share)
-        return (
-            f" By Stein's identity the draws' variances are {share:.0f} % of the posterior's:"
-            " the chains have not been everywhere yet."
-        )
+        ratio = 1 + self.widening.share
+        share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
+        cause = "the chains have not been everywhere yet"
+        if not self._run.sampler.converges:
+            cause = "it is an approximation, and more draws do not bring it nearer"
+        return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
 
     def _is_off(self) -> bool:
         """Whether the widening can be told from none."""
@@ -206,11 +207,14 @@ class Measures:
             return []
         ratio, error = 1 + self.widening.share, self.widening.error
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
-        return [["Variances / true (Stein's identity)", f"{ratio:.2f} ± {error:.2f}", tone]]
+        told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
+        return [["Variances / true (Stein's identity)", told, tone]]
 
 
 def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS) -> diagnostics.Widening | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
+
+    None where there are too few draws, or every chain stands still.
 
     Parameters
     ----------
@@ -225,7 +229,7 @@ def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DR
     rows = min(max(work / each, _STEIN_LEAST), most)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]
-    if not x.numel():
+    if not x.numel() or bool((x == x[:, :1]).all()):
         return None
     parts = [run.sampler.aim(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))

@@ -21,13 +21,14 @@ _CHUNK = 64
 _LAYER_NUMBERS = 2_000_000  # of one layer's activations, in draws x rows x units
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
+_NOTHING = 1e-6  # of the largest weight
 
 
 class Predictor:
     """Predictions of a thinned selection of draws, evaluated once each.
 
     A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
-    two inputs on a grid (``map``), everything else on the test rows: ``intervals`` for a regression, ``classes``
+    two inputs on a grid (``area``), everything else on the test rows: ``intervals`` for a regression, ``classes``
     for a choice between classes. All numbers are in original units but the nll, which is that of `scores`.
     """
 
@@ -37,7 +38,7 @@ class Predictor:
         if regression:
             self.kind = "band" if inputs == 1 else "intervals"
         else:
-            self.kind = "map" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
+            self.kind = "area" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
         self._set_inputs()
         self.forget()
 
@@ -53,7 +54,7 @@ class Predictor:
             reach = data.test_interval if data is not None and data.test_interval else None
             self.range = reach or _widened(x[:, 0], 0.3)
             raw = np.linspace(*self.range, _GRID)[:, None]
-        elif self.kind == "map":
+        elif self.kind == "area":
             sides = (_widened(x[:, 0], 0.25), _widened(x[:, 1], 0.25))
             self.box = sum(data.test_box if data is not None and data.test_box else sides, ())
             sides = np.linspace(*self.box[:2], _MAP), np.linspace(*self.box[2:], _MAP)
@@ -61,7 +62,7 @@ class Predictor:
         else:
             raw = (x if data is None else data.x_test)[:_INTERVAL_ROWS]
         self.raw = raw
-        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "map") else "test").x(raw)
+        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "area") else "test").x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
         if self.kind in ("intervals", "classes"):
             self.observed = (training_rows(target)[1] if data is None else data.y_test)[: len(raw)]
@@ -73,7 +74,7 @@ class Predictor:
     def functions(self, theta: Tensor, most: int | None = None) -> np.ndarray:
         """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
 
-        In original units; the chance of class 1 (``map``), or of each class at each row (``classes``).
+        In original units; the chance of class 1 (``area``), or of each class at each row (``classes``).
 
         Parameters
         ----------
@@ -83,7 +84,7 @@ class Predictor:
         inputs = self.inputs if most is None else self.inputs[evenly(len(self.inputs), most)]
         parts = [self.target.outputs(part, inputs) for part in torch.split(theta, _CHUNK)]
         f = torch.cat(parts)
-        if self.kind == "map":
+        if self.kind == "area":
             return torch.sigmoid(f[..., 0]).float().cpu().numpy()
         if self.kind == "classes":
             chances = torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
@@ -115,7 +116,7 @@ class Predictor:
 
     def data(self) -> dict[str, Any]:
         """Return the training rows where they can be drawn, and whether they may be edited."""
-        if self.kind not in ("band", "map"):
+        if self.kind not in ("band", "area"):
             return {}
         (x, y), editable = (
             training_rows(self.target),
@@ -133,7 +134,7 @@ class Predictor:
             "y_range": _widened(y if len(y) > 1 or data is None else data.y_test, 0.6),
         }
 
-    def _map_scene(self) -> dict[str, Any]:
+    def _area_scene(self) -> dict[str, Any]:
         data = self.target.data_set
         x_label, y_label = ("x1", "x2") if data is None else data.x_names
         return {
@@ -157,13 +158,24 @@ class Predictor:
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
         values, now = self._shown(store, alive, current)
-        settling = len(self.known) < _SETTLED
+        return self._part(values, now, len(self.known), len(self.known) < _SETTLED)
+
+    def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that these draws (draws, dim) make; else the current point."""
+        now = self._rows(current[None])
+        return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
+
+    def spread_of(self, theta: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that shows how far these draws (draws, dim) of a map differ."""
+        return {"sd": self._rows(theta).std(0)} if len(theta) else {}
+
+    def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
         drawn = getattr(self, f"_{self.kind}")(values)
         if self.kind == "classes":
             now = self._classes(now[None])["mean"]
         elif self.kind in ("band", "intervals"):
             now = now[:-1]
-        return {"kind": self.kind, "current": now, "draws": len(self.known), "settling": settling, **drawn}
+        return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
 
     def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame that shows how far the draws of a map differ."""
@@ -194,7 +206,7 @@ class Predictor:
             "noise": float(noise.mean()) if self.target.noise_is_learnt else None,
         }
 
-    def _map(self, values: np.ndarray) -> dict[str, Any]:
+    def _area(self, values: np.ndarray) -> dict[str, Any]:
         return {"mean": values.mean(0)}
 
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
@@ -310,7 +322,12 @@ def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> t
     """
     x, y = target.test_rows()
     flat = draws.reshape(-1, draws.shape[-1])
-    shares = torch.full((len(flat),), 1 / len(flat)).double() if weights is None else torch.as_tensor(weights)
+    shares = np.full(len(flat), 1 / len(flat)) if weights is None else weights.ravel()
+    # Most of the draws of many a population weigh nothing.
+    kept = np.flatnonzero(shares > _NOTHING * shares.max())
+    if len(kept) < len(flat):
+        flat, shares = flat[torch.as_tensor(kept, device=flat.device)], shares[kept] / shares[kept].sum()
+    shares = torch.as_tensor(shares)
     total, log_sum, size = 0.0, [], at_once(target, len(x))
     for part, share in zip(torch.split(flat, size), torch.split(shares.to(flat.device), size), strict=True):
         f = target.outputs(part, x)
@@ -332,9 +349,9 @@ def observed_rows(target: BNN) -> np.ndarray:
     return target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test
 
 
-def scores(target: BNN, draws: Tensor) -> dict[str, float]:
+def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dict[str, float]:
     """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
-    mean, nll = averaged(target, draws)
+    mean, nll = averaged(target, draws, weights)
     y = observed_rows(target)
     if target.likelihood.task == "classification":
         right = float((mean.argmax(-1) == y).mean())

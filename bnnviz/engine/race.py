@@ -199,8 +199,8 @@ class Race:
     # the start
 
     def _prepare_some(self, steps: int) -> None:
-        lanes, first = self.lanes, self.lanes[0]
-        at_mode, one_centre = first.starts_at_mode, any(lane.sampler.needs_mode for lane in lanes)
+        first = self._guest
+        at_mode, one_centre = self._at_mode, any(lane.sampler.needs_mode for lane in self.lanes)
         if self._x0 is None:
             self._x0 = first.target.initial(first.spec.chains, self._rng)
             if at_mode or one_centre:
@@ -211,10 +211,20 @@ class Race:
             start = first_points(self._x0, self._descent, at_mode, one_centre)
             self._set_out(start)
 
+    @property
+    def _guest(self) -> Lane:
+        """The first lane that sets out from a start that is found for it, or the first of all."""
+        return next((lane for lane in self.lanes if not lane.sampler.descends), self.lanes[0])
+
+    @property
+    def _at_mode(self) -> bool:
+        return self._guest.starts_at_mode
+
     def _set_out(self, start: Start) -> None:
         for number, lane in enumerate(self.lanes):
+            own = Start(self._x0, start.mode) if lane.sampler.descends else start
             try:
-                lane.set_out(start)
+                lane.set_out(own)
             except BnnvizError as error:
                 raise of_lane(error, number, lane.spec) from None
         self._descent, self.phase = None, "racing"
@@ -223,11 +233,13 @@ class Race:
     @property
     def start_told(self) -> str:
         """Where all chains of all lanes set out from, in words."""
-        if not self.lanes[0].starts_at_mode:
+        if not self._at_mode:
             return "All lanes set out from the same random points."
+        told = "All lanes set out from the same modes, each chain from the end of its own descent"
         if any(lane.sampler.needs_mode for lane in self.lanes):
-            return "All chains of all lanes set out from one mode, the centre that one of the samplers has."
-        return "All lanes set out from the same modes, each chain from the end of its own descent."
+            told = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
+        searches = any(lane.sampler.descends for lane in self.lanes)
+        return told + (", but those that look for one themselves, from random points." if searches else ".")
 
     # what is looked at
 

@@ -41,9 +41,11 @@ def to_arviz(run: Run) -> xarray.DataTree:
         import arviz_base
     except ImportError as error:
         raise BnnvizError("Data trees need arviz-base: pip install 'bnnviz[metrics]'.") from error
-    tree = arviz_base.from_dict(
-        {"posterior": {"x": run.draws}}, coords={"coordinate": run.target.names()}, dims={"x": ["coordinate"]}
-    )
+    groups = {"posterior": {"x": run.draws}}
+    if run.log_weights is not None:
+        # No sum over the draws is right without them.
+        groups["sample_stats"] = {"log_weight": run.log_weights}
+    tree = arviz_base.from_dict(groups, coords={"coordinate": run.target.names()}, dims={"x": ["coordinate"]})
     tree.attrs["bnnviz"] = json.dumps(header(run))
     return tree
 

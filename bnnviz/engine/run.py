@@ -21,6 +21,7 @@ from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent, Start, first_points
 from bnnviz.engine.summary import summarise
+from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Block
 from bnnviz.spec import Spec
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 5
+_CHECKPOINT_VERSION = 6
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
@@ -107,7 +108,7 @@ class Run:
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
-        self.store, self.path = self._new_stores()
+        self._new_stores()
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
         self._descent: Descent | None = None
@@ -122,13 +123,16 @@ class Run:
         self._compilation: Compilation | None = None
         self._frames = FrameBuilder(self)
 
-    def _new_stores(self) -> tuple[DrawStore, DrawStore]:
-        """Return empty stores of draws, and of the integrals along the path, a few of each chain."""
+    def _new_stores(self) -> None:
+        """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
         chains, dim, spec = self.spec.chains, self.target.dim, self.spec
-        draws = DrawStore(chains, dim, spec.draws, spec.warmup, self.device, self.dtype, self.capacity)
+        kept = (spec.draws, spec.warmup, self.device)
+        self.store = DrawStore(chains, dim, *kept, self.dtype, self.capacity)
+        columns = 1 if self.sampler.weighted else 0
+        # As many as there are draws: the store of draws may keep fewer than its capacity.
+        self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
-        path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
-        return draws, path
+        self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
 
     @property
     def capacity(self) -> int:
@@ -238,6 +242,10 @@ class Run:
         self.state = self.sampler.init(start.x.clone(), self.rng)
         self._descent = None
         self.phase = "tuning"
+        if self.spec.kernel == "compiled" and not self.sampler.compiles:
+            self.notes.append(f"Steps of {self.sampler.title} are not compiled: each phase is another computation.")
+        if not self.sampler.tunes:
+            self.emitter, self.phase = self.sampler.emitter(self.state), "warm-up"
 
     def _block_length(self, seconds: float) -> int:
         by_time = int(_BLOCK_SHARE * seconds / max(self._step_seconds, 1e-6))
@@ -266,9 +274,13 @@ class Run:
             self._account(block)
         self._step_seconds += 0.2 * (clock.seconds / length - self._step_seconds)
 
+    @property
+    def _wants_kernel(self) -> bool:
+        return self.spec.kernel == "compiled" and self.sampler.compiles
+
     def _awaits_kernel(self) -> bool:
         """Begin to compile where that is due; return whether nothing can be done until it is done."""
-        wanted = self.spec.kernel == "compiled" and self.phase in ("warm-up", "sampling")
+        wanted = self._wants_kernel and self.phase in ("warm-up", "sampling")
         if wanted and self._compilation is None:
             self._compilation = Compilation(self.sampler, self.state, self.threads)
         # One that goes on from a checkpoint had its kernel before.
@@ -306,6 +318,8 @@ class Run:
         elif not self.finished:
             rows = self.emitter.collect(block)
             self.store.add(rows)
+            if rows.log_weight is not None:
+                self.logs.add(rows._replace(x=rows.log_weight[:, None]))
             if rows.path is not None:
                 self.path.add(rows._replace(x=rows.path))
             self._next_phase()
@@ -388,7 +402,7 @@ class Run:
         if name == "eager":
             self._drop_kernel()
             self.changes.append((self.steps, {"kernel": name}))
-        elif self.phase in ("warm-up", "sampling"):
+        elif self._wants_kernel and self.phase in ("warm-up", "sampling"):
             self._awaits_kernel()
             self._compilation.wait()
             self._swap_kernel()
@@ -419,7 +433,7 @@ class Run:
 
     def _new_era(self) -> None:
         self.era += 1
-        self.store, self.path = self._new_stores()
+        self._new_stores()
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
         if self.phase in ("warm-up", "sampling", "done"):
             self.emitter = self.sampler.emitter(self.state)
@@ -499,6 +513,24 @@ class Run:
             return None
         return self.sampler.event_weights(draws.flatten(0, 1)).view(draws.shape[:2]).cpu().numpy()
 
+    @property
+    def log_weights(self) -> np.ndarray | None:
+        """Logarithms of the weights (chains, draws) that the draws came with; None where they have none."""
+        if not self.sampler.weighted:
+            return None
+        return self.logs.view(self.alive)[..., 0].cpu().numpy()
+
+    def resampled(self, count: int) -> torch.Tensor:
+        """Return draws without weights (count, dim), taken from the weighted ones in proportion, evenly.
+
+        None (0, dim) if there are no draws, or no draw has a weight.
+
+        Parameters
+        ----------
+        count : int
+        """
+        return resampled(self.store.view(self.alive).flatten(0, 1), self.log_weights.ravel(), count)
+
     def path_moments(self) -> diagnostics.PathMoments | None:
         """Return mean and variance from the integrals along the path, all chains to the same path time.
 
@@ -547,6 +579,7 @@ class Run:
             "origin": self.origin,
             "rng": self.rng.get_state(),
             "store": self.store.save(),
+            "logs": self.logs.save(),
             "path": self.path.save(),
             "tally": self.tally.save(),
             "emitter": self.emitter.save() if self.emitter is not None else None,
@@ -592,6 +625,7 @@ class Run:
             self.emitter = self.sampler.emitter(self.state)
             self.emitter.load(saved["emitter"])
         self.store.load(saved["store"])
+        self.logs.load(saved["logs"])
         self.path.load(saved["path"])
         self.tally.load(saved["tally"])
 

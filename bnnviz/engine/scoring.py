@@ -96,8 +96,7 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
     flat = np.asarray(log_weights, dtype=float).ravel()
     if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
         raise BnnvizError("The draws have no weight above zero that is a number; sample anew.", "log_weights")
-    weights = np.exp(flat - flat.max())
-    return weights / weights.sum()
+    return diagnostics.normalised(flat)
 
 
 def measure(
@@ -179,6 +178,8 @@ def _given(target_or_run: Any, draws: Any, log_weights: Any) -> tuple[BNN, Tenso
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
     if isinstance(run, BNN):
         raise BnnvizError("Give the draws of the network, or a run of it.", "draws")
+    if run.log_weights is not None:
+        return run.store.view(run.alive), run.log_weights
     weights = run.event_weights()
     if weights is None:
         return run.store.view(run.alive), None

@@ -45,9 +45,32 @@ def summarise(run: Run) -> dict[str, Any]:
         "phase": run.phase,
         "notes": run.notes,
         **({} if run.search is None else {"search": run.search}),
-        **_convergence(run, draws),
+        **(_importance(run) if run.sampler.weighted else _convergence(run, draws)),
         **_estimates(run, draws),
-        "widening": _widening(run),
+        "widening": None if run.sampler.weighted else _widening(run),
+    }
+
+
+def _importance(run: Run) -> dict[str, float | None]:
+    """Return what the weights say of themselves.
+
+    ``weight_ess`` is the number of plain draws that the weighted ones are worth, ``weight_ess_share`` that by their
+    number, ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of
+    exp(-U) and its standard error. Chains are proposals: there is no R-hat, and ``ess_min`` is None.
+    """
+    logs = run.log_weights
+    worth = diagnostics.weight_ess(logs)
+    log_z, error = diagnostics.log_evidence(logs)
+    return {
+        "ess_min": None,
+        "rhat_max": None,
+        "weight_ess": worth,
+        "weight_ess_share": worth / max(logs.size, 1),
+        "pareto_k": _number(diagnostics.pareto_k(logs)),
+        "log_z": _number(log_z),
+        "log_z_se": _number(error),
+        "weight_ess_per_s": _number(worth / max(run.seconds, 1e-9)),
+        "weight_ess_per_million_grads": _number(1e6 * worth / max(run.gradients, 1)),
     }
 
 
@@ -101,6 +124,8 @@ def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> f
 def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[1] == 0:
         return {}
+    if run.sampler.weighted:
+        return _weighted_estimates(run, draws)
     found: dict[str, Any] = {}
     if draws.shape[2] <= _MOST_MOMENTS:
         moments = diagnostics.moments_with_errors(draws)
@@ -108,6 +133,20 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         found |= _reweighted(run, draws) | _along_path(run)
     if isinstance(run.target, BNN):
         found |= scores(run.target, run.store.view(run.alive)) | {"metrics": _metrics(run)}
+    return found
+
+
+def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
+    """Return the estimates of draws that came with weights; none where no draw has one."""
+    logs, found = run.log_weights, {}
+    if not np.isfinite(logs).any():
+        return {}
+    if draws.shape[2] <= _MOST_MOMENTS:
+        moments = diagnostics.weighted_moments(draws, logs)
+        found |= {name: getattr(moments, name).tolist() for name in moments._fields}
+    if isinstance(run.target, BNN):
+        shares = diagnostics.normalised(logs)
+        found |= scores(run.target, run.store.view(run.alive), shares) | {"metrics": _metrics(run)}
     return found
 
 

@@ -31,13 +31,15 @@ class Rows(NamedTuple):
     """Draws made in a block: chain (n,), the draw's number in its chain (n,), position (n, dim).
 
     A sampler with exact paths gives also what came before each draw: the time, and the integrals of the position and
-    of its square along the path, (n, 1 + 2 dim) in float64.
+    of its square along the path, (n, 1 + 2 dim) in float64. One whose draws are weighed gives the logarithms of their
+    weights, (n,) in float64.
     """
 
     chain: Tensor
     index: Tensor
     x: Tensor
     path: Tensor | None = None
+    log_weight: Tensor | None = None
 
 
 class Emitter(Protocol):
@@ -120,6 +122,16 @@ class Sampler(param.Parameterized):
     needs_mode: ClassVar[bool] = False
     #: Whether its draws follow the target but for chance, as those of a method without a step size do.
     exact: ClassVar[bool] = True
+    #: Whether its draws come with weights (`Rows.log_weight`): no sum over them is right without.
+    weighted: ClassVar[bool] = False
+    #: Whether a run of it begins with a tuning.
+    tunes: ClassVar[bool] = True
+    #: Whether its steps are the same operations whatever the state, so that they can be compiled.
+    compiles: ClassVar[bool] = True
+    #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
+    converges: ClassVar[bool] = True
+    #: Whether it looks for modes itself: then it sets out from random points, wherever others do.
+    descends: ClassVar[bool] = False
     #: What draws are weighed by, where they are.
     weighed_by: ClassVar[str] = "1 / rate"
     #: Steps after which the tuning ends, whatever it has seen.

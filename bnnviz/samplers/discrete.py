@@ -40,8 +40,8 @@ class State(NamedTuple):
     alive: Tensor
 
 
-class Discrete(Sampler):
-    """Base of the samplers that move from point to point.
+class Moving(Sampler):
+    """Base of all samplers that move from point to point: what they share whatever the move is.
 
     Attributes
     ----------
@@ -56,28 +56,14 @@ class Discrete(Sampler):
     told: ClassVar[tuple[str, ...]] = ()
     waiting: ClassVar[str] = "The first move has not ended yet."
 
-    temperature = settings.Number(
-        1.0,
-        bounds=(1e-3, 10.0),
-        scale="log",
-        live=True,
-        doc="The density sampled is exp(-U / temperature): below 1 a cold posterior.",
-    )
-    every = settings.Integer(10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
-    start = settings.Choice(
-        "auto",
-        objects=["auto", "mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
-        " points for densities.",
-    )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+    temperature: float = 1.0
+    every: int = 1
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target; the step size is found when the chains set out."""
+        """Bind the target."""
         self.check(target)
         super().prepare(target, mode)
         self.looks = target.device.type == "cpu"
-        self.found: float | None = None
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Return the velocities that chains set out with."""
@@ -86,7 +72,6 @@ class Discrete(Sampler):
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the chains at their starting points."""
         self.noise = Noise(rng)
-        self.found = self.first_size(x0)
         count = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
         return State(x0, self.draw_velocity(x0), count, torch.ones_like(count, dtype=torch.bool))
 
@@ -94,24 +79,6 @@ class Discrete(Sampler):
         """Return U / temperature and its gradient: a cold posterior is not a posterior that came out too narrow."""
         potential, g = super().aim(x)
         return potential / self.temperature, g / self.temperature
-
-    def first_size(self, x: Tensor) -> float:
-        """Return a step size to begin with, from the largest curvature of U at points (n, dim)."""
-        raise NotImplementedError
-
-    def largest_curvature(self, x: Tensor, scale: Tensor | float = 1.0) -> float:
-        """Return the largest curvature (in absolute value) at some of the points (n, dim), by power iteration.
-
-        Curvature is in coordinates divided by ``scale`` (dim,).
-        """
-        x = x[:_CURVATURE_CHAINS]
-        v = self.noise.normal(x.shape, x.dtype)
-        largest = torch.ones(len(x), dtype=x.dtype, device=x.device)
-        for _ in range(_ROUNDS):
-            v = v / torch.linalg.vector_norm(v, dim=1, keepdim=True).clamp_min(1e-30)
-            v = scale * self.target.gradient_and_product(x, scale * v)[2]
-            largest = torch.linalg.vector_norm(v, dim=1)
-        return max([float(value) for value in largest[torch.isfinite(largest)]], default=1.0) or 1.0
 
     def moved(self, state: Any, finite: Tensor, **parts: Tensor) -> tuple[Any, Tensor]:
         """Return the state with other parts where these are finite (chains,), and which chains have failed just now."""
@@ -144,6 +111,10 @@ class Discrete(Sampler):
         """Return whether the tuning has seen enough: there is none."""
         return True
 
+    def ready(self, state: Any) -> Tensor | None:
+        """Return which chains (chains,) may be drawn from where they are; None for all."""
+        return None
+
     def emitter(self, state: State) -> MoveEmitter:
         """Draw from this state on."""
         return MoveEmitter(self, state)
@@ -157,30 +128,93 @@ class Discrete(Sampler):
         return MoveTracer(self)
 
     def resume(self, state: State, moved: bool = False) -> State:
-        """Return the state; the schedule of the step size goes on."""
+        """Return the state, which goes on."""
         return state
 
     def placed(self, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
         return state._replace(x=x, v=self.draw_velocity(x))
 
-    def adopt(self, other: Discrete) -> None:
-        """Take over what another instance of the class has bound and found; the settings stay one's own."""
+    def adopt(self, other: Moving) -> None:
+        """Take over what another instance of the class has bound; the settings stay one's own."""
         self.prepare(other.target, None)
-        self.noise, self.found = other.noise, other.found
+        self.noise = other.noise
 
     def save(self, state: State) -> dict[str, Any]:
-        """Return the state and the step size that was found."""
-        return {"state": flat(state), "found": self.found}
+        """Return the state."""
+        return {"state": flat(state)}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
-        self.noise, self.found = Noise(rng), saved["found"]
+        self.noise = Noise(rng)
         return self.rebuilt([part.to(self.target.device) for part in saved["state"]])
 
     def rebuilt(self, parts: list[Tensor]) -> Any:
         """Return the state made of its tensors."""
         return State(*parts)
+
+
+class Discrete(Moving):
+    """Base of the Markov chains among them: a temperature, moves between draws, and a step size to find."""
+
+    temperature = settings.Number(
+        1.0,
+        bounds=(1e-3, 10.0),
+        scale="log",
+        live=True,
+        doc="The density sampled is exp(-U / temperature): below 1 a cold posterior.",
+    )
+    every = settings.Integer(10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    start = settings.Choice(
+        "auto",
+        objects=["auto", "mode", "random"],
+        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
+        " points for densities.",
+    )
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target; the step size is found when the chains set out."""
+        super().prepare(target, mode)
+        self.found: float | None = None
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+        """Return the chains at their starting points."""
+        self.noise = Noise(rng)
+        self.found = self.first_size(x0)
+        return super().init(x0, rng)
+
+    def first_size(self, x: Tensor) -> float:
+        """Return a step size to begin with, from the largest curvature of U at points (n, dim)."""
+        raise NotImplementedError
+
+    def largest_curvature(self, x: Tensor, scale: Tensor | float = 1.0) -> float:
+        """Return the largest curvature (in absolute value) at some of the points (n, dim), by power iteration.
+
+        Curvature is in coordinates divided by ``scale`` (dim,).
+        """
+        x = x[:_CURVATURE_CHAINS]
+        v = self.noise.normal(x.shape, x.dtype)
+        largest = torch.ones(len(x), dtype=x.dtype, device=x.device)
+        for _ in range(_ROUNDS):
+            v = v / torch.linalg.vector_norm(v, dim=1, keepdim=True).clamp_min(1e-30)
+            v = scale * self.target.gradient_and_product(x, scale * v)[2]
+            largest = torch.linalg.vector_norm(v, dim=1)
+        return max([float(value) for value in largest[torch.isfinite(largest)]], default=1.0) or 1.0
+
+    def adopt(self, other: Discrete) -> None:
+        """Take over what another instance of the class has bound and found; the settings stay one's own."""
+        super().adopt(other)
+        self.found = other.found
+
+    def save(self, state: State) -> dict[str, Any]:
+        """Return the state and the step size that was found."""
+        return super().save(state) | {"found": self.found}
+
+    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+        """Return the saved state."""
+        self.found = saved["found"]
+        return super().load(saved, rng)
 
 
 def _chosen(mask: Tensor, yes: Tensor, no: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ class MoveEmitter:
 
     Parameters
     ----------
-    sampler : Discrete
+    sampler : Moving
     state : State
         From which on moves are counted.
     """
@@ -30,7 +30,7 @@ class MoveEmitter:
     spacing = float("nan")
 
     def __init__(self, sampler: Any, state: Any) -> None:
-        self._every = sampler.every
+        self._sampler, self._every = sampler, sampler.every
         self._first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
@@ -48,6 +48,9 @@ class MoveEmitter:
         states = [*block.before, block.after]
         count = torch.stack([state.count for state in states])
         due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self._first, self._every) == 0)
+        ready = [self._sampler.ready(state) for state in states[1:]]
+        if ready[0] is not None:
+            due = due & torch.stack(ready)
         index = self.made + due.cumsum(0) - 1
         self.made = index[-1] + 1
         steps, chains = due.nonzero(as_tuple=True)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import Block, Rows
-from bnnviz.samplers.discrete import Discrete
+from bnnviz.samplers.discrete import Moving
 from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTracer
 
 _NODES = 20  # of the quadrature in one dimension: exact for polynomials of degree 39
@@ -209,7 +209,7 @@ class FunctionalEmitter(MoveEmitter):
 
     def __init__(self, sampler: Any, state: Any) -> None:
         super().__init__(sampler, state)
-        self._sampler, self._each = sampler, sampler.draws_each
+        self._each = sampler.draws_each
         rng = sampler.noise.rng
         seed = (rng.initial_seed() + _SEED_SHIFT + int(state.count.max())) % 2**63
         self._rng = torch.Generator(rng.device).manual_seed(seed)
@@ -280,7 +280,7 @@ class FunctionalTracer(MoveTracer):
         return {"y": y.cpu().numpy(), "accepted": np.array(self._accepted[-_SHOWN:]), "number": number}
 
 
-class Functional(Discrete):
+class Functional(Moving):
     """What the samplers of functionals share; stands before the base of their moves.
 
     Attributes

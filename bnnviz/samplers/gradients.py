@@ -10,7 +10,7 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.noise import Noise
 from bnnviz.targets import Target
-from bnnviz.targets.rows import Controlled, choose_rows
+from bnnviz.targets.rows import Controlled, Rows, choose_rows
 
 
 def refuse_without_rows(target: Target, batch_size: int | None) -> None:
@@ -58,6 +58,10 @@ class FullData:
     def of(self, rows: Any) -> Any:
         """Return what gives the derivatives of U of a batch's rows."""
         return self._target
+
+    def rows(self, rows: Any) -> Rows:
+        """Return the rows of a batch with their weight: all of them."""
+        return self._target.all_rows()
 
     def seen_by(self, held: Any, chain: int) -> Any:
         """Return what gives the derivatives that one chain's rate is made of, at any number of points."""
@@ -118,6 +122,10 @@ class MiniBatch:
             return self._target
         batch = self._target.seen_from(*rows)
         return batch if self._anchor is None else Controlled(batch, self._anchor, *self._known)
+
+    def rows(self, rows: Any) -> Rows:
+        """Return the rows of a batch with their weight."""
+        return self._target.all_rows() if self._all else self._target.weighted(*rows)
 
     def seen_by(self, held: Any, chain: int) -> Any:
         """Return what gives the derivatives that one chain's rate is made of, at any number of points.

@@ -91,12 +91,26 @@ class Target(param.Parameterized):
         """Return centre (dim,) and precision (dim, dim) where U is a quadratic form, or None where it is not."""
         return None
 
-    def curvature_diagonal(self, x: Tensor) -> Tensor:
-        """Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.
+    def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
+        """Return the diagonal of the Hessian of U at one point (dim,), of a part of it, without the prior's part.
 
         Networks give the Gauss-Newton diagonal, which cannot be negative.
         """
-        return self.hessian_diagonal(x)
+        return self.hessian_diagonal(x)[part]
+
+    def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
+        """Return the Hessian of U at one point (dim,), of a part of it, without the prior's part.
+
+        Networks give the Gauss-Newton matrix, which cannot have a negative eigenvalue.
+        """
+        basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)
+        parts = [self.gradient_and_product(x.expand(len(v), -1), v)[2] for v in torch.split(basis[part], _PROBES)]
+        hessian = torch.cat(parts)[:, part]
+        return hessian - (self.prior_precision or 0.0) * torch.eye(len(hessian), dtype=x.dtype, device=x.device)
+
+    def last_layer(self) -> slice | None:
+        """Return where the weights of the last layer lie, or None where there are no layers."""
+        return None
 
     def hessian_diagonal(self, x: Tensor) -> Tensor:
         """Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.

@@ -6,7 +6,7 @@ import copy
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -241,6 +241,24 @@ class BNN(RowTarget):
         outputs = self._outputs_of_each(theta, rows.x) if rows.y.ndim == 2 else self.outputs(theta, rows.x)
         return rows.weight * self.likelihood_at(theta).loss(outputs, rows.y) + self._penalty(theta)
 
+    def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
+        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron whose units are multiplied.
+
+        ``masks`` as in `bnnviz.targets.mlp_kernel.outputs`.
+        """
+        f = mlp_kernel.outputs(self.layers, theta, rows.x, masks)
+        return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
+
+    def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
+        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with normal weights.
+
+        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_kernel.noisy_outputs`; where
+        the observation noise is learnt, it is drawn with the last of them, (chains, 1).
+        """
+        *layers, last = noise if self.noise_is_learnt else [*noise, noise[-1].new_zeros(len(mean), 1)]
+        f = mlp_kernel.noisy_outputs(self.layers, mean, sd, rows.x, layers)
+        return rows.weight * self.likelihood_at(mean[:, -1:] + sd[:, -1:] * last).loss(f, rows.y)
+
     def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
         """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
         if self.layers is not None:
@@ -313,31 +331,55 @@ class BNN(RowTarget):
         derived = self._derived(theta, rows, run, residual)
         return *derived, rows.weight * fit + self.prior_precision * v.square().sum(-1)
 
-    def curvature_diagonal(self, x: Tensor) -> Tensor:
-        """Return the Gauss-Newton diagonal (dim,) of the negative log likelihood at one point (dim,).
+    def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
+        """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
 
         For the noise it is the expected curvature, 2 for each row and unit of log sd.
         """
-        total = torch.zeros_like(x)
-        if len(self.x) == 0:
-            return total
-        at_once = max(1, _JACOBIAN_NUMBERS // (self.dim * self._outputs))
-        for rows in torch.split(self.x, at_once):
-            jacobian = self._jacobian(x, rows)
-            f = self.outputs(x[None], rows)[0]
+        total = torch.zeros_like(x[part])
+        for jacobian, f in self._jacobians(x, part):
             # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
             total += self.likelihood_at(x[None]).curvature(f[None], jacobian.permute(2, 0, 1))
-        if self.noise_is_learnt:
+        if self._holds_noise(part):
             total[-1] = 2 * len(self.x) * self.prior_precision
         return total
 
-    def _jacobian(self, theta: Tensor, rows: Tensor) -> Tensor:
-        """Return the outputs' derivatives by the weights, (rows, outputs, dim)."""
+    def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
+        """Return the Gauss-Newton matrix of the negative log likelihood at one point (dim,), of a part of it.
+
+        For the noise it is the expected curvature, as in `curvature_diagonal`, which knows of no other weight.
+        """
+        total = x.new_zeros(len(x[part]), len(x[part]))
+        for jacobian, f in self._jacobians(x, part):
+            inner = self.likelihood_at(x[None]).hessian(f[None])[0] @ jacobian
+            total += torch.einsum("rod,roe->de", jacobian, inner)
+        if self._holds_noise(part):
+            total[-1, -1] = 2 * len(self.x) * self.prior_precision
+        return total
+
+    def _holds_noise(self, part: slice) -> bool:
+        return self.noise_is_learnt and part.indices(self.dim)[1] == self.dim
+
+    def last_layer(self) -> slice:
+        """Return where the weights of the last layer lie."""
+        size = self.groups()[-1 - self.noise_is_learnt][1]
+        end = self.dim - self.noise_is_learnt
+        return slice(end - size, end)
+
+    def _jacobians(self, theta: Tensor, part: slice) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield for a few rows at a time the outputs' derivatives by a part of the weights, and the outputs.
+
+        They are (rows, outputs, weights) and (rows, outputs).
+        """
+        first, last, _ = part.indices(self.dim)
 
         def one(flat: Tensor, row: Tensor) -> Tensor:
-            return self._one(flat, row[None])[0]
+            return self._one(torch.cat([theta[:first], flat, theta[last:]]), row[None])[0]
 
-        return torch.func.vmap(torch.func.jacrev(one), in_dims=(None, 0))(theta, rows)
+        derive = torch.func.vmap(torch.func.jacrev(one), in_dims=(None, 0))
+        at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, 1) * self._outputs))
+        for rows in torch.split(self.x, at_once) if len(self.x) else ():
+            yield derive(theta[part], rows), self.outputs(theta[None], rows)[0]
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
         """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""

@@ -32,6 +32,10 @@ class Likelihood:
         """Return first' (d2 loss / df2) first, summed over rows: (chains,)."""
         raise NotImplementedError
 
+    def hessian(self, f: Tensor) -> Tensor:
+        """Return the second derivatives of each row's loss by its outputs, (chains, rows, outputs, outputs)."""
+        raise NotImplementedError
+
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the exact log density of each observation, (chains, rows)."""
         raise NotImplementedError
@@ -63,6 +67,10 @@ class Normal(Likelihood):
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""
         return first.square().sum((1, 2)) / self.sd**2
+
+    def hessian(self, f: Tensor) -> Tensor:
+        """Return the precision."""
+        return torch.full_like(f, self.sd**-2)[..., None]
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -102,6 +110,10 @@ class NormalOfEach(Likelihood):
         """Return the second derivative of the loss along ``first``, at a fixed sd."""
         return first.square().sum((1, 2)) * self.precision
 
+    def hessian(self, f: Tensor) -> Tensor:
+        """Return each chain's precision."""
+        return self.precision[:, None, None].expand_as(f)[..., None]
+
     def slope(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss by log sd, (chains,)."""
         return y.shape[-1] - self._squares(f, y)
@@ -139,6 +151,11 @@ class Bernoulli(Likelihood):
         chance = torch.sigmoid(f)
         return (chance * (1 - chance) * first.square()).sum((1, 2))
 
+    def hessian(self, f: Tensor) -> Tensor:
+        """Return the variance of a label."""
+        chance = torch.sigmoid(f)
+        return (chance * (1 - chance))[..., None]
+
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
         return y * f[..., 0] - functional.softplus(f[..., 0])
@@ -166,6 +183,11 @@ class Categorical(Likelihood):
         chance = torch.softmax(f, -1)
         spread = (chance * first.square()).sum(-1) - (chance * first).sum(-1).square()
         return spread.sum(-1)
+
+    def hessian(self, f: Tensor) -> Tensor:
+        """Return the covariance of a label's indicators."""
+        chance = torch.softmax(f, -1)
+        return torch.diag_embed(chance) - chance[..., None] * chance[..., None, :]
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

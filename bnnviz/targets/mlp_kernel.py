@@ -7,10 +7,13 @@ rows, (chains, units, rows): batched products of small matrices are several time
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+_LEAST = 1e-20  # variance: the slope of its root has to stay finite
 
 
 class Layer(NamedTuple):
@@ -115,15 +118,42 @@ def _affine(a: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
     return product if b is None else product.add_(b)
 
 
-def outputs(layers: list[Layer], theta: Tensor, x: Tensor) -> Tensor:
+def outputs(layers: list[Layer], theta: Tensor, x: Tensor, masks: Sequence[Tensor] = ()) -> Tensor:
     """Return the network's outputs (chains, rows, outputs) for weights (chains, dim).
 
-    The inputs are (rows, inputs) for all chains, or each one's own: (chains, rows, inputs).
+    The inputs are (rows, inputs) for all chains, or each one's own: (chains, rows, inputs). ``masks`` multiply the
+    units that the second layer and all later ones read, (chains, units, rows) each.
     """
     a = x.mT
-    for layer in layers:
-        z = _affine(a, *_weights(layer, theta))
-        a = _tanh(z) if layer.activation == "tanh" else _activate(layer.activation, z).value
+    for number, layer in enumerate(layers):
+        if number and masks:
+            a = a * masks[number - 1]
+        a = _activation(layer, _affine(a, *_weights(layer, theta)))
+    return a.transpose(1, 2)
+
+
+def _activation(layer: Layer, z: Tensor) -> Tensor:
+    return _tanh(z) if layer.activation == "tanh" else _activate(layer.activation, z).value
+
+
+def noisy_outputs(layers: list[Layer], mean: Tensor, sd: Tensor, x: Tensor, noise: Sequence[Tensor]) -> Tensor:
+    """Return outputs (chains, rows, outputs) for independent normal weights, drawn anew for each row.
+
+    What a layer hands to its activations is normal too, given its inputs, and independent between rows; it is drawn in
+    the place of the weights (the local reparameterisation of Kingma, Salimans and Welling 2015).
+
+    Parameters
+    ----------
+    mean, sd : Tensor, shape (chains, dim)
+        Of the weights.
+    x : Tensor, shape (rows, inputs) or (chains, rows, inputs)
+    noise : sequence of Tensor
+        Standard normal numbers for each layer, (chains, outputs, rows).
+    """
+    a, variance = x.mT, sd.square()
+    for layer, z in zip(layers, noise, strict=True):
+        centre, spread = _affine(a, *_weights(layer, mean)), _affine(a.square(), *_weights(layer, variance))
+        a = _activation(layer, centre + spread.clamp_min(_LEAST).sqrt() * z)
     return a.transpose(1, 2)
 
 

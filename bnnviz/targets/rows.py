@@ -45,13 +45,22 @@ class RowTarget(Target):
         x, y, _ = self.all_rows()
         return x[index], y[index]
 
+    def weighted(self, x: Tensor, y: Tensor) -> Rows:
+        """Return rows that were read, a batch (chains, size, ...) for each chain, weighted to stand for all."""
+        return Rows(x, y, self.data_rows / y.shape[1])
+
     def seen_from(self, x: Tensor, y: Tensor) -> Batch:
         """Return the target as seen from rows that were read, a batch for each chain."""
-        return Batch(self, Rows(x, y, self.data_rows / y.shape[1]))
+        return Batch(self, self.weighted(x, y))
 
     def batch(self, index: Tensor) -> Batch:
         """Return the target as seen from the rows ``index`` (chains, size), a batch for each chain."""
         return self.seen_from(*self.read(index))
+
+    def part(self, index: Tensor) -> Batch:
+        """Return the target as seen from the rows ``index`` (size,), the same for all chains."""
+        x, y, weight = self.all_rows()
+        return Batch(self, Rows(x[index], y[index], weight * self.data_rows / len(index)))
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return U (chains,) of states (chains, dim), up to a constant."""
@@ -99,6 +108,10 @@ class Batch:
 
     def __init__(self, target: RowTarget, rows: Rows) -> None:
         self._target, self._rows = target, rows
+
+    def potential(self, x: Tensor) -> Tensor:
+        """Return the batch's U (chains,)."""
+        return self._target.potential_on(x, self._rows)
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the batch's U (chains,) and its gradient (chains, dim)."""

@@ -10,6 +10,7 @@ from bnnviz.views.curves import CurvesView
 from bnnviz.views.density import DensityView
 from bnnviz.views.errors2 import SquaredErrorsView
 from bnnviz.views.functionals import FunctionalsView
+from bnnviz.views.gauge import GaugeView
 from bnnviz.views.history import HistoryView
 from bnnviz.views.lanes import of_lane
 from bnnviz.views.ledger import LedgerView
@@ -17,6 +18,7 @@ from bnnviz.views.marginal import MarginalView
 from bnnviz.views.microscope import LensView, StepErrorView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.pooled import PooledView
+from bnnviz.views.population import PopulationView
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.ratio import RatioView
 from bnnviz.views.ratios import RatiosView
@@ -55,6 +57,8 @@ _VIEWS: tuple[type[View], ...] = (
     WeightsView,
     MarginalView,
     TimelineView,
+    PopulationView,
+    GaugeView,
 )
 # Of a race as a whole; its lanes have those above.
 _OF_RACES: tuple[type[View], ...] = (CurvesView,)

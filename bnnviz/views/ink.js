@@ -142,15 +142,15 @@ const hands = {
     }
   },
 
-  marks(ctx, {x, y, code, of, alpha, shape, size, width, colour, fill}, data, to) {
-    const xs = data[x], ys = data[y], codes = data[of], alphas = data[alpha], put = shapes[shape]
+  marks(ctx, {x, y, code, of, alpha, scale, shape, size, width, colour, fill}, data, to) {
+    const xs = data[x], ys = data[y], codes = data[of], alphas = data[alpha], scales = data[scale], put = shapes[shape]
     Object.assign(ctx, {strokeStyle: colour, fillStyle: fill ?? "transparent", lineWidth: width})
     for (let i = 0; i < xs.length; i++) {
       const px = to.x(xs[i]), py = to.y(ys[i])
       if (px !== px || py !== py || (codes && codes[i] !== code)) { continue }
       if (alphas) { ctx.globalAlpha = alphas[i] }
       ctx.beginPath()
-      put(ctx, px, py, size / 2)
+      put(ctx, px, py, (scales ? scales[i] : 1) * size / 2)
       if (fill) { ctx.fill() }
       ctx.stroke()
     }
@@ -163,8 +163,10 @@ const hands = {
       const px = to.x(data[x][i]), py = to.y(data[y][i])
       const across = to.x(data[x][i] + data[dx][i]) - px, up = to.y(data[y][i] + data[dy][i]) - py
       if (!(Math.hypot(across, up) > 0)) { continue }
-      const angle = Math.atan2(up, across), tip = [px + size * Math.cos(angle), py + size * Math.sin(angle)]
-      const barb = (side) => [tip[0] - HEAD * Math.cos(angle + side), tip[1] - HEAD * Math.sin(angle + side)]
+      const length = size || Math.hypot(across, up), angle = Math.atan2(up, across)
+      const tip = [px + length * Math.cos(angle), py + length * Math.sin(angle)]
+      const head = Math.min(HEAD, length / 2)
+      const barb = (side) => [tip[0] - head * Math.cos(angle + side), tip[1] - head * Math.sin(angle + side)]
       ctx.beginPath()
       ctx.moveTo(px, py)
       ctx.lineTo(...tip)
@@ -176,7 +178,7 @@ const hands = {
   },
 
   // One pixel for each value, drawn large: the canvas blends between them, or makes cells of them.
-  map(ctx, {x, box, across, ramp, low, high, blended}, data, to) {
+  cells(ctx, {x, box, across, ramp, low, high, blended}, data, to) {
     const values = data[x], rows = values.length / across
     const picture = new OffscreenCanvas(across, rows), small = picture.getContext("2d")
     const pixels = small.createImageData(across, rows), colours = ramp.map(rgb)

@@ -56,7 +56,7 @@ class Stroke:
 
     Parameters
     ----------
-    kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "map"}
+    kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "cells"}
     source : Sheet
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
@@ -70,15 +70,15 @@ class Stroke:
     shape : str
         A mark's shape, as in `palette.Kind`.
     size : float
-        A mark's size, an arrow's length, in pixels.
+        A mark's size, an arrow's length, in pixels; an arrow of size 0 is as long as its direction.
     dx, dy : str
         Columns of an arrow's direction, in units of the axes.
     fill : str or None
         A mark's inside; None leaves it empty.
     of, code : str or None, int
         Draw only the marks whose column ``of`` has this code.
-    alpha : str or None
-        Column of opacities.
+    alpha, scale : str or None
+        Columns of opacities, and of what a mark's size is multiplied with.
     top : str
         A band's other edge; a column.
     text, font : str
@@ -111,6 +111,7 @@ class Stroke:
     of: str | None = None
     code: int = 0
     alpha: str | None = None
+    scale: str | None = None
     top: str = ""
     text: str = ""
     font: str = ""
@@ -189,6 +190,7 @@ class Ink:
         of: str | None = None,
         code: int = 0,
         alpha: str | None = None,
+        scale: str | None = None,
     ) -> Stroke:
         """Draw a mark at each point, or at those whose column ``of`` has the given code."""
         return self._add(
@@ -203,11 +205,12 @@ class Ink:
                 of=of,
                 code=code,
                 alpha=alpha,
+                scale=scale,
             )
         )
 
     def arrow(self, source: Sheet, x: str, y: str, dx: str, dy: str, *, size: float, width: float) -> Stroke:
-        """Draw an arrow from each point, of one length on the screen."""
+        """Draw an arrow from each point, of one length on the screen; of size 0 as long as its direction."""
         return self._add(Stroke("arrow", source, x, y, dx=dx, dy=dy, size=size, width=width))
 
     def words(self, source: Sheet, x: str, y: str, *, text: str, font: str) -> Stroke:
@@ -216,7 +219,7 @@ class Ink:
 
     def map(self, source: Sheet, value: str) -> Stroke:
         """Colour an area by values on a grid; its place and colours are set later."""
-        return self._add(Stroke("map", source, value, ""))
+        return self._add(Stroke("cells", source, value, ""))
 
     def publish(self) -> None:
         """Send the strokes as they are now; later only their data go."""

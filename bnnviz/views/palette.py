@@ -118,6 +118,7 @@ _SHAPES = {
     "x": '<path d="M2 2 10 10M10 2 2 10"/>',
     "diamond": '<path d="M6 1.5 10.5 6 6 10.5 1.5 6Z"/>',
     "dash": '<path d="M2 6H10"/>',
+    "dot": '<circle cx="6" cy="6" r="2.2"/>',
     "ring": '<circle cx="6" cy="6" r="4.8"/>',
 }
 

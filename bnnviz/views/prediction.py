@@ -21,7 +21,7 @@ RIGHT = Kind("right", "circle", "blue", True)
 WRONG = Kind("wrong", "square", "red", False)
 NOW = Kind("now", "dash", "orange", False)
 WIDE, NARROW = 0.2, 0.28
-BAND, MAP, AGAINST, CHANCES = "band", "map", "intervals", "classes"
+BAND, MAP, AGAINST, CHANCES = "band", "area", "intervals", "classes"
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
 TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", CHANCES: "Test rows"}
 

@@ -1,0 +1,165 @@
+"""The population: proposals of an adaptive importance sampler, their weighted draws, and what these are worth."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+import address
+from bnnviz import catalogue, link, views
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from cards import Card
+from plain import PlainPage, PlainTransport
+from plane import PlanePicker
+from sidebar import Sidebar, section
+from transport import clock, count, phase
+
+_EXAMPLES = Path(__file__).parent.parent / "populations.json"
+_POPULATION = "population"  # what a sampler emits that has one
+_WORDS = {
+    "proposal": "a normal law that draws are made from; M of them make a population, K draws each an iteration. M is"
+    " the number of chains, K that of draws of each",
+    "weight": "of a draw: exp(-U) by the density of the mixture of all proposals at this place; sums over draws are"
+    " right with weights only",
+    "weight ESS": "how many draws without weights the weighted ones are worth: 1 / sum of squared weights. A small one"
+    " is always bad news; a large one proves nothing, since weights know nothing of places that no draw has found",
+    "survivor": "the one draw of a proposal that its next mean sets out from, taken with a chance by its weight",
+    "gradient step": "from the survivor along the gradient of log density, scaled by the proposal's covariance and"
+    " halved until the density rises",
+    "Pareto k-hat": "how heavy the tail of the weights is: below 0.7 averages can be trusted, from 1 on they need not"
+    " even exist",
+}
+_SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
+_PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
+_RIGHT = ("prediction", "density")
+
+
+class PopulationTransport(PlainTransport):
+    """Buttons that step a phase or an iteration."""
+
+    steps_events = True
+
+    def __init__(self, session: Any, timeline: Any) -> None:
+        super().__init__(session, timeline)
+        self._proposal.label, self._event.label = "Step phase", "Step iteration"
+        self._event.width = 116
+        self._gap.visible = True
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin anew."""
+        self.show_playing()
+        self._status.object = ""
+
+    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
+        return [
+            (44, "device", html.escape(status["device"]), ""),
+            (120, "phase", html.escape(phase(status)), ""),
+            (84, "step", count(status["step"]), "phases"),
+            (100, "events", count(status["events"]), "iterations"),
+            (118, "ess", count(status["ess"]), "draws' worth"),
+            (150, "gradients", count(status["gradients"]), "evaluations"),
+            self._frames(),
+            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
+        ]
+
+
+class PopulationPage(PlainPage):
+    """The page of one session."""
+
+    name, heading = "population", "POPULATION"
+    codes = link
+    words = _WORDS
+    parts = (_PLANE, _GAUGE, *_RIGHT)
+    transport_class = PopulationTransport
+    speed = "10"
+
+    def show_scene(self, scene: dict[str, Any]) -> None:
+        """Show a new run: its plane, and the cards that it feeds."""
+        self._arrange(set(scene["emits"]))
+        self.plane.show(scene)
+        super().show_scene(scene)
+
+    def show_devices(self, names: list[str]) -> None:
+        """Offer the devices of the workers."""
+        self.controls.devices(names)
+
+    def _controls(self, spec: Spec) -> list[Any]:
+        self._emits: set[str] = set()
+        self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
+        listing = catalogue.load()
+        samplers = [item for item in listing["samplers"] if _POPULATION in item["emits"]]
+        self.controls = Sidebar(listing | {"samplers": samplers}, self.session.begin, self.session.change, spec)
+        self._examples = examples()
+        self.example = pmui.Select(
+            label="Example", options={"choose": "", **{e["title"]: e["name"] for e in self._examples}}, **_SELECT
+        )
+        self.example.param.watch(self._chosen, "value")
+        return [section("EXAMPLES"), self.example, self.controls.root]
+
+    def _chosen(self, event: Any) -> None:
+        """Run an example."""
+        found = next((each for each in self._examples if each["name"] == event.new), None)
+        if found is None:
+            return
+        self.example.description = found["doc"]
+        spec = Spec.from_json(found["spec"])
+        self.controls.show(spec)
+        self.session.begin(spec)
+
+    def _beside(self, error: BnnvizError) -> bool:
+        self.controls.take_back(self.session.spec)
+        return bool(self.sidebar) and self.controls.error(error)
+
+    def _card(self, view: views.View) -> Card:
+        if view.needs[0] != _PLANE:
+            return Card(view)
+        return Card(view, tools=[self.plane.kind], below=[self.plane.coordinates, self.plane.caution])
+
+    def _arrange(self, emits: set[str]) -> None:
+        """Share the stage among the cards that a run feeds."""
+        self._emits = emits
+        right = [part for part in _RIGHT if part in emits]
+        for card in self.cards:
+            card.root.visible = card.needs <= emits
+        self.stage.styles = {"grid-template": _grid(right)}
+
+    def _shown(self) -> list[Any]:
+        return [shown for shown in super()._shown() if shown.needs <= self._emits | {"caption", "status", _TABLE}]
+
+    def _query(self, spec: Spec) -> str:
+        said = {} if link.shareable(spec) else link.to_query(spec)
+        return link.query_text({"page": self.name, **said, **self._flags})
+
+
+def _grid(right: list[str]) -> str:
+    """Return the CSS grid: the plane at the left, what its draws say at the right, gauge and table below or beside."""
+    if not right:
+        return f"""
+"caption caption" auto
+"{_PLANE} {_GAUGE}" minmax(0, 1fr)
+"{_PLANE} {_TABLE}" minmax(0, 1fr)
+/ minmax(0, 8fr) minmax(0, 5fr)
+"""
+    rows = [f'"{_PLANE} {_PLANE} {part}" minmax(0, 1fr)' for part in right[:2]]
+    below = " ".join([_GAUGE, *right[2:], _TABLE]) if len(right) > 2 else f"{_GAUGE} {_GAUGE} {_TABLE}"
+    lines = "\n".join(['"caption caption caption" auto', *rows, f'"{below}" minmax(0, 0.9fr)'])
+    return f"\n{lines}\n/ minmax(0, 8fr) minmax(0, 6fr) minmax(0, 9fr)\n"
+
+
+def examples() -> list[dict[str, Any]]:
+    """Return the examples that the page offers, the one that it opens on first: name, title, doc and spec."""
+    return json.loads(_EXAMPLES.read_text(encoding="utf-8"))
+
+
+def build(dark: bool) -> PopulationPage:
+    """Build the page for the current session and begin its loop."""
+    opening = Spec.from_json(examples()[0]["spec"])
+    page = PopulationPage(dark, address.read(pn.state.session_args, opening, link))
+    page.session.open()
+    return page

@@ -1,0 +1,165 @@
+"""Covariances of normal proposals, full or diagonal, and the logarithm of their mixture's density."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+
+_LARGEST = 4000  # dimensions of a full covariance
+_BLOCK = 64  # columns: products of a triangle are made of blocks, which leaves out much of its zeros
+_LOG_2PI = math.log(2 * math.pi)
+
+
+class Covariance(Protocol):
+    """How the covariances of all proposals are kept: as factors, with the proposals first."""
+
+    @staticmethod
+    def check(dim: int) -> None:
+        """Raise a `BnnvizError` where there are too many dimensions."""
+
+    @staticmethod
+    def first(x: Tensor, sd: float) -> Tensor:
+        """Return the factors of sd^2 I for means (proposals, dim)."""
+
+    @staticmethod
+    def scaled(factor: Tensor, z: Tensor) -> Tensor:
+        """Return normal numbers (proposals, draws, dim) with these covariances, from standard ones."""
+
+    @staticmethod
+    def applied(factor: Tensor, g: Tensor) -> Tensor:
+        """Return the covariances times vectors (proposals, dim)."""
+
+    @staticmethod
+    def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
+        """Return the log density (n,), float64, of the equal mixture of all proposals at points (n, dim)."""
+
+    @staticmethod
+    def mixed(
+        factor: Tensor, old: float, draws: Tensor, weights: list[Tensor], shares: list[float]
+    ) -> tuple[Tensor, Tensor]:
+        """Return factors of old * covariance + sum of shares * covariances of weighted draws, and which are sound.
+
+        Parameters
+        ----------
+        draws : Tensor, shape (proposals, draws, dim)
+        weights : list of Tensor, shape (proposals, draws)
+            Each of sum 1.
+        shares : list of float
+        """
+
+
+class Full:
+    """Lower Cholesky factors (proposals, dim, dim)."""
+
+    @staticmethod
+    def check(dim: int) -> None:
+        """Raise where there are too many dimensions."""
+        if dim > _LARGEST:
+            raise BnnvizError(
+                f"A full covariance of {dim:,} dimensions takes {4 * dim**2 / 1e9:.1f} GB for each proposal; take the"
+                " light variant, whose covariances are diagonal.",
+                "sampler",
+            )
+
+    @staticmethod
+    def first(x: Tensor, sd: float) -> Tensor:
+        """Return sd times the identity."""
+        return (sd * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)).repeat(len(x), 1, 1)
+
+    @staticmethod
+    def scaled(factor: Tensor, z: Tensor) -> Tensor:
+        """Return z L'."""
+        return z @ factor.mT
+
+    @staticmethod
+    def applied(factor: Tensor, g: Tensor) -> Tensor:
+        """Return L L' g."""
+        return (factor @ (factor.mT @ g[..., None]))[..., 0]
+
+    @staticmethod
+    def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
+        """Return the log density of the mixture.
+
+        Products with inverted factors take a third of the time of triangular solves; they are inverted in float64, so
+        that rounding is that of the product alone.
+        """
+        count, dim = means.shape
+        eye = torch.eye(dim, dtype=torch.float64, device=points.device)
+        log_det = factor.diagonal(dim1=1, dim2=2).double().log().sum(1)
+        logs = torch.full((len(points),), -math.inf, dtype=torch.float64, device=points.device)
+        apart, white = torch.empty_like(points), torch.empty_like(points)
+        for mean, triangle, volume in zip(means, factor, log_det, strict=True):
+            inverse = torch.linalg.solve_triangular(triangle.double(), eye, upper=False).to(points.dtype)
+            torch.sub(points, mean, out=apart)
+            for first in range(0, dim, _BLOCK):
+                rows = slice(first, min(first + _BLOCK, dim))
+                torch.mm(apart[:, : rows.stop], inverse[rows, : rows.stop].T, out=white[:, rows])
+            square = torch.linalg.vector_norm(white, dim=1).double().square()
+            logs = torch.logaddexp(logs, -0.5 * square - volume)
+        return logs - 0.5 * dim * _LOG_2PI - math.log(count)
+
+    @staticmethod
+    def mixed(
+        factor: Tensor, old: float, draws: Tensor, weights: list[Tensor], shares: list[float]
+    ) -> tuple[Tensor, Tensor]:
+        """Return Cholesky factors, and where there are any."""
+        total = old * (factor @ factor.mT)
+        for weight, share in zip(weights, shares, strict=True):
+            if share:
+                apart = draws - (weight[:, None] @ draws)
+                apart = apart * weight.sqrt()[..., None]
+                total = total + share * (apart.mT @ apart)
+        made, trouble = torch.linalg.cholesky_ex(total)
+        return made, (trouble == 0) & torch.isfinite(made).flatten(1).all(1)
+
+
+class Diagonal:
+    """Standard deviations (proposals, dim)."""
+
+    @staticmethod
+    def check(dim: int) -> None:
+        """Accept any dimension."""
+
+    @staticmethod
+    def first(x: Tensor, sd: float) -> Tensor:
+        """Return sd everywhere."""
+        return torch.full_like(x, sd)
+
+    @staticmethod
+    def scaled(factor: Tensor, z: Tensor) -> Tensor:
+        """Return sd z."""
+        return factor[:, None] * z
+
+    @staticmethod
+    def applied(factor: Tensor, g: Tensor) -> Tensor:
+        """Return sd^2 g."""
+        return factor.square() * g
+
+    @staticmethod
+    def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
+        """Return the log density of the mixture."""
+        count, dim = means.shape
+        logs = torch.full((len(points),), -math.inf, dtype=torch.float64, device=points.device)
+        apart = torch.empty_like(points)
+        for mean, sd in zip(means, factor, strict=True):
+            torch.sub(points, mean, out=apart).div_(sd)
+            square = torch.linalg.vector_norm(apart, dim=1).double().square()
+            logs = torch.logaddexp(logs, -0.5 * square - sd.double().log().sum())
+        return logs - 0.5 * dim * _LOG_2PI - math.log(count)
+
+    @staticmethod
+    def mixed(
+        factor: Tensor, old: float, draws: Tensor, weights: list[Tensor], shares: list[float]
+    ) -> tuple[Tensor, Tensor]:
+        """Return standard deviations, and where all are positive."""
+        total = old * factor.square()
+        for weight, share in zip(weights, shares, strict=True):
+            if share:
+                apart = draws - (weight[:, None] @ draws)
+                total = total + share * (weight[..., None] * apart.square()).sum(1)
+        return total.sqrt(), ((total > 0) & torch.isfinite(total)).all(1)

@@ -1,0 +1,303 @@
+"""Draws, counts and the picture of a population of proposals, taken from blocks of phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import Block, Plane, Rows
+
+_WEIGH, _MOVE = 1, 4
+_SHOWN = 1500  # draws in one picture: half of them those with the largest weights
+_REMEMBERED = 400  # iterations of which the effective number of draws is known
+
+
+class PopulationEmitter:
+    """Hands on the draws of each iteration when they have been weighed."""
+
+    spacing = float("nan")
+
+    def __init__(self, state: Any) -> None:
+        self.made = 0
+
+    def collect(self, block: Block) -> Rows:
+        """Return the draws that were weighed in a block."""
+        states = [*block.before[1:], block.after]
+        weighed = [state for state, info in zip(states, block.infos, strict=True) if info.phase == _WEIGH]
+        after = block.after
+        if not weighed:
+            none = torch.empty(0, dtype=torch.int64, device=after.x.device)
+            return Rows(none, none, after.x[:0], log_weight=after.logs.new_empty(0))
+        proposals, each = after.logs.shape
+        draws = torch.stack([state.draws for state in weighed])
+        number = torch.arange(self.made, self.made + len(weighed) * each, device=draws.device)
+        self.made += len(weighed) * each
+        chain = torch.arange(proposals, device=draws.device)
+        return Rows(
+            chain.view(1, -1, 1).expand(len(weighed), -1, each).flatten(),
+            number.view(len(weighed), 1, each).expand(-1, proposals, -1).flatten(),
+            draws.flatten(0, 2),
+            log_weight=torch.stack([state.logs for state in weighed]).flatten(),
+        )
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {"made": self.made}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        self.made = saved["made"]
+
+
+class PopulationTally:
+    """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
+
+    _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(self._NAMES, 0)
+        self.worth, self.of = 0.0, 0
+
+    @property
+    def events(self) -> int:
+        """Iterations that have ended."""
+        return self.counts["iterations"]
+
+    def add(self, block: Block, counted: np.ndarray) -> None:
+        """Count a block; all proposals count, since each is in the mixture."""
+        states = [*block.before[1:], block.after]
+        for state, info in zip(states, block.infos, strict=True):
+            for name in ("weightless", "lost", "fallbacks"):
+                self.counts[name] += getattr(info, name)
+            if info.phase == _WEIGH:
+                self.counts["drawn"] += state.logs.numel()
+                self.worth, self.of = worth(state.logs), state.logs.numel()
+            if info.phase == _MOVE:
+                self.counts["iterations"] += 1
+                self._count_steps(state.halvings, info.examples > 0)
+
+    def _count_steps(self, halvings: Tensor, climbed: bool) -> None:
+        if climbed:
+            taken = halvings[halvings >= 0]
+            self.counts["steps"] += len(taken)
+            self.counts["refused"] += len(halvings) - len(taken)
+            self.counts["halvings"] += int(taken.sum())
+
+    def summary(self) -> dict[str, float]:
+        """Return the counts, and the mean number of halvings of a gradient step."""
+        counts = dict(self.counts)
+        halvings = counts.pop("halvings") / max(counts["steps"], 1)
+        gradient_steps = counts.pop("steps")
+        worth = {"worth": self.worth, "of": self.of}
+        return {"events": self.events, **counts, "gradient_steps": gradient_steps, "halvings": halvings} | worth
+
+    def rows(self) -> list[list[str]]:
+        """Return the counts as rows of the table view."""
+        found = self.summary()
+        rows = [["Iterations", f"{found['iterations']:,}", ""]]
+        if found["gradient_steps"] or found["refused"]:
+            refused = found["refused"] / (found["refused"] + found["gradient_steps"])
+            rows.append(["Halvings of a gradient step", f"{found['halvings']:.1f}", ""])
+            rows.append(["Gradient steps too long at any length", f"{refused:.0%}", "bad" if refused > 0.5 else ""])
+        rows.append(["Covariances that fell back", f"{found['fallbacks']:,}", "bad" if found["fallbacks"] else ""])
+        if found["weightless"]:
+            rows.append(["Draws without weight: U is not finite", f"{found['weightless']:,}", "bad"])
+        return rows
+
+    def sentence(self) -> str:
+        """Return the counts in one sentence."""
+        found = self.summary()
+        worth = f" The last {self.of:,} draws are worth {self.worth:,.0f} without weights." if self.of else ""
+        return f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws.{worth}"
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {"counts": self.counts, "worth": self.worth, "of": self.of}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        self.counts, self.worth, self.of = dict(saved["counts"]), saved["worth"], saved["of"]
+
+
+class PopulationTracer:
+    """Holds the population as it is after the last phase, and the effective number of draws of each iteration."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self.count = 0
+        self.now: Tensor | None = None
+        self.last = -1
+        self._state: Any = None
+        self._info: Any = None
+        self._chain = 0
+        self._iteration: list[int] = []
+        self._ess: list[float] = []
+
+    def record(self, block: Block, chain: int) -> None:
+        """Note where the population is."""
+        states = [*block.before[1:], block.after]
+        for state, info in zip(states, block.infos, strict=True):
+            if info.phase == _WEIGH:
+                self._weighed(state)
+            if info.phase == _MOVE:
+                self.count += 1
+        self._state, self._info, self._chain = block.after, block.infos[-1], chain
+        self.last = self._info.phase
+        self.now = self._state.x[chain]
+
+    def _weighed(self, state: Any) -> None:
+        self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
+        self._ess = [*self._ess, worth(state.logs)][-_REMEMBERED:]
+
+    @property
+    def worth(self) -> float:
+        """How many plain draws the last weighed ones are worth; nan before there are any."""
+        return self._ess[-1] if self._ess else float("nan")
+
+    def current(self) -> tuple[Tensor, Tensor] | None:
+        """Return the last weighed draws (draws, dim) and their log weights (draws,); None before there are any."""
+        if self._state is None or self.last == 0 or not bool(torch.isfinite(self._state.logs).any()):
+            return None
+        return self._state.draws.flatten(0, 1), self._state.logs.flatten()
+
+    def current_point(self) -> Tensor:
+        """Return the watched proposal's mean (dim,)."""
+        return self.now
+
+    def event(self, step: int) -> tuple[int, str, Tensor]:
+        """Raise: there are no events.
+
+        Raises
+        ------
+        BnnvizError
+            Always.
+        """
+        raise BnnvizError("This sampler has no events to pick.", "event")
+
+    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+        """Return one part of a frame: population, gauge or caption."""
+        if self._state is None:
+            return {}
+        if name == "caption":
+            return {"text": self._said(), "kind": "phase"}
+        return self._population(plane) if name == "population" else self._gauge()
+
+    def _gauge(self) -> dict[str, Any]:
+        drawn = self._state.logs.numel()
+        return {
+            "iteration": np.array(self._iteration),
+            "share": np.array(self._ess) / drawn,
+            "draws": drawn,
+            "ess": self.worth,
+        }
+
+    def _population(self, plane: Plane) -> dict[str, Any]:
+        state, last = self._state, self.last
+        number, size = self._shown()
+        draws = state.draws.flatten(0, 1)[number]
+        current = last != 0 or self.count > 0
+        moved = state.origin if last < 2 else state.landed
+        draw_xy = _project(plane, draws) if current else np.empty((0, 2))
+        if plane.axes is None and current:
+            # One coordinate leaves the height to the weights.
+            draw_xy[:, 1] = np.maximum(size, 0.0)
+        return {
+            "x_label": plane.labels[0],
+            "y_label": plane.labels[1] if plane.axes is not None else "weight by the largest",
+            "basis": plane.basis,
+            "phase": last,
+            "iteration": self.count + (last != 4),
+            "draw_xy": draw_xy,
+            "draw_size": size,
+            "draw_proposal": (number // state.draws.shape[1]).cpu().numpy(),
+            "mean_xy": _project(plane, state.origin),
+            "root": self._roots(plane),
+            "landed_xy": _project(plane, moved),
+            "end_xy": _project(plane, state.x if last == _MOVE else moved),
+            "survives": (state.chosen >= 0).cpu().numpy(),
+            "parent": (state.chosen // state.draws.shape[1]).cpu().numpy(),
+            "climbs": self.sampler.gradient,
+            "halvings": state.halvings.cpu().numpy() if last == _MOVE else np.full(len(state.x), -1),
+        }
+
+    def _shown(self) -> tuple[Tensor, np.ndarray]:
+        """Return the numbers of the draws that are drawn, and their weights as shares of the largest; -1: unweighed."""
+        logs = self._state.logs.flatten()
+        number = torch.arange(len(logs), device=logs.device)
+        if self.last == 0:
+            stride = -(-len(logs) // _SHOWN)
+            return number[::stride], np.full(len(number[::stride]), -1.0)
+        if len(logs) > _SHOWN:
+            heavy = logs.topk(_SHOWN // 2).indices
+            spread = number[:: -(-2 * len(logs) // _SHOWN)]
+            number = torch.cat([heavy, spread]).unique()
+        size = (logs[number] - logs.max()).exp() if bool(torch.isfinite(logs).any()) else torch.zeros_like(logs[number])
+        return number, size.float().cpu().numpy()
+
+    def _roots(self, plane: Plane) -> np.ndarray:
+        """Return (proposals, 2, 2): roots of the covariances that the last draws came from, as the plane has them."""
+        factor = self._state.factor
+        if plane.axes is None:
+            sd = factor[:, 0] if factor.ndim == 2 else factor[:, 0, 0]
+            flat = np.zeros((len(sd), 2, 2))
+            flat[:, 0, 0] = sd.double().cpu().numpy()
+            return flat
+        axes = torch.as_tensor(plane.axes, dtype=factor.dtype, device=factor.device)
+        root = factor[:, :, None] * axes if factor.ndim == 2 else factor.mT @ axes
+        cov = (root.mT @ root).double()
+        largest = cov.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)
+        eye = torch.eye(2, dtype=cov.dtype, device=cov.device)
+        return torch.linalg.cholesky(cov + 1e-9 * largest[:, None, None] * eye).cpu().numpy()
+
+    def _said(self) -> str:
+        state, info = self._state, self._info
+        proposals, each = state.logs.shape
+        iteration = f"Iteration {self.count + (info.phase != _MOVE):,}: "
+        if info.phase == 0:
+            return f"{iteration}{proposals} proposals have drawn {each} points each."
+        if info.phase == _WEIGH:
+            ess, drawn = self._ess[-1], proposals * each
+            none = "" if not info.lost else f" {info.lost} proposals have drawn none with a weight and stay."
+            return f"{iteration}each draw is weighed; all {drawn:,} are worth {ess:,.1f} plain draws.{none}"
+        if info.phase == 2:
+            parents = len((state.chosen[state.chosen >= 0]).unique())
+            return f"{iteration}{parents} draws survive, one of each proposal, with chances by their weights."
+        if info.phase == 3:
+            return f"{iteration}{self._adapted(info)}"
+        return f"{iteration}{self._moved(state)}"
+
+    def _adapted(self, info: Any) -> str:
+        if not self.sampler.adapt_covariance:
+            return "the covariances stay as they are."
+        fell = f"; {info.fallbacks} could not be factorised and stay" if info.fallbacks else ""
+        return f"the covariances follow the weighted draws{fell}."
+
+    def _moved(self, state: Any) -> str:
+        if not self.sampler.gradient:
+            return "there is no gradient step; the survivors are the new means."
+        taken = state.halvings[state.halvings >= 0]
+        refused = len(state.halvings) - len(taken)
+        mean = float(taken.double().mean()) if len(taken) else 0.0
+        stay = f"; {refused} found no step short enough and stay" if refused else ""
+        return f"the survivors go along the gradient, each step halved {mean:.1f} times on average{stay}."
+
+
+def worth(logs: Tensor) -> float:
+    """Return how many plain draws weighted ones are worth, by the logarithms of their weights; 0 without weights."""
+    if not bool(torch.isfinite(logs).any()):
+        return 0.0
+    return float(1 / torch.softmax(logs.flatten(), 0).square().sum())
+
+
+def _project(plane: Plane, points: Tensor) -> np.ndarray:
+    """Return points (n, dim) in the plane, (n, 2); of one coordinate on a line."""
+    x = points.double().cpu().numpy()
+    if plane.axes is None:
+        return np.column_stack([x[:, 0], np.zeros(len(x))])
+    if plane.fold is not None:
+        x = plane.fold(x)
+    return (x - plane.centre) @ plane.axes
