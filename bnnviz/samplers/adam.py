@@ -162,7 +162,12 @@ class Trained(Moving):
     @property
     def examples_per_step(self) -> int:
         """Gradients of single rows that a step is charged for."""
-        return self.source.examples
+        return self.source.examples * self.passes
+
+    @property
+    def passes(self) -> int:
+        """How often a step reads its rows."""
+        return 1
 
     @property
     def epoch(self) -> int:

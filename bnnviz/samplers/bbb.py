@@ -104,9 +104,9 @@ class BayesByBackprop(Functional, Descending):
         return 7
 
     @property
-    def examples_per_step(self) -> int:
-        """Gradients of single rows that a step is charged for."""
-        return super().examples_per_step * self.samples
+    def passes(self) -> int:
+        """How often a step reads its rows: once for each draw."""
+        return self.samples
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the chains with their first distributions."""

@@ -58,8 +58,6 @@ class Descending(Trained):
 
     def given(self, state: Any) -> Any:
         """Draw the batch; nothing at rest."""
-        if self._again and self.settled(state):
-            self.resting, self._again = True, False
         return () if self.resting else super().given(state)
 
     def slope(self, trained: Tensor, batch: Any) -> Slope:
@@ -72,6 +70,8 @@ class Descending(Trained):
 
     def core(self, state: Any, given: Any) -> tuple[Any, Info]:
         """Go one step down with every chain that has not arrived."""
+        if self._again and self.looks and self.settled(state):
+            self.resting, self._again = True, False
         if self.resting:
             return self.rested(state)
         here, going = getattr(state, self.trained), state.taken < self.steps
@@ -92,7 +92,11 @@ class Descending(Trained):
             loss=loss,
             penalty=penalty,
         )
-        return after, Info(loss, penalty, torch.where(going, rate, 0.0), norm(move), failed)
+        return self.shown(after, going), Info(loss, penalty, torch.where(going, rate, 0.0), norm(move), failed)
+
+    def shown(self, state: Any, going: Tensor) -> Any:
+        """Return the state with what is drawn of those chains that are no longer ``going`` (chains,)."""
+        return state
 
     def rested(self, state: Any) -> tuple[Any, Info]:
         """Return the state after a move at rest, and what happened: nothing."""

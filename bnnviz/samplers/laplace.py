@@ -39,11 +39,11 @@ class Laplace(Moving):
     the Gauss-Newton matrix of the negative log likelihood plus the prior's precision. On a density that is no network
     it is the Hessian, and a mode where that is not positive is refused. ``structure="diagonal"`` forgets the
     correlations, ``subset="last_layer"`` keeps all other weights at the mode. Draws are independent and cost no
-    gradient; neither does the curvature, as elsewhere. They are of weights, and a network is evaluated at each as it is: the linearised
-    predictive of Immer et al. 2021, which laplace-torch has for its default, is not this one. Source: MacKay 1992;
-    Daxberger et al. 2021. Their laplace-torch is not wrapped: it needs ten more packages, torchvision and three
-    curvature backends among them, knows no Bernoulli likelihood of one logit nor a learnt noise, and keeps a module of
-    its own where all draws here are flat vectors of the target; its matrices are the same ones.
+    gradient; neither does the curvature, as elsewhere. They are of weights, and a network is evaluated at each as it
+    is: the linearised predictive of Immer et al. 2021, which laplace-torch has for its default, is not this one.
+    Source: MacKay 1992; Daxberger et al. 2021. Their laplace-torch is not wrapped: it needs a dozen more packages,
+    torchvision and three curvature backends among them, knows no Bernoulli likelihood of one logit nor a learnt noise,
+    and keeps a module of its own where all draws here are flat vectors of the target; its matrices are the same ones.
     """
 
     registered = "laplace"
@@ -128,8 +128,8 @@ class Laplace(Moving):
     def _refuse_saddle(self, directions: int) -> None:
         if directions:
             raise BnnvizError(
-                f"At the mode that was found U does not rise in {directions} directions (of {self.target.dim}), so there is"
-                " no normal approximation there; raise mode_steps, or choose another sampler.",
+                f"At the mode that was found U does not rise in {directions} of {self.target.dim} directions, so there"
+                " is no normal approximation there; raise mode_steps, or choose another sampler.",
                 "mode_steps",
             )
 

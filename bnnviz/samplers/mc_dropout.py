@@ -172,10 +172,14 @@ class MCDropout(Descending):
             (gradient,) = torch.autograd.grad(fit.sum(), w)
         return fit.detach(), gradient
 
+    def shown(self, state: State, going: Tensor) -> State:
+        """Return the state with the weights of chains that have arrived under a fresh mask."""
+        return state._replace(x=torch.where(going[:, None], state.w, state.w * self.factors(state.w)))
+
     def rested(self, state: State) -> tuple[State, Info]:
         """Return the state after a move at rest: the weights under a fresh mask."""
         after, info = super().rested(state)
-        return after._replace(x=state.w * self.factors(state.w)), info
+        return self.shown(after, torch.zeros_like(state.alive)), info
 
     def rebuilt(self, parts: list[Tensor]) -> State:
         """Return the state made of its tensors."""

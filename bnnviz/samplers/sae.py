@@ -91,8 +91,8 @@ class SAE(Trained):
 
     A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided
     walk whose law is the prior, in small steps, so that a few epochs of Adam from the last member suffice; the first
-    member, which is the tuning, takes more. A draw is a member. Were members trained to the end, then on a linear model with
-    Gaussian noise, posterior precision P and mean m, they would follow N(m, P^-1 tau^-2 P^-1): the right mean, but
+    member, which is the tuning, takes more. A draw is a member. Were members trained to the end, then on a linear model
+    with Gaussian noise, posterior precision P and mean m, they would follow N(m, P^-1 tau^-2 P^-1): the right mean, but
     narrower than the posterior N(m, P^-1), since the data are not perturbed as the anchors are. Members that lag behind
     their anchors are narrower still. Steps of anchors are in units of tau. Source: Delaunoy and Louppe 2022
     (arXiv 2202.00031), whose code takes steps of 0.01 to 0.02; Gustafson 1998 (the guided walk).

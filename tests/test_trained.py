@@ -1,0 +1,167 @@
+"""Runs of what is trained: descents anew where data change, races, refusals, what is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import QUICK, TRAINED
+
+import bnnviz
+from bnnviz.engine import kernel
+from bnnviz.engine.race import Race
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.racespec import RaceSpec
+from bnnviz.samplers.mc_dropout import MCDropout
+from bnnviz.spec import Spec
+
+NETWORK: dict[str, Any] = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "4"}}
+DESCENDING = [name for name in TRAINED if name != "sae"]
+POINTS = {"target.points": [[0.0, 1.0], [0.2, -1.0]]}
+
+
+def running(name: str, draws: int = 10, **settings: Any) -> Run:
+    """Return a run without an end that has made some draws."""
+    spec = Spec(**NETWORK, sampler=name, settings=QUICK[name] | settings, chains=3, draws=None, warmup=5, device="cpu")
+    run = Run(spec.checked())
+    run.prepare()
+    return until(run, draws)
+
+
+def until(run: Run, draws: int) -> Run:
+    while run.store.common(run.alive) < draws:
+        run.advance(0.05)
+    return run
+
+
+@pytest.mark.parametrize("name", DESCENDING)
+def test_where_data_change_chains_descend_anew_and_draws_wait_for_them(name: str) -> None:
+    run = running(name)
+    spent, steps = run.gradients, run.steps
+    run.change(POINTS)
+    while run.store.made.max() == 0:
+        run.step_proposal()
+    assert run.steps - steps >= 70
+    # Bayes by Backprop takes three draws a gradient; the new data have two rows.
+    each = 70 * 2 * 3 * (3 if name == "bbb" else 1)
+    assert run.gradients - spent == each
+    until(run, 30)
+    assert run.gradients - spent == each, "at rest nothing is charged"
+    assert run.sampler.resting
+
+
+def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None:
+    """A step that was written down while chains descend is taken at rest too, with the same law of draws."""
+    run = running("mc_dropout", drop=0.5)
+    run.change(POINTS)
+    traced = kernel.trace(run.sampler.twin(), run.state)
+    compiled = kernel.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    state, shown = run.state, []
+    for _ in range(90):
+        state, _ = compiled.step(state)
+        shown.append(bool((state.x == 0).any()))
+    assert not any(shown[:69])
+    assert all(shown[70:])
+    outgoing = MCDropout.factors(run.sampler, torch.ones_like(state.x))
+    assert set(outgoing.unique().tolist()) == {0.0, 1.0, 2.0}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_in_a_race_they_set_out_from_random_points_and_end(tmp_path: Path, monkeypatch: Any, first: int) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    shared = {"target": "logistic_regression", "chains": 2, "draws": None, "warmup": 5, "device": "cpu"}
+    lanes = [
+        Spec(sampler="map", settings={"steps": 40}, **shared),
+        Spec(sampler="sgld", settings={"mode_steps": 50, "start": "mode"}, **shared),
+        Spec(sampler="ensemble", settings={"steps": 3000}, **shared),
+        Spec(sampler="laplace", settings={"mode_steps": 50}, **shared),
+    ]
+    lanes = lanes[first:] + lanes[:first]
+    monkeypatch.setattr("bnnviz.engine.lane._DRAWS", 200)
+    race = Race(RaceSpec(tuple(lanes), 30_000).checked())
+    race.prepare()
+    assert "but those that look for one themselves, from random points" in race.start_told
+    by_name = {lane.spec.sampler: lane for lane in race.lanes}
+    assert torch.equal(by_name["map"].state.x, by_name["ensemble"].state.x)
+    assert not torch.equal(by_name["map"].state.x, by_name["sgld"].state.x)
+    while not race.finished:
+        race.advance(0.1)
+    assert by_name["map"].gradients == 40 * 100 * 2, "it has spent what its descent takes, and draws for nothing"
+    assert by_name["map"].store.made.min() >= 205
+    assert by_name["ensemble"].gradients <= 30_000 < 3000 * 100 * 2
+    ranks = {row["sampler"]: row["rank"] for row in race.table()}
+    assert ranks["laplace"] == 1, "a posterior that is nearly normal"
+    assert ranks["ensemble"] is None, "its descent takes more than the budget"
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "settings", "field"),
+    [
+        ("banana", "mc_dropout", {}, "sampler"),
+        ("banana", "sae", {}, "sampler"),
+        ("two_data", "sae", {}, "sampler"),
+        ("banana", "map", {"batch_size": 3}, "batch_size"),
+        ("banana", "laplace", {"subset": "last_layer"}, "subset"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(target: str, name: str, settings: dict, field: str) -> None:
+    with pytest.raises(BnnvizError) as refused:
+        Run(Spec(target, {}, name, settings, draws=5).checked()).prepare()
+    assert refused.value.field == field
+    assert refused.value.sentence.count(". ") == 0
+
+
+def test_a_matrix_that_is_too_large_is_refused_before_anything_is_computed() -> None:
+    network = {"data": "toy_c", "hidden": "100-100"}
+    with pytest.raises(BnnvizError, match="A full matrix of 10,401 weights is too large"):
+        Run(Spec("network", network, "laplace", {"mode_steps": 1}, draws=5).checked()).prepare()
+
+
+def test_a_network_without_hidden_units_has_none_to_drop() -> None:
+    target = bnnviz.BNN(torch.nn.Sequential(torch.nn.Linear(2, 1)), (np.ones((3, 2)), np.ones(3)))
+    with pytest.raises(BnnvizError, match="a hidden layer"):
+        MCDropout().check(target)
+
+
+def test_chains_that_meet_values_that_are_not_finite_stop_and_the_others_go_on() -> None:
+    run = Run(Spec(**NETWORK, sampler="map", settings={"steps": 60}, chains=3, draws=4, device="cpu").checked())
+    run.prepare()
+    x = run.state.x.clone()
+    x[1, 0] = torch.nan
+    run.state = run.state._replace(x=x)
+    while not run.finished:
+        run.advance(0.1)
+    assert run.notes == ["Chain 1 met a value that is not finite at step 0 (map) and stopped; the others go on."]
+    assert run.draws.shape[:2] == (2, 4)
+    assert np.isfinite(run.draws).all()
+
+
+@pytest.mark.parametrize("name", [*TRAINED, "laplace"])
+def test_one_draw_of_one_chain_is_enough_for_a_summary(name: str) -> None:
+    run = bnnviz.sample(**NETWORK, sampler=name, chains=1, draws=1, warmup=0, settings=QUICK[name])
+    summary = run.summary()
+    assert summary["draws"] == 1
+    assert np.isfinite(summary["rmse"])
+    assert summary["rhat_max"] is None
+
+
+def test_points_that_stand_still_are_told_so() -> None:
+    run = running("ensemble", draws=400)
+    frame = run.frame(["caption", "table"])
+    rows = {row[0]: row for row in frame["table"]["rows"]}
+    assert rows["Step of the descent; epoch"][1].startswith("70 of 70")
+    assert not any("Stein" in row for row in rows)
+    run.step_event()
+    assert run.frame(["caption"])["caption"]["text"].endswith("every draw is the point that it came to.")
+
+
+def test_a_narrow_approximation_is_not_said_to_be_under_way() -> None:
+    run = running("laplace", draws=600, subset="last_layer", mode_steps=300)
+    run.frame(["trace", "acf", "table"])
+    run.advance(0.2)
+    remark = run._frames._measures.remark()
+    assert "it is an approximation" in remark
