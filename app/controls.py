@@ -69,7 +69,10 @@ class Control:
         self, setting: Setting, on_change: Callable[[str, Any], None], titles: dict[str, str] | None = None
     ) -> None:
         self.setting, self.name = setting, setting["name"]
-        self._on_change, self._titles = on_change, titles or {}
+        self._on_change = on_change
+        # Two settings may have a choice of one name: titles are for those of which every choice has one.
+        known = (titles or {}).keys() >= set(setting.get("choices") or ())
+        self._titles = titles if titles and known else {}
         self._silent = False
         # Made when it is first needed: every element costs the page's first paint some milliseconds.
         self._error: pn.pane.HTML | None = None

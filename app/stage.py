@@ -16,7 +16,7 @@ BESIDE = ("envelope", "prediction", "density")
 FIGURED = frozenset(BESIDE[1:])  # beside the trajectory, what its draws say
 BELOW = ("trace", "acf", "table")
 #: Cards of populations take the places of those of chains: no run has both.
-PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1], "roc": BESIDE[0]}
+PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1]}
 #: Style sheets of a stage, and of the page around it.
 STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;

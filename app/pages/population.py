@@ -31,13 +31,17 @@ _WORDS = {
     " is always bad news; a large one proves nothing, since weights know nothing of places that no draw has found",
     "survivor": "the one draw of a proposal that its next mean sets out from, taken with a chance by its weight",
     "gradient step": "from the survivor along the gradient of log density, scaled by the proposal's covariance and"
-    " halved until the density rises",
+    " halved until the density rises; dots lie where steps that were too long ended, a square where none was short"
+    " enough",
     "Pareto k-hat": "how heavy the tail of the weights is: below 0.7 averages can be trusted, from 1 on they need not"
     " even exist",
 }
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
-_RIGHT = ("prediction", "density")
+# What the draws say of the target, in the order in which there is room for it.
+_RIGHT = ("prediction", "roc", "confusion", "errors2", "history", "density")
+_MOST_RIGHT = 3
+_DRAWN = ("band", "area")  # predictions that are a picture of their own; others come last
 
 
 class PopulationTransport(PlainTransport):
@@ -81,7 +85,7 @@ class PopulationPage(PlainPage):
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Show a new run: its plane, and the cards that it feeds."""
-        self._arrange(set(scene["emits"]))
+        self._arrange(set(scene["emits"]), None if scene["data"] is None else scene["data"]["kind"])
         self.plane.show(scene)
         super().show_scene(scene)
 
@@ -121,12 +125,13 @@ class PopulationPage(PlainPage):
             return Card(view)
         return Card(view, tools=[self.plane.kind], below=[self.plane.coordinates, self.plane.caution])
 
-    def _arrange(self, emits: set[str]) -> None:
-        """Share the stage among the cards that a run feeds."""
-        self._emits = emits
-        right = [part for part in _RIGHT if part in emits]
+    def _arrange(self, emits: set[str], kind: str | None) -> None:
+        """Share the stage among the cards that a run feeds; its predictions are of this kind."""
+        order = _RIGHT if kind in _DRAWN else (*_RIGHT[1:], _RIGHT[0])
+        right = [part for part in order if part in emits][:_MOST_RIGHT]
+        self._emits = emits - set(_RIGHT) | set(right)
         for card in self.cards:
-            card.root.visible = card.needs <= emits
+            card.root.visible = card.needs <= self._emits
         self.stage.styles = {"grid-template": _grid(right)}
 
     def _shown(self) -> list[Any]:

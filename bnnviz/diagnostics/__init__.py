@@ -15,7 +15,7 @@ from bnnviz.diagnostics.importance import (
     weighted_moments,
 )
 from bnnviz.diagnostics.kliep import Ratio, kliep
-from bnnviz.diagnostics.learn import has_learn
+from bnnviz.diagnostics.learn import has_learn, learn_metrics
 from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
@@ -60,6 +60,7 @@ __all__ = [
     "kliep",
     "largest_stable",
     "last_axis",
+    "learn_metrics",
     "log_slope",
     "moments_with_errors",
     "number_metrics",

@@ -15,6 +15,7 @@ from bnnviz.engine.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.measures import Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
+from bnnviz.engine.quality import Quality
 from bnnviz.engine.selection import Selection
 from bnnviz.engine.weighing import Weighing
 from bnnviz.errors import BnnvizError
@@ -63,6 +64,8 @@ class FrameBuilder:
         self._rates = _Rates()
         self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
         self._weighing = Weighing(run)
+        measured = run.sampler.weighted and self.predictor is not None
+        self._quality = Quality(run, self._weighing) if measured else None
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
@@ -73,6 +76,8 @@ class FrameBuilder:
         self._measures.forget()
         self._mixing.forget()
         self._weighing.forget()
+        if self._quality is not None:
+            self._quality.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
@@ -134,6 +139,8 @@ class FrameBuilder:
             parts.append("prediction")
             if self.predictor.kind == "area":
                 parts.append("spread")
+        if self._quality is not None:
+            parts += self._quality.emits
         truth = None
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
@@ -252,6 +259,8 @@ class FrameBuilder:
             return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
             return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)
+        if self._quality is not None and name in self._quality.emits:
+            return self._quality.part(name)
         # A target that has failed is not asked again for the rate along a segment.
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}

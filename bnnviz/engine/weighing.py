@@ -67,8 +67,9 @@ class Weighing:
         """Return rows (label, text, tone) of the table: what the draws are worth, and known variances beside theirs."""
         found = self._run.tracer.current()
         if found is None:
-            return []
-        key = self._run.tracer.count, self._run.era
+            # Between two iterations those of the last one stay.
+            return self._rows
+        key = self._run.tracer.iteration, self._run.era
         if key != self._key:
             self._key, self._rows = key, self._taken(*found)
         return self._rows

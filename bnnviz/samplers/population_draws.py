@@ -154,6 +154,11 @@ class PopulationTracer:
         self._ess = [*self._ess, worth(state.logs)][-_REMEMBERED:]
 
     @property
+    def iteration(self) -> int:
+        """Number of the iteration whose draws were weighed last, from 1; 0 before."""
+        return self._iteration[-1] if self._iteration else 0
+
+    @property
     def worth(self) -> float:
         """How many plain draws the last weighed ones are worth; nan before there are any."""
         return self._ess[-1] if self._ess else float("nan")

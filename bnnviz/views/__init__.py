@@ -59,13 +59,14 @@ _VIEWS: tuple[type[View], ...] = (
     TimelineView,
     PopulationView,
     GaugeView,
+    HistoryView,
 )
 # Of a race as a whole; its lanes have those above.
 _OF_RACES: tuple[type[View], ...] = (CurvesView,)
 _OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, RatioView)
 _OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, LensView)
 # Of predictions of test rows, by whoever has measured them.
-_OF_PREDICTIONS: tuple[type[View], ...] = (RocView, HistoryView, ConfusionView, ChancesView, SquaredErrorsView)
+_OF_PREDICTIONS: tuple[type[View], ...] = (RocView, ConfusionView, ChancesView, SquaredErrorsView)
 
 
 def views() -> list[type[View]]:

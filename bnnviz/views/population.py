@@ -66,8 +66,6 @@ class PopulationView(PlaneView):
             line_html("proposal, 2 sd", p.purple, p),
             mark_html(SURVIVOR, p),
             line_html("gradient step", p.green, p),
-            mark_html(TRIED, p, "halved"),
-            mark_html(REFUSED, p, "none fits"),
         )
 
     def _show(self, part: dict) -> bool:

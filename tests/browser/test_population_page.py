@@ -1,0 +1,81 @@
+"""The population in a real browser: it plays, steps a phase and an iteration, and raises the alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from test_lab import OVERFLOW, Lab, until
+
+pytestmark = pytest.mark.quick
+
+
+class PopulationPage(Lab):
+    """The page as a user sees it."""
+
+    def ready(self) -> PopulationPage:
+        """Wait for the first frame, and for the first iteration: a run that waits for play makes one by itself."""
+        self.page.wait_for_selector(".step b", timeout=60_000)
+        until(lambda: self.figures().get("population", 0), 60, "nothing drawn")
+        until(lambda: self.number("events") > 0, 60, "it made no iteration")
+        return self
+
+
+@pytest.fixture
+def open_population(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., PopulationPage]:
+    """Return a function that opens the population by the rest of its address."""
+    address = f"{dashboard.url}?page=population"
+    return lambda query="", **options: PopulationPage(open_page(f"{address}{query}", **options)).ready()
+
+
+@pytest.mark.parametrize("size", [(1400, 900), pytest.param((1280, 720), marks=pytest.mark.slow)])
+def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, size):
+    population = open_population(viewport={"width": size[0], "height": size[1]})
+    assert population.page.evaluate(OVERFLOW) == [0, 0]
+    steps = population.number("step")
+    assert steps == 5 and population.said().startswith("Iteration 1: the survivors go along the gradient")
+    for said in ("20 proposals have drawn 50 points each", "each draw is weighed", "20 draws survive"):
+        drawn = population.figures()["population"]
+        population.press("Step phase")
+        steps += 1
+        until(lambda: population.number("step") == steps, 10, "it made no step")
+        until(lambda said=said: f"Iteration 2: {said}" in population.said(), 10, population.said())
+        until(lambda drawn=drawn: population.figures()["population"] != drawn, 10, "the picture is the old one")
+    population.press("Step iteration")
+    until(lambda: population.number("events") == 2, 10, "it did not end the iteration")
+    assert population.number("step") == 10
+    population.press("Play")
+    until(lambda: population.number("events") > 4, 20, "it did not play")
+    population.press("Pause")
+    population.page.wait_for_timeout(700)
+    made = population.number("step")
+    population.page.wait_for_timeout(1000)
+    assert population.number("step") == made, "it did not pause"
+    screenshot(population.page, f"population-{size[0]}")
+
+
+def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
+    population = open_population("&theme=dark")
+    population.pick("Example", "Break it: M = K = 10 on Ionosphere")
+    until(lambda: "The weights have collapsed: 100 draws are worth" in population.said(), 60, population.said())
+    until(lambda: population.figures().get("roc", 0), 30, "no ROC curve")
+    until(lambda: "t.data=pmcnet_ionosphere" in population.page.evaluate("location.search"), 10, "the old address")
+    assert population.page.locator("td.bad").count() >= 2
+    population.press("Play")
+    until(lambda: population.number("events") > 4, 60, "it did not play")
+    population.press("Pause")
+    screenshot(population.page, "population-alarm-dark")
+
+
+def test_a_setting_changes_while_it_goes_on_and_the_keys_step(open_population):
+    population = open_population()
+    population.page.get_by_role("checkbox", name="Gradient").or_(
+        population.page.get_by_role("switch", name="Gradient")
+    ).first.click()
+    until(lambda: "s.gradient=false" in population.page.evaluate("location.search"), 10, "not in the address")
+    before = population.number("step")
+    population.page.keyboard.press("ArrowRight")
+    until(lambda: population.number("step") == before + 1, 10, "the key took no step")
+    population.press("Step iteration")
+    until(lambda: "there is no gradient step" in population.said(), 10, population.said())
