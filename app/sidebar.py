@@ -15,6 +15,8 @@ from upload import Upload
 
 RUN = ("chains", "seed", "device", "kernel")
 _CUSTOM = "as set below"
+# A description that came later would change the number of hooks of its React component, which fails then.
+_NO_PRESET = "Settings that belong together; these are of no preset."
 _SECTION = """
 :host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
 h2 {font: inherit; margin: 0}
@@ -54,7 +56,7 @@ class Part:
         self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
         self._silent = False
         self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, value=first, **_SELECT)
-        self._preset = pmui.Select(label="Preset", options=[_CUSTOM], **_SELECT)
+        self._preset = pmui.Select(label="Preset", options=[_CUSTOM], description=_NO_PRESET, **_SELECT)
         self._select.param.watch(self._picked, "value")
         self._preset.param.watch(self._preset_picked, "value")
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -88,7 +90,7 @@ class Part:
         self._under[:] = [self.controls.root]
         presets = {_CUSTOM: _CUSTOM, **{p["title"]: p["name"] for p in item["presets"]}}
         self._silent = True
-        self._preset.param.update(options=presets, value=_CUSTOM, visible=len(presets) > 1)
+        self._preset.param.update(options=presets, value=_CUSTOM, description=_NO_PRESET, visible=len(presets) > 1)
         self._silent = False
 
     def _picked(self, event: Any) -> None:
@@ -120,7 +122,9 @@ class Part:
         ]
         best = max(fits, key=lambda p: len(p["settings"]), default=None)
         self._silent = True
-        self._preset.param.update(value=best["name"] if best else _CUSTOM, description=best["doc"] if best else "")
+        self._preset.param.update(
+            value=best["name"] if best else _CUSTOM, description=best["doc"] if best else _NO_PRESET
+        )
         self._silent = False
 
 

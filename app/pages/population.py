@@ -101,7 +101,11 @@ class PopulationPage(PlainPage):
         self.controls = Sidebar(listing | {"samplers": samplers}, self.session.begin, self.session.change, spec)
         self._examples = examples()
         self.example = pmui.Select(
-            label="Example", options={"choose": "", **{e["title"]: e["name"] for e in self._examples}}, **_SELECT
+            label="Example",
+            options={"choose": "", **{e["title"]: e["name"] for e in self._examples}},
+            # Not empty at first, and another one later: its React component cannot grow one.
+            description="Populations to begin with, and one to see break.",
+            **_SELECT,
         )
         self.example.param.watch(self._chosen, "value")
         return [section("EXAMPLES"), self.example, self.controls.root]

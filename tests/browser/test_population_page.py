@@ -33,13 +33,14 @@ def open_population(open_page: Callable[..., Any], dashboard: Any) -> Callable[.
 def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, size):
     population = open_population(viewport={"width": size[0], "height": size[1]})
     assert population.page.evaluate(OVERFLOW) == [0, 0]
-    steps = population.number("step")
-    assert steps == 5 and population.said().startswith("Iteration 1: the survivors go along the gradient")
-    for said in ("20 proposals have drawn 50 points each", "each draw is weighed", "20 draws survive"):
+    assert population.number("step") == 5
+    assert population.said().startswith("Iteration 1: the survivors go along the gradient")
+    for number, said in enumerate(
+        ("20 proposals have drawn 50 points each", "each draw is weighed", "20 draws survive"), start=6
+    ):
         drawn = population.figures()["population"]
         population.press("Step phase")
-        steps += 1
-        until(lambda: population.number("step") == steps, 10, "it made no step")
+        until(lambda number=number: population.number("step") == number, 10, "it made no step")
         until(lambda said=said: f"Iteration 2: {said}" in population.said(), 10, population.said())
         until(lambda drawn=drawn: population.figures()["population"] != drawn, 10, "the picture is the old one")
     population.press("Step iteration")
@@ -70,9 +71,7 @@ def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
 
 def test_a_setting_changes_while_it_goes_on_and_the_keys_step(open_population):
     population = open_population()
-    population.page.get_by_role("checkbox", name="Gradient").or_(
-        population.page.get_by_role("switch", name="Gradient")
-    ).first.click()
+    population.page.get_by_role("switch", name="Gradient").click()
     until(lambda: "s.gradient=false" in population.page.evaluate("location.search"), 10, "not in the address")
     before = population.number("step")
     population.page.keyboard.press("ArrowRight")
