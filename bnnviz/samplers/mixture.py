@@ -11,7 +11,7 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 
 _LARGEST = 4000  # dimensions of a full covariance
-_BLOCK = 64  # columns: products of a triangle are made of blocks, which leaves out much of its zeros
+_CACHED = 200_000  # numbers of a product
 _LOG_2PI = math.log(2 * math.pi)
 
 
@@ -92,15 +92,16 @@ class Full:
         eye = torch.eye(dim, dtype=torch.float64, device=points.device)
         log_det = factor.diagonal(dim1=1, dim2=2).double().log().sum(1)
         logs = torch.full((len(points),), -math.inf, dtype=torch.float64, device=points.device)
-        apart, white = torch.empty_like(points), torch.empty_like(points)
+        # So few points at a time that a processor's cache holds them.
+        size = max(64, _CACHED // dim)
+        apart, white = torch.empty_like(points[:size]), torch.empty_like(points[:size])
         for mean, triangle, volume in zip(means, factor, log_det, strict=True):
             inverse = torch.linalg.solve_triangular(triangle.double(), eye, upper=False).to(points.dtype)
-            torch.sub(points, mean, out=apart)
-            for first in range(0, dim, _BLOCK):
-                rows = slice(first, min(first + _BLOCK, dim))
-                torch.mm(apart[:, : rows.stop], inverse[rows, : rows.stop].T, out=white[:, rows])
-            square = torch.linalg.vector_norm(white, dim=1).double().square()
-            logs = torch.logaddexp(logs, -0.5 * square - volume)
+            for part, log in zip(torch.split(points, size), torch.split(logs, size), strict=True):
+                torch.sub(part, mean, out=apart[: len(part)])
+                torch.mm(apart[: len(part)], inverse.T, out=white[: len(part)])
+                square = torch.linalg.vector_norm(white[: len(part)], dim=1).double().square()
+                log.copy_(torch.logaddexp(log, -0.5 * square - volume))
         return logs - 0.5 * dim * _LOG_2PI - math.log(count)
 
     @staticmethod

@@ -24,8 +24,7 @@ from bnnviz.targets import Target
 
 DRAW, WEIGH, RESAMPLE, ADAPT, MOVE = range(5)
 PHASES = ("draw", "weigh", "resample", "adapt", "move")
-# Numbers of a layer's activations that are computed at once: they stay in a processor's cache.
-_AT_ONCE = 4_000_000
+_AT_ONCE = 256  # points whose U is computed at once
 _BLOWN_UP = 60  # halvings of a gradient step that has no limit
 _NETWORK_SD, _DENSITY_SD = 0.1, 1.0
 _TOGETHER_EVERY = 5  # iterations
@@ -326,9 +325,7 @@ class Population(Sampler):
 
     def _potential(self, points: Tensor) -> Tensor:
         """Return U (n,) of points (n, dim), some at a time."""
-        widest = getattr(self.target, "widest", 1)
-        at_once = max(1, _AT_ONCE // (max(self.target.examples, 1) * widest))
-        return torch.cat([self.target.potential(part) for part in torch.split(points, at_once)])
+        return torch.cat([self.target.potential(part) for part in torch.split(points, _AT_ONCE)])
 
     # ---- what is told
 

@@ -23,6 +23,7 @@ from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.rows import Rows, RowTarget
 
 _JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
+_FEWEST_ROWS, _MANY = 256, 4  # rows at a time, and how many times as many there have to be for that
 _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
 NOISES = ("fixed", "learnt")
 # The toys' own noise (sd 0.015 on the input and the target) makes a posterior too narrow to see.
@@ -238,8 +239,23 @@ class BNN(RowTarget):
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return weighted negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
-        outputs = self._outputs_of_each(theta, rows.x) if rows.y.ndim == 2 else self.outputs(theta, rows.x)
-        return rows.weight * self.likelihood_at(theta).loss(outputs, rows.y) + self._penalty(theta)
+        if rows.y.ndim == 2:
+            loss = self.likelihood_at(theta).loss(self._outputs_of_each(theta, rows.x), rows.y)
+        else:
+            loss = self._loss(theta, rows)
+        return rows.weight * loss + self._penalty(theta)
+
+    def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
+        """Return the negative log likelihood (chains,) of the same rows for all chains, up to a constant."""
+        each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.x.element_size()))
+        whole = self.layers is None or self.device.type != "cpu" or theta.requires_grad
+        if whole or len(rows.y) <= _MANY * each:
+            return self.likelihood_at(theta).loss(self.outputs(theta, rows.x), rows.y)
+        # What comes between the layers of so many rows would leave the cache for memory and come back.
+        parts = list(zip(torch.split(rows.x, each), torch.split(rows.y, each), strict=True))
+        return torch.cat(
+            [sum(self.likelihood_at(one).loss(self.outputs(one, x), y) for x, y in parts) for one in theta.split(1)]
+        )
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) of a multilayer perceptron whose units are multiplied.
