@@ -43,6 +43,16 @@ INTERRUPTED = 130
 SLICE_S = 0.2  # seconds of sampling between two looks at the progress and at Ctrl-C
 SHOWN_COORDINATES = 20
 LABELS = {
+    "auc": "AUC",
+    "auc_weighted": "AUC",
+    "precision": "precision",
+    "recall": "recall",
+    "specificity": "specificity",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "mse": "test MSE",
+    "seconds": "seconds",
+    "test_ms": "ms for a test row",
     "ess_per_million": "ESS / 10⁶ gradients",
     "ess_pc1": "ESS of PC1",
     "violation_share": "violations (share)",
@@ -193,6 +203,7 @@ def _values(setting: dict[str, Any]) -> str:
         "bnnviz reproduce pdmp-boston --json",
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
+        "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
     ),
 )
 def reproduce(
@@ -205,23 +216,28 @@ def reproduce(
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
     found = papers.find(experiment)
+    found.check()
     out = _check_figure(found, out)
     _announce(found, repetitions)
     done: dict[str, list[dict[str, Any]]] = {}
-    for case, i, summary in _with_progress(found, repetitions):
-        done.setdefault(case.name, []).append(summary)
-        figures = ", ".join(f"{key} {_text(summary.get(key))}" for key in found.measures)
-        print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    try:
+        for case, i, summary in _with_progress(found, repetitions):
+            done.setdefault(case.name, []).append(summary)
+            known = summary.get("figures", summary)
+            figures = ", ".join(f"{key} {_text(known.get(key))}" for key in found.measures)
+            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        kept = sum(map(len, done.values()))
+        said = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
+        print(f"bnnviz: stopped{said}.", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
     rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
         _draw_experiment(found, rows, done, out)
     if as_json:
         _print_json(rows)
         return
-    table = _table("case", "runs", *(f"{LABELS.get(key, key)} (± s.e.; published)" for key in found.measures))
-    for row in rows:
-        table.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in found.measures))
-    _console().print(table)
+    _console().print(_draws_table(found, rows) if found.keeps else _runs_table(found, rows))
     for note in _notes(rows):
         _console().print(note)
 
@@ -229,6 +245,13 @@ def reproduce(
 def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
     """Say how much there is to do, before it begins."""
     runs, all_runs = experiment.runs(repetitions), experiment.runs()
+    if experiment.keeps:
+        kept = experiment.kept(repetitions)
+        print(f"{experiment.title}: {runs} runs, {kept} of them kept from before.", file=sys.stderr, flush=True)
+        if kept < runs:
+            minutes = experiment.seconds(repetitions) / 60
+            print(f"The others take about {max(minutes, 1):.0f} min here.", file=sys.stderr, flush=True)
+        return
     minutes = "" if experiment.minutes is None else f"; about {experiment.minutes * runs / all_runs:.0f} min on 2 cores"
     print(f"{experiment.title}: {runs} runs{minutes}.", file=sys.stderr, flush=True)
 
@@ -262,9 +285,40 @@ def _beside(row: dict[str, Any], key: str) -> str:
     return ours if published is None else f"{ours} ({_text(published)})"
 
 
+def _runs_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Table:
+    heads = [f"{LABELS.get(key, key)} (± s.e.; published)" for key in experiment.measures]
+    table = _table("case", "runs", *heads)
+    for row in rows:
+        table.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in experiment.measures))
+    return table
+
+
+def _draws_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Table:
+    """Return a table of figures over draws, as the paper prints them: each with its standard deviation below."""
+    weighted = any(row["weights_ess"] is not None for row in rows)
+    heads = [LABELS.get(key, key) for key in experiment.measures]
+    table = _table("case", "runs", *heads, *(["weights' ESS"] if weighted else []))
+    table.caption = "(standard deviation over draws), ± standard error over runs"
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        figures = [_over_draws(row[k], row[f"{k}_sd"], row[f"{k}_se"]) for k in experiment.measures]
+        table.add_row(row["case"], str(row["runs"]), *figures, *([_text(row["weights_ess"])] if weighted else []))
+        known = [_over_draws(row[f"{k}_published"], row[f"{k}_published_sd"]) for k in experiment.measures]
+        if any(row[f"{k}_published"] is not None for k in experiment.measures):
+            table.add_row("  published", "", *known)
+    return table
+
+
+def _over_draws(mean: float | None, sd: float | None, error: float | None = None) -> str:
+    lines = [_text(mean), *([f"({sd:.2g})"] if sd else []), *([f"±{error:.1g}"] if error else [])]
+    # Without the zero six columns fit in a terminal of 80 letters.
+    return "\n".join(lines).replace("(0.", "(.").replace("±0.", "±.")
+
+
 def _check_figure(experiment: papers.Experiment, out: Path | None) -> Path | None:
     """Refuse a figure that cannot be drawn before the runs, not after them."""
-    if out is not None and not (experiment.swept or experiment.bands):
+    if out is not None and not experiment.drawn:
         raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
     return _place_for_figure(out, "out")
 
@@ -283,7 +337,12 @@ def _draw_experiment(
     from bnnviz.views.band_multiples import Panel, band_multiples
     from bnnviz.views.small_multiples import page, small_multiples
 
-    if experiment.bands:
+    if experiment.keeps:
+        from bnnviz.views import panels as drawn
+
+        shown = [drawn.Panel(*panel) for panel in experiment.panels(done)]
+        layout = drawn.panels(shown, experiment.title)
+    elif experiment.bands:
         panels = []
         for case in experiment.cases:
             bands = [summary["band"] for summary in done[case.name]]

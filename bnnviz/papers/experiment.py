@@ -72,6 +72,19 @@ class Experiment:
     minutes: float | None = None
 
     @property
+    def drawn(self) -> bool:
+        """Whether it has a figure."""
+        return self.swept or self.bands
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its runs are kept on disk, so that it can go on after an interruption."""
+        return False
+
+    def check(self) -> None:
+        """Raise a `BnnvizError` if it cannot be run."""
+
+    @property
     def swept(self) -> bool:
         """Whether its cases are the points of a sweep, which a figure shows."""
         return any(case.at for case in self.cases) and not self.bands
@@ -104,7 +117,7 @@ class Experiment:
             values = [s[key] for s in summaries if s.get(key) is not None]
             mean = sum(values) / len(values) if values else None
             row[key] = mean
-            row[f"{key}_se"] = _standard_error(values)
+            row[f"{key}_se"] = standard_error(values)
             row[f"{key}_published"] = case.published.get(key)
         return row | case.at | {"note": case.note}
 
@@ -137,7 +150,8 @@ def _band(run: Run) -> dict[str, Any]:
     }
 
 
-def _standard_error(values: list[float]) -> float | None:
+def standard_error(values: list[float]) -> float | None:
+    """Return the standard error of the mean of values; None where there are fewer than two."""
     if len(values) < 2:
         return None
     mean = sum(values) / len(values)

@@ -21,6 +21,7 @@ VIEWS: dict[str, type[View]] = {
     view.name: view for view in (RocView, HistoryView, ConfusionView, ChancesView, SquaredErrorsView)
 }
 WIDTH, HEIGHT = 360, 320
+LARGE = 760, 520
 ACROSS = 3
 
 
@@ -32,8 +33,8 @@ class Panel(NamedTuple):
     part: dict[str, Any]
 
 
-def panels(found: Sequence[Panel], heading: str = "", dark: bool = False, width: int = WIDTH) -> Column:
-    """Lay figures out in rows of three.
+def panels(found: Sequence[Panel], heading: str = "", dark: bool = False) -> Column:
+    """Lay figures out in rows of three; a figure that is alone is a large one.
 
     Parameters
     ----------
@@ -41,10 +42,9 @@ def panels(found: Sequence[Panel], heading: str = "", dark: bool = False, width:
     heading : str
         Above all of them.
     dark : bool, default False
-    width : int, default 360
-        Of each, in pixels.
     """
-    cards = [_card(panel, dark, width) for panel in found]
+    size = (WIDTH, HEIGHT) if len(found) > 1 else LARGE
+    cards = [_card(panel, dark, *size) for panel in found]
     rows = [row(*cards[k : k + ACROSS], spacing=14) for k in range(0, len(cards), ACROSS)]
     palette, background = (DARK, "#10161c") if dark else (LIGHT, "#eef1f4")
     style = f"margin:0;color:{palette.ink};font:600 18px sans-serif"
@@ -52,10 +52,10 @@ def panels(found: Sequence[Panel], heading: str = "", dark: bool = False, width:
     return column(title, *rows, spacing=14, styles={"background": background, "padding": "14px"})
 
 
-def _card(panel: Panel, dark: bool, width: int) -> LayoutDOM:
+def _card(panel: Panel, dark: bool, width: int, height: int) -> LayoutDOM:
     view = VIEWS[panel.view]({}, dark)
     view.update({panel.view: panel.part})
-    view.root.update(width=width, height=HEIGHT, sizing_mode="fixed")
+    view.root.update(width=width, height=height, sizing_mode="fixed")
     p = view.palette
     text = (
         f"<div style='font:13px sans-serif;color:{p.muted}'><b style='color:{p.ink};font-size:15px'>"

@@ -1,0 +1,166 @@
+"""Experiments over draws: the published figures, what is kept on disk, what is told, and what is drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+
+import numpy as np
+import pytest
+
+from bnnviz import catalogue, cli, papers
+from bnnviz.errors import BnnvizError
+from bnnviz.papers import Case, scored
+from bnnviz.papers.pmcnet import PMCNET, prior_sd
+from bnnviz.papers.scored import Scored
+from bnnviz.spec import Spec
+
+pytest.importorskip("sklearn")
+FIGURES = {"auc", "auc_weighted", "precision", "recall", "specificity", "accuracy", "f1", "mse", "seconds", "test_ms"}
+NAMES = {f"pmcnet-table{k}" for k in (2, 3, 6, 7, 9, 10, 11, 12)} | {f"pmcnet-fig{k}" for k in range(1, 12)}
+
+
+def run_here(line: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(line))
+    return ended.value.code
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Scored:
+    """An experiment of two methods that takes no time, under the name of a real one, kept in a folder of its own."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+    target = {"data": "control_50", "hidden": "2"}
+    light = {"draws_each": 10, "sigma0": 0.5, "start": "random"}
+    whole = tuple(Spec("network", target, "pmcnet_light", light, 4, 30, 0, seed) for seed in range(2))
+    chain = tuple(Spec("network", target, "sgld", {"start": "random"}, 1, 12, 2, seed) for seed in range(2))
+    made = Scored(
+        name="pmcnet-fig3",
+        title="Small",
+        doc="",
+        measures=("auc", "accuracy"),
+        cases=(Case("light", whole, {"auc": 0.9, "auc_sd": 0.01}, "Note."), Case("chain", chain, {"auc": 0.8})),
+        pictures=("roc", "history", "confusion", "chances"),
+        followed=("accuracy",),
+    )
+    monkeypatch.setitem(papers.EXPERIMENTS, made.name, made)
+    monkeypatch.setattr(scored, "_PILOT_S", 0.05)
+    return made
+
+
+def test_all_tables_and_figures_of_the_paper_are_listed():
+    assert {each.name for each in PMCNET} == NAMES
+    assert {entry["name"] for entry in papers.describe()} >= NAMES
+    known = {item["name"] for item in catalogue.load()["samplers"]}
+    for each in PMCNET:
+        assert {spec.sampler for case in each.cases for spec in case.specs} <= known
+        assert each.doc.endswith(".")
+        published = set().union(*(case.published for case in each.cases)) if each.cases else set()
+        assert published <= {f"{name}{end}" for name in FIGURES for end in ("", "_sd")}
+
+
+def test_published_figures_are_the_papers():
+    known = {case.name: case.published for case in papers.find("pmcnet-table6").cases}
+    assert (known["PMCnet"]["accuracy"], known["PMCnet"]["accuracy_sd"]) == (0.9246, 0.0283)
+    assert known["ADAM-MLE"]["specificity"] == 0.8980
+    assert "accuracy_sd" not in known["BBP"]
+    images = {case.name: case.published for case in papers.find("pmcnet-table9").cases}
+    assert images["MNIST-C, PMCnet-light"]["accuracy"] == 0.9914
+    assert len(images) == 21
+    assert prior_sd(0.0774) == pytest.approx(2.5416)
+    for case in papers.find("pmcnet-table6").cases[-2:]:
+        (spec, *_) = case.specs
+        # M = 50 proposals, K = 100 draws, of the last of T = 50 iterations.
+        assert (spec.chains, spec.draws, spec.warmup, spec.settings["draws_each"]) == (50, 100, 4900, 100)
+
+
+def test_images_are_for_later_in_one_sentence(capsys):
+    for name in ("pmcnet-table9", "pmcnet-table12", "pmcnet-fig9"):
+        assert run_here(f"reproduce {name}") == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "arrive in a later version" in said
+
+
+def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
+    done: dict[str, list] = {}
+    for case, _, found in small.reproduce():
+        done.setdefault(case.name, []).append(found)
+    row = small.row(small.cases[0], done["light"])
+    assert row["runs"] == 2
+    assert row["auc"] == pytest.approx(np.mean([one["figures"]["auc"] for one in done["light"]]))
+    assert row["auc_sd"] == pytest.approx(np.mean([one["sds"]["auc"] for one in done["light"]]))
+    assert (row["auc_published"], row["auc_published_sd"]) == (0.9, 0.01)
+    assert row["auc_averaged"] is not None
+    assert 1 <= row["weights_ess"] <= 40
+    assert small.row(small.cases[1], done["chain"])["weights_ess"] is None
+    history = done["light"][0]["pictures"]["history"]
+    # The figures are those of the last iteration.
+    assert history["iteration"] == [1, 2, 3]
+    assert history["accuracy"]["mean"][-1] == pytest.approx(done["light"][0]["figures"]["accuracy"])
+
+
+def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monkeypatch, capsys, tmp_path):
+    ran = []
+    whole = Scored._run
+
+    def counted(self, spec):
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        ran.append(spec.sampler)
+        return whole(self, spec)
+
+    monkeypatch.setattr(Scored, "_run", counted)
+    assert run_here("reproduce pmcnet-fig3") == 130
+    err = capsys.readouterr().err
+    assert "4 runs, 0 of them kept from before" in err
+    assert "The others take about 1 min here" in err
+    assert "stopped; 3 runs are kept, and the same command goes on with the others" in err
+    monkeypatch.setattr(Scored, "_run", whole)
+    out = tmp_path / "drawn.html"
+    assert run_here(f"reproduce pmcnet-fig3 --json --out {out}") == 0
+    told = capsys.readouterr()
+    assert "3 of them kept" in told.err
+    rows = json.loads(told.out)
+    assert [row["case"] for row in rows] == ["light", "chain"]
+    assert ran == ["pmcnet_light", "pmcnet_light", "sgld"]
+    assert "confusion" in out.read_text()
+    assert run_here("reproduce pmcnet-fig3") == 0
+    told = capsys.readouterr()
+    assert "take about" not in told.err
+    assert "published" in told.out
+    assert "Note." in told.out
+
+
+def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeypatch):
+    spec = small.cases[0].specs[0]
+    place = small._place(spec)
+    assert place != small._place(spec.replace(seed=9))
+    assert place != dataclasses.replace(small, pictures=("roc",))._place(spec)
+    monkeypatch.setattr(scored.store, "VERSION", "0.0.0")
+    assert place != small._place(spec)
+    place.parent.mkdir(parents=True)
+    place.write_text("{ half a fi")
+    assert scored.store.read(place) is None
+
+
+def test_pictures_of_all_kinds_reach_their_views(small: Scored):
+    from bnnviz.views import panels as drawn
+
+    done = {}
+    for case, _, found in small.reproduce(1):
+        done.setdefault(case.name, []).append(found)
+    shown = small.panels(done)
+    assert [view for _, view, _ in shown] == ["roc"] * 2 + ["history"] + ["confusion"] * 2 + ["chances"] * 8
+    together = dataclasses.replace(small, together=True).panels(done)
+    assert [curve["name"] for curve in together[0][2]["curves"]] == ["light", "chain"]
+    assert drawn.panels([drawn.Panel(*panel) for panel in shown])
+
+
+def test_a_run_that_fails_is_told_in_its_row(small: Scored):
+    row = small.row(small.cases[0], [{"error": "All chains met nan.", "figures": {}, "sds": {}, "averaged": {}}])
+    assert row["auc"] is None
+    assert row["note"] == "Note. All chains met nan."
+    with pytest.raises(BnnvizError):
+        dataclasses.replace(small, later="Later.").check()
