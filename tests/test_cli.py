@@ -55,7 +55,7 @@ def run_here(line: str) -> int:
 def asked(monkeypatch: pytest.MonkeyPatch, line: str) -> Spec:
     """Return the spec that a ``sample`` line asks for, without running it."""
     specs: list[Spec] = []
-    monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: specs.append(spec) or 0)
+    monkeypatch.setattr(cli, "_sample", lambda spec, *_: specs.append(spec) or 0)
     assert run_here(f"sample {line}") == 0
     return specs[0]
 
@@ -80,7 +80,7 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.json").write_text('{"target": "gaussian"}')
     (tmp_path / "houses.csv").write_text("area,price\n" + "".join(f"{i},{i}.5\n" for i in range(20)))
-    monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: 0)
+    monkeypatch.setattr(cli, "_sample", lambda spec, *_: 0)
     monkeypatch.setattr("bnnviz.serve.serve", lambda **options: None)
 
 

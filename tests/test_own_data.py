@@ -365,7 +365,7 @@ def test_bad_lines_exit_2_with_one_sentence(line, says, capsys):
 @pytest.mark.usefixtures("files")
 def test_a_file_called_like_a_data_set_is_read_only_with_a_target_column(monkeypatch):
     specs: list[Spec] = []
-    monkeypatch.setattr(cli, "_sample", lambda spec, out, as_json: specs.append(spec) or 0)
+    monkeypatch.setattr(cli, "_sample", lambda spec, *_: specs.append(spec) or 0)
     assert (
         run_here(["sample", "--data", "toy_c"]) == run_here(["sample", "--data", "toy_c", "--target-column", "y"]) == 0
     )

@@ -11,7 +11,7 @@ import pytest
 
 from bnnviz import catalogue, cli, papers
 from bnnviz.errors import BnnvizError
-from bnnviz.papers import Case, scored
+from bnnviz.papers import Case, drawn, scored
 from bnnviz.papers.pmcnet import PMCNET, prior_sd
 from bnnviz.papers.scored import Scored
 from bnnviz.spec import Spec
@@ -45,7 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Scored:
         followed=("accuracy",),
     )
     monkeypatch.setitem(papers.EXPERIMENTS, made.name, made)
-    monkeypatch.setattr(scored, "_PILOT_S", 0.05)
+    monkeypatch.setattr(drawn, "_PILOT_S", 0.05)
     return made
 
 
@@ -146,7 +146,7 @@ def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeyp
 
 
 def test_pictures_of_all_kinds_reach_their_views(small: Scored):
-    from bnnviz.views import panels as drawn
+    from bnnviz.views import panels as laid
 
     done = {}
     for case, _, found in small.reproduce(1):
@@ -155,7 +155,7 @@ def test_pictures_of_all_kinds_reach_their_views(small: Scored):
     assert [view for _, view, _ in shown] == ["roc"] * 2 + ["history"] + ["confusion"] * 2 + ["chances"] * 8
     together = dataclasses.replace(small, together=True).panels(done)
     assert [curve["name"] for curve in together[0][2]["curves"]] == ["light", "chain"]
-    assert drawn.panels([drawn.Panel(*panel) for panel in shown])
+    assert laid.panels([laid.Panel(*panel) for panel in shown])
 
 
 def test_a_run_that_fails_is_told_in_its_row(small: Scored):

@@ -8,14 +8,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bnnviz.engine.live import home
 from bnnviz.version import VERSION
 
 
 def place(spec: dict[str, Any], wanted: list[str]) -> Path:
     """Return where the result of a run is kept: under its spec, what is wanted of it, and the version."""
+    from bnnviz.engine.live import home  # with what a dashboard needs
+
     said = json.dumps([VERSION, spec, sorted(wanted)], sort_keys=True)
     return home() / "reproduced" / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
 
@@ -40,6 +39,6 @@ def write(path: Path, result: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} cannot be kept")
