@@ -6,6 +6,7 @@ one sentence. Nothing here imports torch before something is sampled.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import math
@@ -15,9 +16,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from bnnviz import __version__, catalogue, papers
+from bnnviz import __version__, catalogue
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
 from bnnviz.spec import Spec
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from bnnviz import papers
     from bnnviz.data import OwnTable
     from bnnviz.engine.race import Race
     from bnnviz.engine.run import Run
@@ -148,7 +151,7 @@ def list_(
     """List what there is to run, or the settings of one of them."""
     if kind not in KINDS:
         raise BnnvizError(f"There is no list of {kind!r}; choose one of {', '.join(KINDS)}.")
-    entries = papers.describe() if kind == "papers" else catalogue.load()[kind]
+    entries = _papers().describe() if kind == "papers" else catalogue.load()[kind]
     if name is not None:
         entries = [_find(kind, name)]
     if as_json:
@@ -164,9 +167,14 @@ def list_(
 
 def _find(kind: str, name: str) -> dict[str, Any]:
     if kind == "papers":
-        experiment = papers.find(name)
-        return next(entry for entry in papers.describe() if entry["name"] == experiment.name)
+        experiment = _papers().find(name)
+        return next(entry for entry in _papers().describe() if entry["name"] == experiment.name)
     return catalogue.find(kind, name)
+
+
+def _papers() -> ModuleType:
+    """Return the experiments; with them comes numpy, which most commands do without."""
+    return importlib.import_module("bnnviz.papers")
 
 
 def _entries_table(entries: list[dict[str, Any]]) -> Table:
@@ -215,7 +223,7 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
-    found = papers.find(experiment)
+    found = _papers().find(experiment)
     found.check()
     out = _check_figure(found, out)
     _announce(found, repetitions)
