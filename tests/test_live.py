@@ -417,6 +417,7 @@ def said(cell: Any) -> str:
 def test_every_notebook_is_run_by_a_test():
     assert [path.name for path in NOTEBOOKS] == [
         "01_first_look.ipynb", "02_thinning.ipynb", "03_functional.ipynb", "04_race.ipynb",
+        "05_pmcnet.ipynb",
     ]  # fmt: skip
 
 
@@ -473,3 +474,19 @@ def test_the_notebook_on_functionals_shows_what_it_says(tmp_path):
     corrected, paper = (float(line.split()[1]) for line in said(cells["law"]).splitlines())
     assert corrected == pytest.approx(1, abs=0.2)
     assert paper < 0.6
+
+
+@pytest.mark.slow
+def test_the_notebook_on_pmcnet_shows_what_it_says(tmp_path):
+    cells = executed("05_pmcnet.ipynb", tmp_path)
+    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
+    found, exact = (float(part.split()[0]) for part in said(cells["integral"]).split(": ")[1].split("exactly "))
+    assert found == pytest.approx(exact, abs=0.02)
+    narrow = float(said(cells["banana"]).splitlines()[0].split("[")[1].split()[0])
+    assert narrow < 0.9
+    assert "'accuracy': 0.9155, 'auc': 0.9796" in said(cells["start"])
+    assert all(float(line.split(": ")[1].split()[0]) < 20 for line in said(cells["collapse"]).splitlines())
+    lines = said(cells["published"]).splitlines()
+    spread = {line[:32].strip(): float(line.split("(")[1].split(")")[0]) for line in lines}
+    assert spread["T = 10, weights ignored"] > 0.01 > 0.5 * spread["T = 10, by their weights"]
+    assert "HMC" in said(cells["posterior"])

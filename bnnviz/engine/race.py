@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 import time
 from typing import Any
 
 import torch
 
+from bnnviz.engine import checkpoint
 from bnnviz.engine.estimates import Truth, known_truth
 from bnnviz.engine.lane import Lane
 from bnnviz.engine.mode import Descent, Start, first_points
@@ -294,9 +293,7 @@ class Race:
             "noted": [lane.save_notes() for lane in self.lanes],
             "reference": None if self.reference is None else self.reference.save(),
         }
-        buffer = io.BytesIO()
-        torch.save(saved, buffer)
-        return buffer.getvalue()
+        return checkpoint.pack(saved)
 
     @classmethod
     def restore(cls, data: bytes) -> Race:
@@ -307,13 +304,7 @@ class Race:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        try:
-            saved = torch.load(io.BytesIO(data), weights_only=True)
-        except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise BnnvizError(f"The checkpoint cannot be read ({first}); start the race anew.") from error
-        if saved.get("version") != _CHECKPOINT_VERSION:
-            raise BnnvizError("The checkpoint was written by another version of bnnviz; start the race anew.")
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the race anew")
         race = cls(RaceSpec.from_json(saved["spec"], saved["attachment"]))
         if saved["phase"] != "start":
             race._take_lanes([Lane.restore(lane) for lane in saved["lanes"]])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
-import pickle
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics, samplers, targets
+from bnnviz.engine import checkpoint
 from bnnviz.engine.draws import LIVE_CAPACITY, DrawStore
 from bnnviz.engine.frame import FrameBuilder
 from bnnviz.engine.kernel import Compilation, Kernel
@@ -586,9 +585,7 @@ class Run:
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
             "compiled_since": self.compiled_since,
         }
-        buffer = io.BytesIO()
-        torch.save(saved, buffer)
-        return buffer.getvalue()
+        return checkpoint.pack(saved)
 
     @classmethod
     def restore(cls, data: bytes) -> Run:
@@ -599,13 +596,7 @@ class Run:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        try:
-            saved = torch.load(io.BytesIO(data), weights_only=True)
-        except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise BnnvizError(f"The checkpoint cannot be read ({first}); start the run anew.") from error
-        if saved.get("version") != _CHECKPOINT_VERSION:
-            raise BnnvizError("The checkpoint was written by another version of bnnviz; start the run anew.")
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the run anew")
         run = cls(Spec.from_json(saved["spec"], saved.get("attachment")))
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:

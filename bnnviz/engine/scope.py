@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 import time
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import torch
 
 from bnnviz import targets
+from bnnviz.engine import checkpoint
 from bnnviz.engine.microscope import Microscope
 from bnnviz.errors import BnnvizError
 from bnnviz.scopespec import TARGETS, ScopeSpec
@@ -220,9 +219,7 @@ class Scope:
             "seconds": self.seconds,
             "microscope": self.microscope.save(),
         }
-        buffer = io.BytesIO()
-        torch.save(saved, buffer)
-        return buffer.getvalue()
+        return checkpoint.pack(saved)
 
     @classmethod
     def restore(cls, data: bytes) -> Scope:
@@ -233,13 +230,7 @@ class Scope:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        try:
-            saved = torch.load(io.BytesIO(data), weights_only=True)
-        except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise BnnvizError(f"The checkpoint cannot be read ({first}); start anew.") from error
-        if saved.get("version") != _CHECKPOINT_VERSION:
-            raise BnnvizError("The checkpoint was written by another version of bnnviz; start anew.")
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start anew")
         scope = cls(ScopeSpec.from_json(saved["spec"]))
         scope.microscope.load(saved["microscope"])
         scope.seconds = saved["seconds"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 import time
 from typing import Any, NamedTuple
 
@@ -12,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics, samplers, targets
+from bnnviz.engine import checkpoint
 from bnnviz.errors import BnnvizError
 from bnnviz.wellsspec import FUNCTIONAL, POINT, TARGET, WellsSpec
 
@@ -447,9 +446,7 @@ class Wells:
             "rng": self.rng.get_state(),
             "sides": {name: side.save() for name, side in self.sides.items()},
         }
-        buffer = io.BytesIO()
-        torch.save(saved, buffer)
-        return buffer.getvalue()
+        return checkpoint.pack(saved)
 
     @classmethod
     def restore(cls, data: bytes) -> Wells:
@@ -460,13 +457,7 @@ class Wells:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        try:
-            saved = torch.load(io.BytesIO(data), weights_only=True)
-        except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise BnnvizError(f"The checkpoint cannot be read ({first}); start anew.") from error
-        if saved.get("version") != _CHECKPOINT_VERSION:
-            raise BnnvizError("The checkpoint was written by another version of bnnviz; start anew.")
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start anew")
         wells = cls(WellsSpec.from_json(saved["spec"]))
         if saved["phase"] == "start":
             return wells

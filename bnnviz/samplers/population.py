@@ -362,8 +362,9 @@ class Population(Sampler):
         if share >= ALARM:
             return "", []
         return (
-            f"The weights have collapsed: {of:,} draws are worth {figures['worth']:.1f} plain ones ({share:.1%}, under"
-            f" {ALARM:.0%}). What is averaged over them is the word of a few draws, whatever its error says.",
+            f"The weights have collapsed: {of:,} draws are worth {figures['worth']:.1f} plain ones"
+            f" ({100 * share:.2g} %, under {100 * ALARM:g} %). What is averaged over them is the word of a few draws,"
+            " whatever its error says.",
             [],
         )
 
