@@ -555,6 +555,31 @@ def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: 
     asyncio.run(until(lambda: not backend.census(), 5))
 
 
+def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker counts it as seen: were it dropped, nothing would bring what it shows again."""
+    monkeypatch.setattr(backends, "CALL_S", 0.05)
+    asked: list[list[str]] = []
+
+    async def slowly(want: list[str], seen: int) -> bytes:
+        asked.append(want)
+        await asyncio.sleep(0.12)
+        report = {"state": "running", "message": "", "field": None, "held": True, "playing": True, "speed": None}
+        return pickle.dumps(report | {"frame": {name: len(asked) for name in want}, "version": 1})
+
+    async def main() -> None:
+        handle = backends.LiveHandle(SimpleNamespace(), plain(), play=True, lease_s=None, factory=PLAIN)
+        handle._actor = SimpleNamespace(frame=slowly)
+        handle._up.set()
+        assert await handle._frame(["table"]) is None  # it is still on its way
+        late = None
+        while late is None:
+            late = await handle._frame(["path"])
+        assert late["table"] == 1 and asked == [["table"]]
+        assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
 def test_an_unreachable_cluster_is_named_soon(address: str) -> None:
     begin = time.monotonic()

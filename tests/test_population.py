@@ -141,6 +141,26 @@ def test_frames_feed_the_views_of_every_phase() -> None:
     assert frame["prediction"]["draws"] == 200
 
 
+@pytest.mark.parametrize(("data", "picture"), [("moons", "roc"), ("pmcnet_wine", "confusion"), ("toy_c", "errors2")])
+def test_test_rows_are_measured_once_an_iteration(data: str, picture: str) -> None:
+    network = {"data": data, "hidden": "3"}
+    settings = SMALL | {"start": "random"}
+    run = Run(spec(target="network", target_settings=network, draws=None, warmup=0, settings=settings))
+    run.prepare()
+    assert {"history", picture} <= set(run.scene()["emits"])
+    assert "history" not in run.frame(["history", picture])
+    for _ in range(3):
+        run.step_event()
+        frame = run.frame(["history", picture])
+        assert run.frame(["history"])["history"] is frame["history"]
+    lines = frame["history"]["lines"]
+    assert all(list(line["iteration"]) == [1, 2, 3] for line in lines)
+    if picture == "confusion":
+        assert frame["confusion"]["matrix"].sum() == len(run.target.data_set.y_test)
+    run.change({"gradient": False})
+    assert run.frame(["history"]).get("history") is None
+
+
 def test_an_iteration_is_a_step_to_the_next_event() -> None:
     run = Run(spec(draws=None, warmup=0))
     for iteration in (1, 2):
