@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -714,3 +715,39 @@ def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     part = run.frame(["density"])["density"]
     assert part["draws"] >= 4
     assert (part["curves"] is not None) is run.sampler.functional
+
+
+def test_device_time_is_the_threads_on_a_cpu():
+    run = Run(Spec("gaussian", {}, "bps", {}, chains=4, draws=200))
+    while not run.finished:
+        run.advance(0.1)
+    assert run.summary()["device_seconds"] == run.cpu_seconds > 0
+    assert Run.restore(run.checkpoint()).device_seconds == run.cpu_seconds
+
+
+def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
+    from bnnviz.engine import run as runs
+
+    queue = []
+
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        def record(self, stream):
+            queue.append((stream, len(queue)))
+            self.at = len(queue)
+
+        def synchronize(self):
+            queue.append("waited")
+
+        def elapsed_time(self, end):
+            return 250.0 * (end.at - self.at)
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
+    run = SimpleNamespace(device=torch.device("cuda:0"), threads=1, seconds=0.0, cpu_seconds=0.0, device_seconds=0.0)
+    with runs._Clock(run):
+        pass
+    assert run.device_seconds == 0.25
+    assert [item[0] if isinstance(item, tuple) else item for item in queue] == ["stream of cuda:0"] * 2 + ["waited"]

@@ -130,6 +130,7 @@ class RaceCard:
             "gradients": lane.gradients,
             "seconds": lane.seconds,
             "cpu_seconds": lane.cpu_seconds,
+            "device_seconds": lane.device_seconds,
         }
         if lane.diverged:
             return row

@@ -103,7 +103,7 @@ class Run:
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self.notes: list[str] = []
         self.error: str | None = None
-        self.era, self.seconds, self.cpu_seconds = 0, 0.0, 0.0
+        self.era, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
@@ -573,6 +573,7 @@ class Run:
             "era": self.era,
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
+            "device_seconds": self.device_seconds,
             "alive": torch.as_tensor(self.alive),
             "mode": self.mode,
             "origin": self.origin,
@@ -604,7 +605,8 @@ class Run:
         return run
 
     def _load(self, saved: dict[str, Any]) -> None:
-        for name in ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "compiled_since"):
+        times = ("seconds", "cpu_seconds", "device_seconds")
+        for name in ("phase", "steps", "gradients", "notes", "era", *times, "compiled_since"):
             setattr(self, name, saved[name])
         self.alive = saved["alive"].numpy().copy()
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
@@ -635,7 +637,11 @@ def _make_target(spec: Spec) -> targets.Target:
 
 
 class _Clock:
-    """Adds the wall and CPU time of a stretch of work to a run, and gives it the run's number of threads."""
+    """Adds the time of a stretch of work to a run, and gives it the run's number of threads.
+
+    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
+    waited for.
+    """
 
     def __init__(self, run: Run) -> None:
         self.run, self.seconds = run, 0.0
@@ -644,12 +650,31 @@ class _Clock:
         self._threads = torch.get_num_threads()
         torch.set_num_threads(self.run.threads)
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
+        self._mark = _mark(self.run.device)
 
     def __exit__(self, *_: object) -> None:
         torch.set_num_threads(self._threads)
-        self.seconds = time.perf_counter() - self._wall
+        spent = None if self._mark is None else _since(self._mark, self.run.device)
+        self.seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
         self.run.seconds += self.seconds
-        self.run.cpu_seconds += time.thread_time() - self._cpu
+        self.run.cpu_seconds += cpu
+        self.run.device_seconds += cpu if spent is None else spent
+
+
+def _mark(device: torch.device) -> torch.cuda.Event | None:
+    """Return a mark in a GPU's queue of work; None on a CPU."""
+    if device.type != "cuda":
+        return None
+    mark = torch.cuda.Event(enable_timing=True)
+    mark.record(torch.cuda.current_stream(device))
+    return mark
+
+
+def _since(mark: torch.cuda.Event, device: torch.device) -> float:
+    """Wait until the GPU has come to the end of its queue, and return the seconds since a mark."""
+    end = _mark(device)
+    end.synchronize()
+    return mark.elapsed_time(end) / 1000
 
 
 def choose_device(name: str) -> torch.device:

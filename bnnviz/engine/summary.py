@@ -38,6 +38,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "kernel": run.kernel,
         "seconds": run.seconds,
         "cpu_seconds": run.cpu_seconds,
+        "device_seconds": run.device_seconds,
         "grad_evals": run.gradients,
         "steps": run.steps,
         **run.tally.summary(),

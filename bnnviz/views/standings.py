@@ -45,7 +45,13 @@ COLUMNS = (
     Column("ece", "ECE", "expected calibration error on the test rows, 15 bins", "small", -1),
     Column("gradients", "gradients", "per-example gradients spent, tuning and warm-up included", "count", 0),
     Column("seconds", "seconds", "that this lane took", "small", -1),
-    Column("cpu_seconds", "CPU s", "of the thread that computed it", "small", -1),
+    Column(
+        "device_seconds",
+        "device s",
+        "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block",
+        "small",
+        -1,
+    ),
 )
 _SCORES = ("nll", "rmse", "accuracy", "ece")
 _STYLE = """<style>
