@@ -477,8 +477,15 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
             await asyncio.sleep(0.05)
         await handle.command("pause")
         saved = home / "live" / f"{handle.run_id}.ckpt"
-        await until(saved.exists)
         stood = (await pull(handle, "status"))["status"]["step"]
+
+        def last() -> bytes:
+            return saved.read_bytes().split(b"\n", 1)[1]
+
+        from bnnviz.engine.run import Run
+
+        # On a slow machine there is an older one, which the pause's replaces.
+        await until(lambda: saved.exists() and Run.restore(last()).steps == stood)
         await handle.command("play")
         await pull(handle, "status")
         states.append(handle.state)
@@ -493,11 +500,6 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
         assert f"a new one goes on from step {stood}." in " ".join(filter(None, notices))
         assert (await pull(handle, "status"))["status"]["phase"] == "done"
         beat.cancel()
-
-        def last() -> bytes:
-            return saved.read_bytes().split(b"\n", 1)[1]
-
-        from bnnviz.engine.run import Run
 
         await until(lambda: Run.restore(last()).finished)
         data = last()
