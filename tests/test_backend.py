@@ -460,6 +460,10 @@ def test_a_run_lives_on_the_cluster(backend: Backend) -> None:
 
 def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, home: Path) -> None:
     """The worker is killed in the middle: the page hears of it, is never held up, and the draws are the same."""
+    import torch
+
+    from bnnviz.engine.run import Run
+
     spec = Spec(draws=120, warmup=10, seed=5).checked()
     gaps, states, notices = [], [], []
 
@@ -481,8 +485,6 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
 
         def last() -> bytes:
             return saved.read_bytes().split(b"\n", 1)[1]
-
-        from bnnviz.engine.run import Run
 
         # On a slow machine there is an older one, which the pause's replaces.
         await until(lambda: saved.exists() and Run.restore(last()).steps == stood)
@@ -509,11 +511,6 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
     data = asyncio.run(main())
     assert [state for state, _ in groupby(states)] == ["running", "recovering", "running", "ended"]
     assert max(gaps) < 1.5, max(gaps)
-
-    import torch
-
-    from bnnviz.engine.run import Run
-
     torch.set_num_threads(1)
     alone = Run(spec)
     while not alone.finished:
