@@ -45,6 +45,7 @@ RARE = (
     "density",
     "population",
     "gauge",
+    "history",
 )  # the page is painted sooner without these views, which few runs feed
 WEIGHTS = "weights"  # this part's view chooses a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
