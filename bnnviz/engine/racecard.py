@@ -276,14 +276,17 @@ class RaceCard:
         for name, lane in zip(self._names, lanes, strict=True):
             if lane.lost and not lane.diverged:
                 parts.append(f"{name}: {lane.lost} of {len(lane.alive)} chains diverged.")
-        spent = [
-            n for n, lane in zip(self._names, lanes, strict=True) if lane.over and not (lane.noted or lane.diverged)
-        ]
+        named = zip(self._names, lanes, strict=True)
+        spent = [name for name, lane in named if lane.over and not lane.diverged and self._silent(lane)]
         if spent:
             parts.append(
                 f"{' and '.join(spent)} spent all on tuning and warm-up: give a larger budget or fewer chains."
             )
         return " ".join(parts)
+
+    def _silent(self, lane: Lane) -> bool:
+        """Whether nothing has come of a lane."""
+        return not lane.noted
 
 
 def _state(lane: Lane) -> str:
