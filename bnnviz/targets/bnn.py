@@ -472,12 +472,13 @@ def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.n
     return table[:, :-1], table[:, -1]
 
 
-_ATTACHED = [name for name in datasets.names() if datasets.describe(name)["attached"]]
-_STANDARDISED = [name for name in datasets.names() if datasets.describe(name)["standardised"]]
-_VALIDATED = [name for name in datasets.names() if datasets.describe(name)["validation"]]
-_WITH_WEIGHTS = [name for name in datasets.names() if datasets.describe(name)["published_weights"]]
+_TABLES = datasets.names("table")
+_ATTACHED = [name for name in _TABLES if datasets.describe(name)["attached"]]
+_STANDARDISED = [name for name in _TABLES if datasets.describe(name)["standardised"]]
+_VALIDATED = [name for name in _TABLES if datasets.describe(name)["validation"]]
+_WITH_WEIGHTS = [name for name in _TABLES if datasets.describe(name)["published_weights"]]
 # Whatever may be a regression: of a table of the user's own only the table says.
-_REGRESSIONS = [name for name in datasets.names() if datasets.describe(name)["task"] != "classification"]
+_REGRESSIONS = [name for name in _TABLES if datasets.describe(name)["task"] != "classification"]
 
 
 @REGISTRY.add
@@ -496,7 +497,7 @@ class Network(BNN):
     title = "Network on data"
     fixed_dim = None
 
-    data = settings.Choice("toy_c", objects=datasets.names(), hidden=_ATTACHED, doc="The data set.")
+    data = settings.Choice("toy_c", objects=_TABLES, hidden=_ATTACHED, doc="The data set.")
     split = settings.Integer(
         0,
         bounds=(0, 19),
