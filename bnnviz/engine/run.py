@@ -218,7 +218,7 @@ class Run:
                 self._begin()
             if self._descent is not None:
                 self._descent.advance(steps)
-                self.gradients += steps * self.target.examples * self.spec.chains
+                self.gradients += steps * self._descent.examples * self.spec.chains
             if self._descent is None or self._descent.done:
                 self._set_out()
 
@@ -432,7 +432,7 @@ class Run:
         steps = int(min(_REFIT_STEPS, max(10, _REFIT_WORK / work)))
         descent = Descent(self.target, self.mode[None], steps)
         descent.advance(steps)
-        self.gradients += steps * self.target.examples
+        self.gradients += steps * descent.examples
         return descent.best()
 
     def _new_era(self) -> None:

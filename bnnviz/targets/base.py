@@ -49,6 +49,8 @@ class Target(param.Parameterized):
     prior_precision: float | None = None
     units: Sequence[Any] = ()
     start_at_mode: bool = False
+    #: Rows that a step towards a mode reads of many; None: all of them.
+    descent_rows: int | None = None
     compiles: bool = True
 
     def __init__(self, **settings: Any) -> None:

@@ -35,6 +35,7 @@ class ImageNetwork(BNN):
     registered = "images"
     title = "Network on images"
     fixed_dim = None
+    descent_rows = 256
 
     data = settings.Choice(_TRAINABLE[0], objects=_TRAINABLE, doc="The data set.")
     network = settings.Choice(
