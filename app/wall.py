@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import panel as pn
@@ -46,21 +46,22 @@ class WallCard:
     Parameters
     ----------
     on_pick : callable
-        Called with the number of the test image that was pressed.
+        Called with the number of the image that was pressed.
+    tools : list
+        Controls for the heading line.
     """
 
     needs, hot = frozenset({"wall"}), False
 
-    def __init__(self, on_pick: Callable[[int], None]) -> None:
+    def __init__(self, on_pick: Callable[[int], None], tools: Sequence[Any] = ()) -> None:
         self._wall = Wall(sizing_mode="stretch_both", margin=(0, 10, 8, 12), stylesheets=[_STYLE])
         self._wall.param.watch(lambda event: on_pick(int(event.new[0])), "chosen")
-        self._title = pn.pane.HTML(
-            "<h2><b>Hardest test images</b> &nbsp;true → taken for</h2>",
-            margin=(7, 14, 5, 14),
-            height=20,
-            stylesheets=[HEAD, projector.CARD],
+        self._title = pn.pane.HTML("", margin=(7, 0, 5, 14), height=20, stylesheets=[HEAD, projector.CARD])
+        head = pn.Row(
+            self._title, pn.Spacer(sizing_mode="stretch_width"), *tools, sizing_mode="stretch_width", margin=0
         )
-        self.root = surface(self._title, self._wall, area="wall")
+        self.root = surface(head, self._wall, area="wall")
+        self.retitle(False)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin anew."""
@@ -72,6 +73,11 @@ class WallCard:
         if images != self._wall.images:
             self._wall.images = images
             self._wall.fresh = False
+
+    def retitle(self, attacked: bool) -> None:
+        """Say what hangs here."""
+        told = "Changed to mislead one draw" if attacked else "Hardest test images"
+        self._title.object = f"<h2><b>{told}</b> &nbsp;true → taken for</h2>"
 
     def mark(self, index: int) -> None:
         """Mark the tile of the image that is asked about."""

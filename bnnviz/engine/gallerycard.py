@@ -33,6 +33,7 @@ class GalleryCard(RaceCard):
         "attack",
     )
     pictures: ClassVar[tuple[str, ...]] = ()
+    errors: ClassVar[bool] = False
     _race: Gallery
 
     def __init__(self, gallery: Gallery) -> None:

@@ -26,6 +26,8 @@ class RaceCard:
     """Builds what is looked at; holds nothing that a draw depends on."""
 
     parts: ClassVar[tuple[str, ...]] = PARTS
+    #: Whether lanes are measured against a truth.
+    errors: ClassVar[bool] = True
     #: What lanes may show of themselves.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
@@ -77,7 +79,12 @@ class RaceCard:
             if number.isdecimal() and int(number) < len(self._race.lanes):
                 pictures.setdefault(int(number), []).append(part)
             elif name == "table":
-                frame[name] = {"rows": self.table(), "scores": self._scores(), "reference": self._reference()}
+                frame[name] = {
+                    "rows": self.table(),
+                    "scores": self._scores(),
+                    "errors": self.errors,
+                    "reference": self._reference(),
+                }
             elif name == "curves":
                 frame[name] = {"lanes": self.curves(), "budget": self._race.spec.budget}
             elif name in self.parts:
