@@ -111,11 +111,11 @@ def attack(
         (``accuracy_low``, ``accuracy_high``; 95 %), ``entropy``, its mean predictive entropy with a bootstrap interval
         over rows (``entropy_low``, ``entropy_high``), ``expected``, the mean entropy of single draws, and ``mutual``,
         their difference. Intervals are over rows: they do not tell how another attacker would do. Also ``eps``,
-        ``judge``, ``attacker``, ``rows``, ``judges`` (how many draws), ``base``, ``unit`` (``pixels``, or ``scaled``: as
-        the network sees them), ``unmoved``, the share of the rows that have no derivative at all and are therefore not
-        attacked, ``class_names``, and ``examples``: ``rows`` (numbers of test rows), ``observed``, ``inputs`` (eps,
-        examples, ...) in that unit, and ``predicted`` and ``chance`` (eps, examples), the likeliest class and its
-        chance; arrays.
+        ``judge``, ``attacker``, ``rows``, ``judges`` (how many draws), ``base``, ``class_names``, ``unit`` (``pixels``,
+        or ``scaled``: as the network sees them), and ``unmoved``, the share of the rows that have no derivative at all
+        and are therefore not attacked. ``examples`` has arrays: ``rows`` (numbers of test rows), ``observed``,
+        ``inputs`` (eps, examples, ...) in that unit, and ``predicted`` and ``chance`` (eps, examples), the likeliest
+        class and its chance.
 
     Raises
     ------
