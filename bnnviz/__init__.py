@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from bnnviz.api import BNN, Race, Run, measure, race, sample, search_prior, start, wells
+    from bnnviz.api import BNN, Race, Run, attack, measure, race, sample, search_prior, start, uncertainty, wells
     from bnnviz.errors import BnnvizError
     from bnnviz.racespec import RaceSpec
     from bnnviz.spec import Spec
@@ -19,11 +19,13 @@ _HOMES = {
     "BNN": "bnnviz.targets",
     "Race": "bnnviz.api",
     "Run": "bnnviz.api",
+    "attack": "bnnviz.api",
     "measure": "bnnviz.api",
     "race": "bnnviz.api",
     "sample": "bnnviz.api",
     "search_prior": "bnnviz.api",
     "start": "bnnviz.api",
+    "uncertainty": "bnnviz.api",
     "wells": "bnnviz.api",
     "RaceSpec": "bnnviz.racespec",
     "Spec": "bnnviz.spec",
@@ -38,11 +40,13 @@ __all__ = [
     "Run",
     "Spec",
     "__version__",
+    "attack",
     "measure",
     "race",
     "sample",
     "search_prior",
     "start",
+    "uncertainty",
     "wells",
 ]
 

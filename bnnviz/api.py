@@ -12,10 +12,12 @@ import torch
 from bnnviz import samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
+from bnnviz.engine import attack as attacking
 from bnnviz.engine import race as racing
 from bnnviz.engine import run as engine
 from bnnviz.engine import scoring
 from bnnviz.engine import search as searching
+from bnnviz.engine import uncertainty as unsure
 from bnnviz.engine.scoring import RESAMPLES
 from bnnviz.engine.search import PriorSearch
 from bnnviz.engine.wells import Wells
@@ -25,7 +27,19 @@ from bnnviz.spec import Spec
 from bnnviz.targets import BNN
 from bnnviz.wellsspec import WellsSpec
 
-__all__ = ["BNN", "Race", "Run", "measure", "race", "sample", "search_prior", "start", "wells"]
+__all__ = [
+    "BNN",
+    "Race",
+    "Run",
+    "attack",
+    "measure",
+    "race",
+    "sample",
+    "search_prior",
+    "start",
+    "uncertainty",
+    "wells",
+]
 
 
 class Run(Background):
@@ -241,10 +255,31 @@ def measure(
     target_or_run: Any, draws: Any = None, log_weights: Any = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Any]:
     """Measure how well draws of a network predict its test rows; see `bnnviz.engine.scoring.measure`."""
+    return _of(target_or_run, scoring.measure, draws, log_weights, resamples, seed)
+
+
+def uncertainty(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
+    """Say how sure predictions of classes are, and how rightly so; see `bnnviz.engine.uncertainty.uncertainty`.
+
+    Examples
+    --------
+    >>> found = uncertainty(run, ood="notmnist")  # doctest: +SKIP
+    >>> found["summary"]["detection"]["auroc"]  # doctest: +SKIP
+    """
+    return _of(target_or_run, unsure.uncertainty, draws, log_weights, **options)
+
+
+def attack(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
+    """Attack test rows through one draw, and say how the others stand it; see `bnnviz.engine.attack.attack`."""
+    return _of(target_or_run, attacking.attack, draws, log_weights, **options)
+
+
+def _of(target_or_run: Any, compute: Callable[..., dict[str, Any]], *given: Any, **options: Any) -> dict[str, Any]:
+    """Compute something of a network, or of a run, which waits meanwhile."""
     if isinstance(target_or_run, Run):
         with target_or_run._lock:
-            return scoring.measure(target_or_run._run, draws, log_weights, resamples, seed)
-    return scoring.measure(target_or_run, draws, log_weights, resamples, seed)
+            return compute(target_or_run._run, *given, **options)
+    return compute(target_or_run, *given, **options)
 
 
 def search_prior(

@@ -46,6 +46,58 @@ def box(name: str, centre: float, seed: int) -> dict:
     return {"name": name, **diagnostics.error_spread(errors)._asdict()}
 
 
+def drawn_chances(rows: int, sure: float, seed: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Give chances (draws, rows, classes) and classes that are drawn from them, or from less sure ones."""
+    rng = np.random.default_rng(seed)
+    logits = 3 * rng.normal(size=(rows, classes)) + 0.7 * rng.normal(size=(30, rows, classes))
+    calm, daring = (np.exp(scale * logits) for scale in (1.0, sure))
+    shares = (calm / calm.sum(-1, keepdims=True)).mean(0)
+    observed = (shares.cumsum(1) < rng.random((rows, 1))).sum(1).clip(max=classes - 1)
+    return daring / daring.sum(-1, keepdims=True), observed
+
+
+def reliability_lane(name: str, sure: float, seed: int) -> dict:
+    """Give a lane that is as sure as it is right where ``sure`` is 1, and too sure above."""
+    chances, observed = drawn_chances(1000, sure, seed)
+    return {"name": name, **diagnostics.reliability(chances.mean(0), observed)._asdict()}
+
+
+def entropy_lane(name: str, kind: str, seed: int, foreign: bool = True) -> dict:
+    """Give a lane of entropies of two kinds of rows."""
+    inner, outer = (
+        diagnostics.predictive_entropy(drawn_chances(rows, sure, seed)[0])
+        for rows, sure in ((1000, 2.0 + seed / 3), (700, 0.6 + seed / 10))
+    )
+    steps = {
+        "ecdf": diagnostics.score_ecdf,
+        "histogram": lambda values: diagnostics.score_histogram(values, np.log(10), 25),
+    }[kind]
+    lane = {"name": name, "inside": steps(inner)._asdict(), "outside": None, "auroc": None}
+    if foreign:
+        area = diagnostics.detection(inner, outer, resamples=2).auroc
+        lane |= {"outside": steps(outer)._asdict(), "auroc": area}
+    return lane
+
+
+def attack_lane(name: str, strength: float, rows: int) -> dict:
+    """Give a lane whose accuracy falls and whose entropy rises with the step."""
+    eps = np.linspace(0, 0.3, 7)
+    right = (rows * (0.1 + 0.87 * np.exp(-((eps / strength) ** 2)))).astype(int)
+    ends = np.array([diagnostics.share_interval(k, rows) for k in right]).T
+    entropy = 0.2 + 1.6 * (1 - np.exp(-eps / strength))
+    lane = {"name": name, "eps": eps.tolist(), "accuracy": right / rows, "accuracy_low": ends[0]}
+    half = 1.5 / rows**0.5
+    lane |= {"accuracy_high": ends[1], "entropy": entropy, "entropy_low": entropy - half}
+    return lane | {"entropy_high": entropy + half}
+
+
+def chance_lane(name: str, seed: int, classes: int) -> dict:
+    """Give one row's chances with their intervals."""
+    chances, _ = drawn_chances(1, 1.0, seed, classes)
+    return {"name": name} | {end: values[0] for end, values in diagnostics.class_intervals(chances)._asdict().items()}
+
+
+SIX = ("BPS", "σ-BPS", "Boomerang", "SGLD", "SGHMC", "FuncHMC")
 METHODS = ("MLE", "MAP", "BBP", "SGLD", "MC dropout", "SAE", "PMCnet")
 
 
@@ -54,6 +106,10 @@ def example_parts() -> dict[str, list[dict]]:
     lines = [history_line(name, 0.9 - 0.02 * k, 2.0 + k, k) for k, name in enumerate(("full", "light", "diagonal"))]
     many = [roc_curve(name, 2.6 - 0.2 * k, 0.1 * (k > 2), k) for k, name in enumerate(METHODS)]
     digits = [str(k) for k in range(10)]
+    rows = {"unit": "nats", "top": float(np.log(10)), "inside": "MNIST", "outside": "notMNIST"}
+    steps = {"label": "size of the step (of a pixel's range)", "unit": "nats", "top": float(np.log(10))}
+    signs = [f"Speed limit {k}" for k in range(43)]
+    lanes = [attack_lane(name, 0.07 + 0.03 * k, 1000) for k, name in enumerate(SIX)]
     return {
         "roc": [{"curves": [roc_curve("PMCnet", 2.0, 0.5)]}, {"curves": many}],
         "history": [{"label": "AUC", "lines": lines[:1]}, {"label": "accuracy", "lines": lines}],
@@ -66,5 +122,25 @@ def example_parts() -> dict[str, list[dict]]:
         "errors2": [
             {"boxes": [box(name, -k % 3, k) for k, name in enumerate(METHODS)]},
             {"boxes": [box("PMCnet-light", -5.0, 1)]},
+        ],
+        "reliability": [
+            {"lanes": [reliability_lane("BPS", 1.4, 0)]},
+            {"lanes": [reliability_lane(name, 0.7 + 0.3 * k, k) for k, name in enumerate(SIX)]},
+        ],
+        "entropy": [
+            rows | {"kind": "ecdf", "lanes": [entropy_lane(name, "ecdf", k) for k, name in enumerate(SIX)]},
+            rows
+            | {
+                "kind": "histogram",
+                "lanes": [entropy_lane(name, "histogram", 3 * k) for k, name in enumerate(SIX[:2])],
+            },
+            rows | {"kind": "ecdf", "lanes": [entropy_lane("BPS", "ecdf", 1, foreign=False)]},
+        ],
+        "attack": [steps | {"lanes": lanes}, steps | {"lanes": [attack_lane("BPS", 0.1, 60)]}],
+        "attack_entropy": [steps | {"lanes": lanes}],
+        "digit": [
+            {"classes": digits, "observed": 7, "lanes": [chance_lane(name, k, 10) for k, name in enumerate(SIX[:3])]},
+            {"classes": signs, "observed": 40, "lanes": [chance_lane(name, k, 43) for k, name in enumerate(SIX)]},
+            {"classes": digits, "observed": None, "lanes": [chance_lane("BPS", 4, 10)]},
         ],
     }

@@ -1,9 +1,10 @@
 """Diagnostics: arrays in, arrays out."""
 
-from bnnviz.diagnostics.calibration import calibration_error
+from bnnviz.diagnostics.calibration import Reliability, calibration_error, reliability
 from bnnviz.diagnostics.chances import ChanceSpread, chance_spread
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
+from bnnviz.diagnostics.detection import Detection, Steps, detection, score_ecdf, score_histogram
 from bnnviz.diagnostics.errors2 import ErrorSpread, error_spread
 from bnnviz.diagnostics.importance import (
     Weighted,
@@ -14,6 +15,7 @@ from bnnviz.diagnostics.importance import (
     weight_ess,
     weighted_moments,
 )
+from bnnviz.diagnostics.intervals import mean_interval, share_interval
 from bnnviz.diagnostics.kliep import Ratio, kliep
 from bnnviz.diagnostics.learn import has_learn, learn_metrics
 from bnnviz.diagnostics.marginals import correlation, density
@@ -24,50 +26,75 @@ from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_
 from bnnviz.diagnostics.roc import Roc, roc_envelopes
 from bnnviz.diagnostics.stein import Widening, widening
 from bnnviz.diagnostics.symmetry import ODD, canonical
+from bnnviz.diagnostics.uncertainty import (
+    ClassIntervals,
+    FunctionEss,
+    class_intervals,
+    expected_entropy,
+    function_ess,
+    mutual_information,
+    predictive_entropy,
+)
 
 __all__ = [
-    "weighted_moments",
-    "weight_ess",
-    "systematic",
-    "pareto_k",
-    "normalised",
-    "log_evidence",
-    "Weighted",
-    "ODD",
     "ChanceSpread",
+    "ClassIntervals",
     "Crossings",
+    "Detection",
     "ErrorSpread",
+    "FunctionEss",
+    "ODD",
     "PathMoments",
     "Ratio",
+    "Reliability",
     "Roc",
     "Slope",
+    "Steps",
+    "Weighted",
     "Widening",
     "autocorrelation",
     "calibration_error",
     "canonical",
     "chance_spread",
+    "class_intervals",
     "class_metrics",
     "confusion",
     "correlation",
     "crossings",
     "density",
+    "detection",
     "error_spread",
     "ess",
     "ess_each",
     "ess_tail",
+    "expected_entropy",
     "forgetting",
+    "function_ess",
     "has_learn",
     "kliep",
     "largest_stable",
     "last_axis",
     "learn_metrics",
+    "log_evidence",
     "log_slope",
+    "mean_interval",
     "moments_with_errors",
+    "mutual_information",
+    "normalised",
     "number_metrics",
+    "pareto_k",
     "path_moments",
+    "predictive_entropy",
     "principal_axes",
+    "reliability",
     "rhat",
     "roc_envelopes",
+    "score_ecdf",
+    "score_histogram",
+    "share_interval",
     "stationary_variance",
+    "systematic",
+    "weight_ess",
+    "weighted_moments",
     "widening",
 ]

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from bnnviz.diagnostics.intervals import share_interval
+from bnnviz.errors import BnnvizError
+
 _BINS = 15
+_PAPER_BINS = 10  # of the PDMP paper
+
+
+class Reliability(NamedTuple):
+    """A reliability diagram.
+
+    ``edges`` (bins + 1,); of each bin ``count``, its rows, ``confidence``, their mean chance of the likeliest class,
+    ``accuracy``, the share of them that are of that class, and ``low`` and ``high``, the ends of its interval: (bins,),
+    nan in a bin without rows. ``ece``: the expected calibration error, from 0 to 1 (papers print it times 100).
+    """
+
+    edges: np.ndarray
+    count: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    ece: float
 
 
 def calibration_error(chances: np.ndarray, observed: np.ndarray, bins: int = _BINS) -> float:
@@ -20,8 +43,59 @@ def calibration_error(chances: np.ndarray, observed: np.ndarray, bins: int = _BI
         Class numbers.
     bins : int, default 15
     """
-    sure, right = chances.max(1), chances.argmax(1) == observed
-    place = np.minimum((sure * bins).astype(int), bins - 1)
+    sure, right, place = _binned(chances, observed, bins)
     # A bin's share of the rows times its gap is the sum of its gaps over all rows.
     gaps = np.bincount(place, weights=sure - right, minlength=bins)
     return float(np.abs(gaps).sum() / len(observed))
+
+
+def reliability(chances: np.ndarray, observed: np.ndarray, bins: int = _PAPER_BINS, level: float = 0.95) -> Reliability:
+    """Return how often predicted classes are right, by how sure the prediction is (Guo et al. 2017).
+
+    Parameters
+    ----------
+    chances : ndarray, shape (rows, classes)
+        Of the predictive distribution.
+    observed : ndarray, shape (rows,)
+        Class numbers.
+    bins : int, default 10
+        Of equal width from 0 to 1, as in the PDMP paper; a row on an edge is in the bin above it. `calibration_error`
+        and `class_metrics` take 15 where nothing else is said, and so have another error.
+    level : float, default 0.95
+        Of the intervals, which are Wilson's.
+
+    Raises
+    ------
+    BnnvizError
+        If there are no rows, or not an observation for each.
+    """
+    chances, observed = np.asarray(chances, dtype=float), np.asarray(observed)
+    if chances.ndim != 2 or not len(chances) or observed.shape != chances.shape[:1]:
+        raise BnnvizError(
+            f"Give chances as (rows, classes) and an observation for each row, not shapes {chances.shape} and"
+            f" {observed.shape}.",
+            "chances",
+        )
+    sure, right, place = _binned(chances, observed, bins)
+    count, hits = np.bincount(place, minlength=bins), np.bincount(place, weights=right, minlength=bins)
+    ends = [share_interval(k, n, level) if n else (np.nan, np.nan) for k, n in zip(hits, count, strict=True)]
+    low, high = np.array(ends).T
+    return Reliability(
+        np.linspace(0.0, 1.0, bins + 1),
+        count,
+        _shares(np.bincount(place, weights=sure, minlength=bins), count),
+        _shares(hits, count),
+        low,
+        high,
+        calibration_error(chances, observed, bins),
+    )
+
+
+def _binned(chances: np.ndarray, observed: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return of each row the chance of its likeliest class, whether it is of that class, and its bin."""
+    sure, right = chances.max(1), chances.argmax(1) == observed
+    return sure, right, np.minimum((sure * bins).astype(int), bins - 1)
+
+
+def _shares(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
+    return np.divide(sums, count, out=np.full(len(count), np.nan), where=count > 0)

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 RESAMPLES = 100
 
 
+class Given(NamedTuple):
+    """A network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
+
+    The draws are those of the first chain, then of the second, and so on.
+    """
+
+    target: BNN
+    theta: Tensor
+    log_weights: np.ndarray | None
+    chains: int
+
+
 class Predictions(NamedTuple):
     """What draws predict at rows.
 
@@ -35,13 +47,20 @@ class Predictions(NamedTuple):
 def predict(target: BNN, theta: Tensor) -> Predictions:
     """Return what weights (draws, dim) predict at the target's test rows."""
     x, _ = target.held_out()
-    parts = [target.outputs(part, x) for part in torch.split(theta.to(x), at_once(target, len(x)))]
     if target.likelihood.task == "classification":
-        return Predictions(chances=np.concatenate([_chances(target, part) for part in parts]))
+        return Predictions(chances=chances_at(target, theta, x))
+    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+    parts = [target.outputs(part, x) for part in pieces]
     scale = None if target.data_set is None else target.data_set.standardiser
     means = torch.cat(parts)[..., 0].double().cpu().numpy()
     sds = target.noise_sd_of(theta).double().cpu().numpy()
     return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * _unit(target))
+
+
+def chances_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
+    """Return the chances (draws, rows, classes) that weights (draws, dim) give at inputs on the network's scale."""
+    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+    return np.concatenate([_chances(target, target.outputs(piece, x)) for piece in pieces])
 
 
 def _chances(target: BNN, outputs: Tensor) -> np.ndarray:
@@ -139,7 +158,7 @@ def measure(
     BnnvizError
         If it is no network, there are no draws, weights and draws do not fit, or scikit-learn is missing.
     """
-    target, theta, log_weights = _given(target_or_run, draws, log_weights)
+    target, theta, log_weights, _ = given_draws(target_or_run, draws, log_weights)
     picked = chosen(len(theta), log_weights, resamples, seed)
     weights = None if log_weights is None else normalised(log_weights)
     named = class_names(target)
@@ -157,22 +176,27 @@ def measure(
     }
 
 
-def _given(target_or_run: Any, draws: Any, log_weights: Any) -> tuple[BNN, Tensor, np.ndarray | None]:
-    """Return the network, its draws (draws, dim), and the logarithms of their weights (draws,)."""
+def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> Given:
+    """Return the network and its draws, those of a run where none are given.
+
+    Parameters and errors as in `measure`.
+    """
     target = getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
         raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")
     if draws is None:
         draws, log_weights = _of_run(target_or_run)
-    theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, np.shape(draws)[-1])
+    shape = np.shape(draws)
+    theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, shape[-1])
     if not len(theta):
         raise BnnvizError("There are no draws to measure; sample some first.", "draws")
+    chains = shape[0] if len(shape) > 2 else 1
     if log_weights is None:
-        return target, theta, None
+        return Given(target, theta, None, chains)
     flat = np.asarray(log_weights, dtype=float).ravel()
     if len(flat) != len(theta):
         raise BnnvizError(f"There are {len(theta)} draws and {len(flat)} weights; give one for each.", "log_weights")
-    return target, theta, flat
+    return Given(target, theta, flat, chains)
 
 
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bnnviz.views.acf import AcfView
+from bnnviz.views.attack import AttackEntropyView, AttackView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.chances import ChancesView
+from bnnviz.views.class_chances import ClassChancesView
 from bnnviz.views.confusion import ConfusionView
 from bnnviz.views.curves import CurvesView
 from bnnviz.views.density import DensityView
+from bnnviz.views.entropy import EntropyView
 from bnnviz.views.errors2 import SquaredErrorsView
 from bnnviz.views.functionals import FunctionalsView
 from bnnviz.views.gauge import GaugeView
@@ -22,6 +25,7 @@ from bnnviz.views.population import PopulationView
 from bnnviz.views.prediction import PredictionView
 from bnnviz.views.ratio import RatioView
 from bnnviz.views.ratios import RatiosView
+from bnnviz.views.reliability import ReliabilityView
 from bnnviz.views.roc import RocView
 from bnnviz.views.spread import SpreadView
 from bnnviz.views.thinning import ThinningView
@@ -67,6 +71,14 @@ _OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, Ra
 _OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, LensView)
 # Of predictions of test rows, by whoever has measured them.
 _OF_PREDICTIONS: tuple[type[View], ...] = (RocView, ConfusionView, ChancesView, SquaredErrorsView)
+# Of how sure these are, several samplers in each.
+_OF_UNCERTAINTY: tuple[type[View], ...] = (
+    ReliabilityView,
+    EntropyView,
+    AttackView,
+    AttackEntropyView,
+    ClassChancesView,
+)
 
 
 def views() -> list[type[View]]:
@@ -83,5 +95,5 @@ def views_for(scene: dict) -> list[type[View]]:
         if view.needs[0] in scene.get("pictures", ())
         for number, lane in enumerate(scene["lanes"])
     ]
-    known = (*_VIEWS, *lanes, *_OF_RACES, *_OF_WELLS, *_OF_MICROSCOPES, *_OF_PREDICTIONS)
+    known = (*_VIEWS, *lanes, *_OF_RACES, *_OF_WELLS, *_OF_MICROSCOPES, *_OF_PREDICTIONS, *_OF_UNCERTAINTY)
     return [view for view in known if emitted.issuperset(view.needs)]

@@ -123,9 +123,12 @@ _SHAPES = {
 }
 
 
-def mark_html(kind: Kind, palette: Palette, label: str | None = None, hint: str = "") -> str:
-    """Give a legend entry with the mark of a kind of event; the hint appears under the pointer."""
-    colour = getattr(palette, kind.role)
+def mark_html(kind: Kind, palette: Palette, label: str | None = None, hint: str = "", colour: str = "") -> str:
+    """Give a legend entry with the mark of a kind of event; the hint appears under the pointer.
+
+    The colour is that of the kind's role unless another is given.
+    """
+    colour = colour or getattr(palette, kind.role)
     fill = colour if kind.filled else "none"
     shape = f'<g fill="{fill}" stroke="{colour}" stroke-width="1.7">{_SHAPES[kind.marker]}</g>'
     return _entry(shape, 12, label or kind.label, palette, hint)

@@ -9,16 +9,32 @@ from typing import Any, NamedTuple
 from bokeh.layouts import column, row
 from bokeh.models import Column, Div, LayoutDOM
 
+from bnnviz.views.attack import AttackEntropyView, AttackView
 from bnnviz.views.base import View
 from bnnviz.views.chances import ChancesView
+from bnnviz.views.class_chances import ClassChancesView
 from bnnviz.views.confusion import ConfusionView
+from bnnviz.views.entropy import EntropyView
 from bnnviz.views.errors2 import SquaredErrorsView
 from bnnviz.views.history import HistoryView
 from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.views.reliability import ReliabilityView
 from bnnviz.views.roc import RocView
 
 VIEWS: dict[str, type[View]] = {
-    view.name: view for view in (RocView, HistoryView, ConfusionView, ChancesView, SquaredErrorsView)
+    view.name: view
+    for view in (
+        RocView,
+        HistoryView,
+        ConfusionView,
+        ChancesView,
+        SquaredErrorsView,
+        ReliabilityView,
+        EntropyView,
+        AttackView,
+        AttackEntropyView,
+        ClassChancesView,
+    )
 }
 WIDTH, HEIGHT = 360, 320
 LARGE = 760, 520

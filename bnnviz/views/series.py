@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bnnviz.views.base import View
-from bnnviz.views.ink import Stroke
-from bnnviz.views.palette import DARK, LIGHT, legend, line_html
+from bnnviz.views.ink import Sheet, Stroke
+from bnnviz.views.palette import DARK, LIGHT, Kind, legend, line_html, mark_html
 
 MOST = len(LIGHT.chains)
 #: Dashes too, since colour alone does not tell lines apart for everybody.
 DASHES = ((), (8, 4), (2, 3), (10, 3, 2, 3), (5, 2), (14, 4), (1, 2), (6, 3, 1, 3))
+#: And shapes, where dashes tell other things apart.
+MARKS = tuple(
+    Kind(f"series {k + 1}", shape, "ink", filled=(k % 2 == 0) == (k < 4))
+    for k, shape in enumerate(("circle", "square", "triangle", "diamond") * 2)
+)
 
 
 class SeriesView(View):
@@ -34,6 +39,17 @@ class SeriesView(View):
             return ""
         pairs = zip(self.names, self.palette.chains, DASHES, strict=False)
         return legend(*(line_html(n, c, self.palette, dash=" ".join(map(str, d))) for n, c, d in pairs))
+
+    def _marked(self, source: Sheet, x: str, y: str, place: int, size: float = 8.0) -> Stroke:
+        """Draw the marks of a series, each in its shape."""
+        stroke = self.ink.marks(source, x, y, MARKS[place], size)
+        stroke.fill = "set by the theme" if MARKS[place].filled else None
+        return stroke
+
+    def _marks_html(self) -> list[str]:
+        """Return a legend entry with its mark for each series."""
+        lanes = zip(self.names, self.palette.chains, MARKS, strict=False)
+        return [mark_html(mark, self.palette, name, colour=colour) for name, colour, mark in lanes]
 
     def _name(self, names: Sequence[str]) -> bool:
         """Take the names of what is shown; return whether they are others than before."""

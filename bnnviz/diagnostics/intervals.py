@@ -1,0 +1,46 @@
+"""Intervals of a share and of a mean over rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+_AT_ONCE = 2_000_000  # numbers that are resampled together
+
+
+def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a share (Wilson 1927), of which `rows` rows were looked at and `right` counted.
+
+    Parameters
+    ----------
+    right, rows : int
+        At least one row.
+    level : float, default 0.95
+    """
+    found = stats.binomtest(int(right), int(rows)).proportion_ci(level, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
+    """Return a bootstrap interval of the mean over rows: the middle of the means of rows drawn anew.
+
+    Parameters
+    ----------
+    values : ndarray, shape (rows,)
+        With one row both ends are its value.
+    level : float, default 0.95
+    resamples, seed : int
+    """
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return float(values[0]), float(values[0])
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=resamples,
+        batch=max(1, _AT_ONCE // len(values)),
+        confidence_level=level,
+        method="percentile",
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)

@@ -1,0 +1,145 @@
+"""How sure predictions are, and why they are not: entropies, intervals, and what draws are worth as functions."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import entr
+
+from bnnviz.diagnostics.convergence import ess_each
+from bnnviz.errors import BnnvizError
+
+_ROUNDING = 1e-3  # that chances of one row may miss 1 by
+
+
+class ClassIntervals(NamedTuple):
+    """Of each row's class chances over the draws: mean and central interval, each (rows, classes)."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class FunctionEss(NamedTuple):
+    """What draws are worth as functions.
+
+    ``each`` (rows, classes), nan where no draw differs or there are fewer than four of a chain; ``median`` and
+    ``lowest``, the smallest decile, over those that are known (nan where none is); ``unknown``: how many are not.
+    """
+
+    each: np.ndarray
+    median: float
+    lowest: float
+    unknown: int
+
+
+def predictive_entropy(chances: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the entropy (rows,) of the predictive distribution, which is the mean of the draws' chances.
+
+    Parameters
+    ----------
+    chances : ndarray, shape (draws, rows, classes)
+        Sum 1 over the classes.
+    base : float, default e
+        Of the logarithm: e gives nats, 2 bits.
+    weights : ndarray or None, shape (draws,)
+        What each draw counts; None: all the same.
+
+    Raises
+    ------
+    BnnvizError
+        If chances are no chances, or weights do not fit.
+    """
+    chances, shares = _checked(chances, weights)
+    return _entropy(np.tensordot(shares, chances, 1), base)
+
+
+def expected_entropy(chances: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the mean over the draws of their own entropies (rows,): what stays unsure once the weights are known.
+
+    Parameters and errors as in `predictive_entropy`.
+    """
+    chances, shares = _checked(chances, weights)
+    return np.tensordot(shares, _entropy(chances, base), 1)
+
+
+def mutual_information(chances: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return how much a row's class would tell of the weights (rows,): predictive minus expected entropy, from 0.
+
+    The draws' disagreement; BALD's score (Houlsby et al. 2011, equation 2). Parameters and errors as in
+    `predictive_entropy`.
+    """
+    gap = predictive_entropy(chances, base, weights) - expected_entropy(chances, base, weights)
+    # It is never below zero but for rounding.
+    return np.maximum(gap, 0.0)
+
+
+def class_intervals(chances: np.ndarray, level: float = 0.95, weights: np.ndarray | None = None) -> ClassIntervals:
+    """Return mean and central credible interval over the draws of each class's chance at each row.
+
+    Parameters
+    ----------
+    chances : ndarray, shape (draws, rows, classes)
+    level : float, default 0.95
+        Share of the draws inside.
+    weights : ndarray or None, shape (draws,)
+        With weights an end is the smallest chance at which the weights of the draws up to it reach its share.
+
+    Raises
+    ------
+    BnnvizError
+        If chances are no chances, or weights do not fit.
+    """
+    equal = weights is None
+    chances, shares = _checked(chances, weights)
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    how = {} if equal else {"weights": shares, "method": "inverted_cdf"}
+    low, high = np.quantile(chances, ends, axis=0, **how)
+    return ClassIntervals(np.tensordot(shares, chances, 1), low, high)
+
+
+def function_ess(chances: np.ndarray) -> FunctionEss:
+    """Return the bulk effective sample size of the chances themselves, for each row and class.
+
+    Weights of a network may change places without changing what it says, so their own effective sample size may be
+    that of nothing which matters; this is the one of the function.
+
+    Parameters
+    ----------
+    chances : ndarray, shape (chains, draws, rows, classes)
+        In the order in which the draws were made.
+
+    Raises
+    ------
+    BnnvizError
+        If the shape is another one, or ArviZ is not installed.
+    """
+    chances = np.asarray(chances, dtype=float)
+    if chances.ndim != 4:
+        raise BnnvizError(f"Give chances as (chains, draws, rows, classes), not of shape {chances.shape}.", "chances")
+    each = ess_each(chances.reshape(*chances.shape[:2], -1))
+    known = each[np.isfinite(each)]
+    median, lowest = np.quantile(known, [0.5, 0.1]) if known.size else (math.nan, math.nan)
+    return FunctionEss(each.reshape(chances.shape[2:]), float(median), float(lowest), len(each) - len(known))
+
+
+def _entropy(chances: np.ndarray, base: float) -> np.ndarray:
+    return entr(chances).sum(-1) / math.log(base)
+
+
+def _checked(chances: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return chances as float64, and shares (draws,) of sum 1."""
+    chances = np.asarray(chances, dtype=float)
+    if chances.ndim != 3 or not len(chances):
+        raise BnnvizError(f"Give chances as (draws, rows, classes), not of shape {chances.shape}.", "chances")
+    # A chance that is not a number makes a sum that is none, and no comparison with it is true.
+    if not ((chances >= 0).all() and (np.abs(chances.sum(-1) - 1) < _ROUNDING).all()):
+        raise BnnvizError("Chances must be from 0, with sum 1 over the classes; give those of a softmax.", "chances")
+    if weights is None:
+        return chances, np.full(len(chances), 1 / len(chances))
+    weights = np.asarray(weights, dtype=float)
+    if weights.shape != chances.shape[:1] or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
+        raise BnnvizError(f"Give {len(chances)} weights from 0, one for each draw, not all of them 0.", "weights")
+    return chances, weights / weights.sum()

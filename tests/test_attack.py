@@ -1,0 +1,281 @@
+"""The fast gradient sign method, and how sure a network says it is: linear networks whose answer is known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from image_stand_in import images
+from scipy.special import expit
+from torch import nn
+
+import bnnviz
+from bnnviz import BnnvizError, data, diagnostics, targets
+from bnnviz.engine import attack as attacking
+from bnnviz.engine import uncertainty as unsure
+from bnnviz.engine.scoring import predict
+
+pytest.importorskip("sklearn")
+pytest.importorskip("arviz_stats")
+STEPS = (0.0, 0.1, 0.3, 0.6)
+
+
+def two_classes(inputs: int = 4, rows: int = 60, seed: int = 0) -> tuple[targets.BNN, np.ndarray, np.ndarray]:
+    """Return a logistic regression, its inputs and its classes, which a line through 0 tells apart."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, inputs))
+    y = (x @ np.linspace(1, 2, inputs) > 0).astype(float)
+    return targets.BNN(nn.Linear(inputs, 1), (x, y), "bernoulli").to("cpu", torch.float64), x, y
+
+
+def near(spread: float, count: int, inputs: int = 4) -> np.ndarray:
+    """Return weights and a bias (count, inputs + 1) about the line that tells the classes apart."""
+    centre = np.append(np.linspace(1, 2, inputs), 0.0)
+    return centre + spread * np.random.default_rng(1).normal(size=(count, inputs + 1))
+
+
+def of_images(seed: int = 0) -> tuple[targets.BNN, np.ndarray]:
+    """Return a linear network of small images and some draws."""
+    known = images(seed)
+    x, y = known.scaled("test")
+    target = targets.BNN(nn.Sequential(nn.Flatten(), nn.Linear(18, 3)), (x, y), "categorical").to("cpu", torch.float64)
+    target.data_set = known
+    return target, np.random.default_rng(2).normal(size=(5, target.dim))
+
+
+# --- the attack
+
+
+def test_without_a_step_accuracy_is_the_plain_one():
+    target, _, _ = two_classes()
+    draws = near(0.5, 6)
+    found = bnnviz.attack(target, draws, eps=STEPS, judge="mean")
+    plain = bnnviz.measure(target, draws)["averaged"]["accuracy"]
+    assert found["accuracy"][0] == plain
+    assert found["accuracy"][0] > found["accuracy"][-1]
+    target, draws = of_images()
+    found = bnnviz.attack(target, draws, judge="mean")
+    mean = predict(target, torch.as_tensor(draws)).chances.mean(0)
+    assert found["accuracy"][0] == (mean.argmax(1) == target.data_set.y_test).mean()
+    assert found["entropy"][0] == pytest.approx(diagnostics.predictive_entropy(mean[None]).mean(), rel=1e-6)
+    shown = found["examples"]
+    np.testing.assert_allclose(shown["inputs"][0] * 255, target.data_set.x_test[:6], atol=1e-3)
+    assert shown["predicted"][0].tolist() == mean[:6].argmax(1).tolist()
+
+
+def test_the_step_on_a_line_is_known():
+    """Against its own attacker a row is right while its margin is above eps |w|_1; another loses eps sign(w) w'."""
+    target, x, y = two_classes()
+    draws = near(0.8, 2)
+    for judge, number in (("attacker", 0), ("others", 1)):
+        found = bnnviz.attack(target, draws, eps=STEPS, judge=judge, examples=3)
+        margin = (2 * y - 1) * (x @ draws[number, :4] + draws[number, 4])
+        lost = draws[number, :4] @ np.sign(draws[0, :4])
+        right = [(margin > step * lost).mean() for step in STEPS]
+        assert found["accuracy"] == right
+        chance = expit(margin - 0.6 * lost)
+        entropy = diagnostics.predictive_entropy(np.stack([chance, 1 - chance], -1)[None])
+        assert found["entropy"][-1] == pytest.approx(entropy.mean())
+        assert found["entropy_low"][-1] < entropy.mean() < found["entropy_high"][-1]
+        assert (found["accuracy_low"][-1], found["accuracy_high"][-1]) == diagnostics.share_interval(
+            right[-1] * len(y), len(y)
+        )
+        assert (found["judges"], found["unit"], found["unmoved"]) == (1, "scaled", 0.0)
+    step = -(2 * y[:3, None] - 1) * np.sign(draws[0, :4])
+    np.testing.assert_allclose(found["examples"]["inputs"][2], x[:3] + 0.3 * step, rtol=1e-6)
+
+
+def test_a_step_the_other_way_helps(monkeypatch):
+    target, _, _ = two_classes()
+    draws = near(0.8, 5)
+    ascent = attacking._ascent
+    down = bnnviz.attack(target, draws, eps=STEPS)["accuracy"]
+    monkeypatch.setattr(attacking, "_ascent", lambda *given: -ascent(*given))
+    up = bnnviz.attack(target, draws, eps=STEPS)["accuracy"]
+    assert down == sorted(down, reverse=True)
+    assert up == sorted(up)
+    assert down[-1] < down[0] <= up[-1] == 1.0
+
+
+def test_the_softmax_of_a_linear_network_has_a_known_derivative():
+    target, draws = of_images()
+    x, y = (torch.as_tensor(rows) for rows in target.data_set.scaled("test"))
+    theta = torch.as_tensor(draws[:1])
+    weight, bias = theta[0, :54].view(3, 18), theta[0, 54:]
+    chance = torch.softmax(x.double().flatten(1) @ weight.T + bias, -1)
+    known = (chance - nn.functional.one_hot(y, 3)) @ weight
+    found = attacking._ascent(target, theta, None, x.double(), y)
+    np.testing.assert_allclose(found.flatten(1), known, rtol=1e-9, atol=1e-12)
+
+
+def test_the_attack_on_the_mean_is_the_derivative_of_the_mean():
+    """Draws count by what they add to the averaged chance, so it is not the mean of the derivatives."""
+    target, x, y = two_classes()
+    draws, weights = near(2.0, 7), np.random.default_rng(3).random(7)
+    weights /= weights.sum()
+
+    def loss(at: np.ndarray) -> np.ndarray:
+        margin = (2 * y - 1) * (at @ draws[:, :4].T + draws[:, 4]).T
+        return -np.log(np.tensordot(weights, expit(margin), 1))
+
+    known = np.empty_like(x)
+    for k in range(x.shape[1]):
+        shift = 1e-5 * np.eye(x.shape[1])[k]
+        known[:, k] = (loss(x + shift) - loss(x - shift)) / 2e-5
+    inputs = torch.as_tensor(x), torch.as_tensor(y)
+    found = attacking._ascent(target, torch.as_tensor(draws), weights, *inputs)
+    np.testing.assert_allclose(found, known, atol=1e-8)
+    alone = torch.stack([attacking._ascent(target, torch.as_tensor(one[None]), None, *inputs) for one in draws])
+    assert np.abs(np.tensordot(weights, alone, 1) - known).max() > 0.01
+    attacked = bnnviz.attack(target, draws, np.log(weights), eps=STEPS, attacker="mean")
+    right = [(loss(x + step * np.sign(known)) < np.log(2)).mean() for step in STEPS]
+    assert attacked["accuracy"] == right
+    assert attacked["judges"] == 7
+
+
+def test_images_are_attacked_in_pixels_and_stay_images():
+    target, draws = of_images()
+    found = bnnviz.attack(target, draws, eps=(0.0, 0.1), attacker=3, examples=40)
+    before, after = found["examples"]["inputs"].astype(float)
+    x, y = (torch.as_tensor(rows) for rows in target.data_set.scaled("test"))
+    sign = attacking._ascent(target, torch.as_tensor(draws[3:4]), None, x.double(), y).sign().numpy()
+    np.testing.assert_allclose(after, np.clip(before + 0.1 * sign, 0.0, 1.0), atol=1e-6)
+    assert (after.min(), after.max(), found["unit"], found["judges"]) == (0.0, 1.0, "pixels", 4)
+    # With one sd for both channels the step would be another one on one of them.
+    assert np.abs(after - before).max() == pytest.approx(0.1, abs=1e-6)
+
+
+def test_rows_and_bounds_are_chosen():
+    target, x, y = two_classes()
+    draws = near(0.3, 3)
+    found = bnnviz.attack(target, draws, eps=(0.0, 9.0), rows=[5, 2], bounds=(-4.0, 4.0))
+    assert found["examples"]["rows"].tolist() == [5, 2]
+    assert found["examples"]["observed"].tolist() == y[[5, 2]].tolist()
+    assert np.abs(found["examples"]["inputs"][1]).max() == 4.0
+    assert bnnviz.attack(target, draws, eps=(0.0,), rows=7)["rows"] == 7
+
+
+def test_memory_does_not_change_what_is_found(monkeypatch):
+    target, draws = of_images()
+    weights = np.linspace(-1, 0, len(draws))
+    whole = bnnviz.attack(target, draws, weights, attacker="mean"), bnnviz.uncertainty(target, draws, weights)
+    monkeypatch.setattr(attacking, "_AT_ONCE", 7)
+    monkeypatch.setattr(unsure, "_NUMBERS", 45)
+    parts = bnnviz.attack(target, draws, weights, attacker="mean"), bnnviz.uncertainty(target, draws, weights)
+    np.testing.assert_allclose(parts[0]["entropy"], whole[0]["entropy"], rtol=1e-12)
+    assert parts[0]["accuracy"] == whole[0]["accuracy"]
+    np.testing.assert_allclose(parts[1]["arrays"]["test"]["mutual"], whole[1]["arrays"]["test"]["mutual"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"judge": "nobody"}, "judge"),
+        ({"attacker": 3}, "attacker"),
+        ({"attacker": "first"}, "attacker"),
+        ({"eps": ()}, "eps"),
+        ({"eps": (-0.1,)}, "eps"),
+        ({"rows": [60]}, "rows"),
+        ({"rows": 0}, "rows"),
+        ({"bounds": (0.0, 1.0)}, "bounds"),
+        ({"draws": np.zeros((1, 5))}, "judge"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, field):
+    target, _, _ = two_classes()
+    with pytest.raises(BnnvizError) as caught:
+        bnnviz.attack(target, **({"draws": near(0.3, 3)} | options))
+    assert caught.value.field == field
+
+
+def test_a_network_of_numbers_is_refused():
+    target = targets.BNN(nn.Linear(1, 1), (np.zeros((3, 1)), np.zeros(3)))
+    for ask in (bnnviz.attack, bnnviz.uncertainty):
+        with pytest.raises(BnnvizError, match="a network with classes"):
+            ask(target, np.zeros((4, 2)))
+
+
+# --- uncertainty
+
+
+def test_uncertainty_says_what_the_arrays_say():
+    target, _, y = two_classes()
+    draws = near(1.0, 40).reshape(2, 20, 5)
+    outside = 0.1 * np.random.default_rng(4).normal(size=(30, 4))
+    found = bnnviz.uncertainty(target, draws, ood=outside, rows=[3, 1], base=2)
+    chances = predict(target, torch.as_tensor(draws.reshape(-1, 5))).chances
+    summary, arrays = found["summary"], found["arrays"]
+    assert json.loads(json.dumps(summary)) == summary
+    np.testing.assert_allclose(arrays["test"]["entropy"], diagnostics.predictive_entropy(chances, 2))
+    np.testing.assert_allclose(arrays["test"]["mutual"], diagnostics.mutual_information(chances, 2), atol=1e-12)
+    assert summary["test"]["expected"] == pytest.approx(diagnostics.expected_entropy(chances, 2).mean())
+    measured = bnnviz.measure(target, draws)["averaged"]
+    for name in ("accuracy", "nll", "brier"):
+        assert summary[name] == pytest.approx(measured[name])
+    assert summary["ece"] == pytest.approx(diagnostics.calibration_error(chances.mean(0), y, 10))
+    known = diagnostics.detection(arrays["test"]["entropy"], arrays["ood"]["entropy"])._asdict()
+    assert summary["detection"] == known
+    # Rows near the line are the ones that the network is not sure of.
+    assert summary["detection"]["auroc"] > 0.7
+    ess = diagnostics.function_ess(chances[:, np.linspace(0, 59, 50).astype(int)].reshape(2, 20, 50, 2))
+    assert (summary["function_ess"]["median"], summary["chains"]) == (ess.median, 2)
+    intervals = diagnostics.class_intervals(chances[:, [3, 1]])
+    for name in ("mean", "low", "high"):
+        np.testing.assert_allclose(arrays["intervals"][name], getattr(intervals, name))
+    assert arrays["intervals"]["observed"].tolist() == y[[3, 1]].tolist()
+
+
+def test_rows_from_elsewhere_are_put_on_the_scale_that_was_trained_on():
+    target, draws = of_images()
+    other = images(9, rows=20, mean=(0.0, 0.0), sd=(1.0, 1.0))
+    seen = target.data_set.scaled_like(target.data_set)
+    expected = (other.x_test / 255 - np.array(seen.mean)[:, None, None]) / np.array(seen.sd)[:, None, None]
+    for ood in (other, other.x_test, expected):
+        np.testing.assert_allclose(unsure.outside_rows(target, ood), expected, rtol=1e-5, atol=1e-6)
+    assert len(unsure.outside_rows(target, other, most=7)) == 7
+    assert len(unsure.outside_rows(target, expected, most=7)) == 7
+    with pytest.raises(BnnvizError, match=r"of shape \(2, 3, 3\)"):
+        bnnviz.uncertainty(target, draws, ood=np.zeros((4, 18)))
+    with pytest.raises(BnnvizError, match="not finite"):
+        bnnviz.uncertainty(target, draws, ood=np.full((4, 2, 3, 3), np.nan))
+
+
+def test_a_table_from_elsewhere_is_standardised_like_the_training_rows():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(7, 3, (50, 2)), np.arange(50) % 2
+    rows = {"title": "", "doc": "", "task": "classification", "y_train": y, "y_test": y}
+    own = data.DataSet(name="own", x_train=x, x_test=x, **rows)
+    other = data.DataSet(name="other", x_train=x, x_test=x + 100, **rows)
+    target = targets.BNN(nn.Linear(2, 1), own, "bernoulli").to("cpu", torch.float64)
+    found = unsure.outside_rows(target, other)
+    np.testing.assert_allclose(found, own.scaled("test")[0] + 100 / x.std(0))
+    result = bnnviz.uncertainty(target, 5 * rng.normal(size=(30, 3)), ood=other)
+    # That far off each draw is sure, and together they are not.
+    ood, test = result["summary"]["ood"], result["summary"]["test"]
+    assert ood["expected"] < 0.1 * test["expected"]
+    assert ood["mutual"] > 0.99 * ood["entropy"]
+
+
+def test_weights_of_draws_count_and_leave_no_chain():
+    target, _, _ = two_classes()
+    draws = near(1.0, 4)
+    found = bnnviz.uncertainty(target, draws, np.log([0.5, 0.5, 1e-9, 1e-300]))
+    alone = bnnviz.uncertainty(target, draws[:2])
+    np.testing.assert_allclose(found["arrays"]["test"]["entropy"], alone["arrays"]["test"]["entropy"], rtol=1e-6)
+    assert found["summary"]["function_ess"] is None
+    assert "weights_ess" in found["summary"]["unknown"]["function_ess"]
+    assert alone["summary"]["function_ess"]["median"] is None
+    assert "four draws" in alone["summary"]["unknown"]["function_ess"]
+
+
+def test_a_run_is_attacked_and_asked():
+    settings = {"data": "moons", "hidden": "4"}
+    run = bnnviz.sample("network", "sgld", draws=15, warmup=5, chains=2, target_settings=settings)
+    found = bnnviz.attack(run, rows=20, eps=(0.0, 0.5))
+    assert found["judges"] == 29
+    assert found["accuracy"][1] < found["accuracy"][0]
+    summary = bnnviz.uncertainty(run)["summary"]
+    assert (summary["chains"], summary["draws"], summary["ood"]) == (2, 30, None)
+    assert summary["function_ess"]["median"] > 0
