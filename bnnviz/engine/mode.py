@@ -31,14 +31,14 @@ class Descent:
     steps : int
     """
 
-    def __init__(self, target: Target, x: Tensor, steps: int, rate: float = 0.02) -> None:
+    def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken = target, steps, 0
         rows, every = target.descent_rows, target.data_rows
         self._batch = None if rows is None or every is None or rows >= every else rows
         # Of its own, so that draws do not depend on whether a start had to be found.
         self._rng = torch.Generator().manual_seed(steps)
         self.x = x.clone().requires_grad_(True)
-        self._adam = torch.optim.Adam([self.x], lr=rate)
+        self._adam = torch.optim.Adam([self.x], lr=target.descent_rate)
         self._schedule = torch.optim.lr_scheduler.LinearLR(self._adam, 1.0, 0.0, total_iters=steps)
         self.potential = torch.full(x.shape[:1], torch.inf)
 

@@ -51,6 +51,8 @@ class Target(param.Parameterized):
     start_at_mode: bool = False
     #: Rows that a step towards a mode reads of many; None: all of them.
     descent_rows: int | None = None
+    #: How far its first steps go.
+    descent_rate: float = 0.02
     compiles: bool = True
 
     def __init__(self, **settings: Any) -> None:

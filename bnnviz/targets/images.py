@@ -35,7 +35,8 @@ class ImageNetwork(BNN):
     registered = "images"
     title = "Network on images"
     fixed_dim = None
-    descent_rows = 256
+    descent_rows = 128
+    descent_rate = 0.004
 
     data = settings.Choice(_TRAINABLE[0], objects=_TRAINABLE, doc="The data set.")
     network = settings.Choice(
