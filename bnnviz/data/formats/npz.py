@@ -34,9 +34,10 @@ def read_npz(place: Path, names: Sequence[str]) -> list[np.ndarray]:
         If the file is damaged, lacks one of them, or holds one as a pickle.
     """
     try:
-        with np.load(place, allow_pickle=False) as held:
-            if not isinstance(held, np.lib.npyio.NpzFile):
-                raise ValueError("it is a single array")
-            return [held[name] for name in names]
+        found = np.load(place, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            raise ValueError("it is a single array")
+        with found:
+            return [found[name] for name in names]
     except _BROKEN as error:
         raise broken(place, ".npz file", error) from error
