@@ -68,6 +68,8 @@ class Card:
         The area of the stage; the part that the view draws, unless it takes another's place.
     legend : bool
         Whether there is room for the view's legend.
+    beside : list
+        What stands at the left of the view.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Card:
         turn: Any = None,
         place: str = "",
         legend: bool = True,
+        beside: Sequence[Any] = (),
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[HEAD, projector.CARD])
@@ -90,6 +93,8 @@ class Card:
         turns = [] if turn is None else [turn]
         head = pn.Row(self._title, *turns, self._note, *tools, sizing_mode="stretch_width", margin=0, height=30)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
+        if beside:
+            body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
         self.root = surface(head, *below, self._legend, body, area=place or view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
         self._noted = -NOTE_S

@@ -270,7 +270,7 @@ class Lanes:
         if settings.get("data") not in self._attached:
             shared |= {"file": None, "attachment": None}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
-        race = RaceSpec(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)
+        race = type(self._spec)(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)
         try:
             race = race.checked()
         except BnnvizError as error:

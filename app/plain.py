@@ -81,10 +81,10 @@ class PlainPage:
         self.transport = self.transport_class(self.session, None)
         made = {view.needs[0]: view for view in views.views_for({"emits": self.parts})}
         self.cards = [self._card(made[part](dark=dark)) for part in self.parts]
-        self.table = Table()
+        self.table = self._table()
         self.stage = pn.Column(
             self.caption.root,
-            *(card.root for card in self.cards),
+            *(card.root for card in (*self._more_cards(), *self.cards)),
             self.table.root,
             sizing_mode="stretch_both",
             margin=0,
@@ -201,6 +201,14 @@ class PlainPage:
     def _card(self, view: views.View) -> Card:
         return Card(view)
 
+    def _table(self) -> Any:
+        """Return the card of figures."""
+        return Table()
+
+    def _more_cards(self) -> list[Any]:
+        """Return cards that are no views."""
+        return []
+
     def _values(self) -> dict[str, Any]:
         """Return what the controls show."""
         return self.controls.values()
@@ -217,7 +225,7 @@ class PlainPage:
             self.session.begin(spec)
 
     def _shown(self) -> list[Any]:
-        return [self.caption, self.transport, *self.cards, self.table]
+        return [self.caption, self.transport, *self._more_cards(), *self.cards, self.table]
 
     def _narrate(self, caption: dict[str, Any]) -> None:
         now = time.monotonic()

@@ -3,7 +3,7 @@
 
 export function render({model}) {
   const table = document.createElement("table")
-  let by = "error", turned = false
+  let by = model.first, turned = false
 
   function compare(column) {
     const sign = (column[3] ? -1 : 1) * (turned ? -1 : 1)

@@ -40,6 +40,8 @@ class Standings(JSComponent):
     columns = param.List(doc="[name, heading, doc, whether more is better] of each figure.")
     rows = param.List(doc="[rank, colour, lane's name, settings, what befell it, {figure: [number or None, text]}].")
 
+    first = param.String("error", doc="The figure that rows are sorted by at first.")
+
     _esm = "standings.js"
 
 
@@ -48,10 +50,12 @@ class StandingsCard:
 
     needs, hot = frozenset({"table"}), False
 
-    def __init__(self, dark: bool) -> None:
+    def __init__(self, dark: bool, first: str = "error") -> None:
         self._dark, self._chains = dark, 0
         self._table: dict[str, Any] | None = None
-        self._standings = Standings(sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLE, _LARGE])
+        self._standings = Standings(
+            first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLE, _LARGE]
+        )
         self._title = pn.pane.HTML(
             "<h2><b>Standings</b></h2>", margin=(7, 14, 3, 14), height=20, stylesheets=[HEAD, projector.CARD]
         )
@@ -67,7 +71,7 @@ class StandingsCard:
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self._table = frame["table"]
-        shown = written.columns_for(self._table["scores"])
+        shown = written.columns_for(self._table["scores"], self._table.get("errors", True))
         columns = [[each.name, each.head, each.doc, each.best > 0] for each in shown]
         if columns != self._standings.columns:
             self._standings.columns = columns

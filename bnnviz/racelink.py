@@ -84,7 +84,7 @@ class _Reading:
                 self.sentences.append(f"The link has no lane {name.split('.')[0]}; {name} was left out.")
         lanes = [self._lane(number, name, shared) for number, name in enumerate(names)]
         # What all have in common was read for each of them alike, but for limits that depend on nothing else.
-        return RaceSpec(tuple(self._at_one_start(lanes)), budget).checked()
+        return type(self._opening)(tuple(self._at_one_start(lanes)), budget).checked()
 
     def _names(self) -> list[str]:
         text = self._texts.get("lanes")

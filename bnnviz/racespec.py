@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from bnnviz import catalogue
 from bnnviz.errors import BnnvizError
@@ -59,7 +59,7 @@ class RaceSpec:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any] | str, attachment: bytes | None = None) -> RaceSpec:
+    def from_json(cls, value: dict[str, Any] | str, attachment: bytes | None = None) -> Self:
         """Make a race from a JSON object or text, checked, with every default filled in.
 
         Parameters
@@ -94,7 +94,7 @@ class RaceSpec:
             lanes.append(Spec(**shared, **lane, draws=None, attachment=attachment))
         return cls(tuple(lanes), value.get("budget", DEFAULT_BUDGET)).checked()
 
-    def checked(self) -> RaceSpec:
+    def checked(self) -> Self:
         """Return the same race with its names and values checked and every default filled in.
 
         Raises
@@ -115,7 +115,7 @@ class RaceSpec:
         for lane in lanes[1:]:
             _refuse_difference(lanes[0], lane)
         _refuse_starts(lanes)
-        return RaceSpec(lanes, budget)
+        return type(self)(lanes, budget)
 
     def names(self) -> list[str]:
         """Return what to call each lane: the sampler, and the settings that tell it from another lane of its kind."""
@@ -142,10 +142,10 @@ class RaceSpec:
         defaults = {s["name"]: s["default"] for s in catalogue.find("samplers", lane.sampler)["settings"]}
         return {name: value for name, value in lane.settings.items() if value != defaults[name]}
 
-    def replace(self, **shared: Any) -> RaceSpec:
+    def replace(self, **shared: Any) -> Self:
         """Return a race with some fields changed, ``budget`` or those that all lanes have in common (not checked)."""
         budget = shared.pop("budget", self.budget)
-        return RaceSpec(tuple(lane.replace(**shared) for lane in self.lanes), budget)
+        return type(self)(tuple(lane.replace(**shared) for lane in self.lanes), budget)
 
 
 def _refuse_unknown(given: dict[str, Any], names: tuple[str, ...], owner: str) -> None:

@@ -53,21 +53,25 @@ PMCNET = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine", "pmcnet_naval", "p
 
 
 def test_names():
-    assert data.names() == [*TOYS, *SHAPES, *CONTROL, *UCI, *CLASSES, *PMCNET, "own"]
+    assert data.names("table") == [*TOYS, *SHAPES, *CONTROL, *UCI, *CLASSES, *PMCNET, "own"]
+    assert data.names() == [*data.names("table"), *data.names("images")]
+    with pytest.raises(BnnvizError, match="no data sets of kind 'sounds': choose one of table, images"):
+        data.names("sounds")
 
 
-@pytest.mark.parametrize("name", data.names())
+@pytest.mark.parametrize("name", data.names("table"))
 def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
     facts = data.describe(name)
     assert list(facts) == [
-        *("name", "title", "doc", "task", "classes", "inputs", "rows", "splits"),
+        *("name", "kind", "title", "doc", "task", "classes", "inputs", "shape", "rows", "trainable", "splits"),
         *("standardised", "validation", "published_weights", "attached"),
     ]
     assert facts["standardised"] == (name not in (*TOYS, *SHAPES, *CONTROL))
     assert facts["validation"] == (name in PMCNET)
     assert facts["published_weights"] == (name in PMCNET and name != "pmcnet_wine")
     assert facts["attached"] == (name == "own")
+    assert (facts["kind"], facts["shape"], facts["trainable"]) == ("table", None, True)
     assert facts["name"] == name
     assert (facts["task"] == "classification") == (facts["classes"] >= 2)
     assert facts["task"] in ("regression", "classification", None)
@@ -578,4 +582,4 @@ def test_origins_are_fixed():
         file = registry._entries[name].file
         assert name == "glass" or any(f"/{commit}/" in file.url for commit in commits)
         assert file.path.startswith(f"{'uci_regression' if name in UCI else 'small_classification'}/{name}")
-        assert len(file.sha256) == 64
+        assert len(file.checksum) == 64

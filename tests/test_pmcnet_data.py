@@ -90,11 +90,11 @@ def test_the_published_start_on_ionosphere_scores_what_the_paper_prints():
     metrics = pytest.importorskip("sklearn.metrics")
     target = published("pmcnet_ionosphere", scaling="own")
     start = target.initial(1, torch.Generator())
-    x, y = target.test_rows()
+    x, y = target.held_out()
     assert round(scores(target, start[None])["accuracy"], 4) == 0.9155
     assert round(metrics.roc_auc_score(y, target.outputs(start, x)[0, :, 0]), 4) == 0.9796
     by_training = published("pmcnet_ionosphere")
-    f = by_training.outputs(start, by_training.test_rows()[0])[0, :, 0]
+    f = by_training.outputs(start, by_training.held_out()[0])[0, :, 0]
     assert round(metrics.roc_auc_score(y, f), 4) == 0.9759
 
 
@@ -156,7 +156,7 @@ def test_a_network_is_evaluated_on_the_rows_that_are_asked_for():
     known = data.load("pmcnet_glass")
     target = targets.Network(data="pmcnet_glass", hidden="4", evaluate="validation")
     np.testing.assert_array_equal(target.data_set.x_test, known.x_val)
-    assert len(target.test_rows()[0]) == 43
+    assert len(target.held_out()[0]) == 43
 
 
 # --- missing classes -------------------------------------------------------------------------------------------------

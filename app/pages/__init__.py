@@ -36,6 +36,7 @@ _ENTRIES = (
     Entry("lab", "Lab", "pages.lab"),
     Entry("race", "Race", "pages.race"),
     Entry("population", "Population", "pages.population"),
+    Entry("uncertainty", "Uncertainty", "pages.uncertainty"),
     Entry("wells", "Wells", "pages.wells"),
     Entry("microscope", "Step size", "pages.microscope"),
 )

@@ -1,15 +1,17 @@
-"""Named data sets: generated ones and downloaded ones whose checksum is known; numpy only."""
+"""Named data sets: generated ones and downloaded ones whose checksum is known; numpy and scipy only."""
 
 from __future__ import annotations
 
 from bnnviz.data.csv_file import read_csv, read_header, read_table
 from bnnviz.data.dataset import DataSet, Standardiser
+from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 from bnnviz.data.registry import describe, fetch, load, names, path, published_weights, register
 from bnnviz.data.table import OwnTable
 
 __all__ = [
     "DataSet",
+    "ImageSet",
     "OwnTable",
     "PublishedWeights",
     "Standardiser",

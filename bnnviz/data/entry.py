@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, get_args
 
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.files import DataFile
+from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
+
+Kind = Literal["table", "images"]
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,10 @@ class Entry(ABC):
         Weights of a network on it that somebody has published.
     attached : bool, default False
         Whether its rows are a table of the user's that travels with the spec.
+    shape : (int, int, int) or None, default None
+        Channels, height and width of its images; None for a table.
+    trainable : bool, default True
+        Whether it has training rows, or is there to be tested on only.
     """
 
     name: str
@@ -59,21 +67,31 @@ class Entry(ABC):
     validation: bool = False
     weights: PublishedWeights | None = None
     attached: bool = False
+    kind: ClassVar[Kind] = "table"
+    shape: tuple[int, int, int] | None = None
+    trainable: bool = True
 
     @abstractmethod
-    def load(self, split: int) -> DataSet:
+    def load(self, split: int) -> DataSet | ImageSet:
         """Give one split, whose number has been checked."""
+
+    def sources(self) -> tuple[DataFile, ...]:
+        """Give the files that it is read from on this machine, the first first; none of a generated set."""
+        return () if self.file is None else (self.file, *self.more_files)
 
     def describe(self) -> dict[str, Any]:
         """Give the facts for a catalogue as plain JSON values."""
         return {
             "name": self.name,
+            "kind": self.kind,
             "title": self.title,
             "doc": self.doc,
             "task": self.task,
             "classes": self.classes,
             "inputs": self.inputs,
+            "shape": None if self.shape is None else list(self.shape),
             "rows": self.rows,
+            "trainable": self.trainable,
             "splits": self.splits,
             "standardised": self.standardised,
             "validation": self.validation,

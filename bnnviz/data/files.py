@@ -12,6 +12,7 @@ from pathlib import Path
 from bnnviz.errors import BnnvizError
 
 VARIABLE = "BNNVIZ_DATA"
+_ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 _TIMEOUT_S = (5, 30)  # to connect, and between two pieces of the answer
 
 
@@ -23,16 +24,32 @@ class DataFile:
     ----------
     path : str
         Where it lies, with forward slashes, in the folder named by BNNVIZ_DATA and in the cache. In its
-        place there may be a compressed file with ``.gz`` at the end of its name.
-    url : str
-        Where it is downloaded from.
-    sha256 : str
-        The checksum of its bytes, not compressed, in hexadecimal.
+        place there may be a compressed file with one more ``.gz`` at the end of its name.
+    url : str or None
+        Where it is downloaded from; None where nobody publishes it.
+    checksum : str
+        Of the bytes of the file at `path`: a SHA-256 in hexadecimal, or another algorithm of `hashlib`, as pooch
+        writes it: ``md5:`` and the digits.
     """
 
     path: str
-    url: str
-    sha256: str
+    url: str | None
+    checksum: str
+
+    @property
+    def algorithm(self) -> str:
+        """The checksum's algorithm, as `hashlib` calls it."""
+        return self.checksum.rpartition(":")[0] or "sha256"
+
+    @property
+    def digest(self) -> str:
+        """The checksum's hexadecimal digits alone."""
+        return self.checksum.rpartition(":")[2]
+
+    @property
+    def difference(self) -> str:
+        """What is said of a file that is another one."""
+        return f"its {_ALGORITHMS.get(self.algorithm, self.algorithm)} differs"
 
 
 def shared_folder() -> Path | None:
@@ -71,26 +88,31 @@ def locate(file: DataFile) -> Path:
         remedy = f"fetch it with 'bnnviz data fetch', or {_elsewhere(file)}"
     else:
         place = folder / file.path
-        remedy = f"put the file from {file.url} there, or unset {VARIABLE} to download it"
+        remedy = (
+            f"put the file from {file.url} there, or unset {VARIABLE} to download it"
+            if file.url
+            else "put the right one there; nobody publishes it"
+        )
     packed = place.with_name(f"{place.name}.gz")
     if packed.exists() and not place.exists():
         place = packed
     try:
-        found = _checksum(place)
+        with (gzip.open if place == packed else open)(place, "rb") as stream:
+            found = hashlib.file_digest(stream, file.algorithm).hexdigest()
     except FileNotFoundError as error:
         raise BnnvizError(f"There is no file {place}: {remedy}.", field="data") from error
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "it is no whole gzip file"
         raise BnnvizError(f"The file {place} cannot be read ({reason}): {remedy}.", field="data") from error
-    if found != file.sha256:
-        raise BnnvizError(f"The file {place} is not the expected one (its SHA-256 differs): {remedy}.", field="data")
+    if found != file.digest:
+        raise BnnvizError(f"The file {place} is not the expected one ({file.difference}): {remedy}.", field="data")
     return place
 
 
-def _checksum(place: Path) -> str:
-    opened = gzip.open if place.suffix == ".gz" else open
-    with opened(place, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def is_here(file: DataFile) -> bool:
+    """Tell whether a file, or its compressed form, lies where it is looked for; nothing is checked."""
+    place = (shared_folder() or cache_folder()) / file.path
+    return place.exists() or place.with_name(f"{place.name}.gz").exists()
 
 
 def fetch(file: DataFile) -> Path:
@@ -115,6 +137,8 @@ def fetch(file: DataFile) -> Path:
 
 
 def _download(file: DataFile) -> Path:
+    if file.url is None:
+        raise BnnvizError(f"Nobody publishes the file {file.path}: {_elsewhere(file)}.", field="data")
     pooch = _pooch()
     import requests  # comes with pooch, which lets its errors through
 
@@ -122,7 +146,7 @@ def _download(file: DataFile) -> Path:
     try:
         pooch.retrieve(
             file.url,
-            known_hash=f"sha256:{file.sha256}",
+            known_hash=f"{file.algorithm}:{file.digest}",
             fname=place.name,
             path=place.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_S),
@@ -141,7 +165,7 @@ def _download(file: DataFile) -> Path:
         ) from error
     except ValueError as error:  # how pooch says that the checksum is wrong
         raise BnnvizError(
-            f"What {file.url} sent is not the expected file (its SHA-256 differs): try again later, or"
+            f"What {file.url} sent is not the expected file ({file.difference}): try again later, or"
             f" {_elsewhere(file)}.",
             field="data",
         ) from error

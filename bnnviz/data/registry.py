@@ -11,7 +11,8 @@ import numpy as np
 
 from bnnviz.data import files, sets
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import KINDS, Entry, Kind
+from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 from bnnviz.data.table import OwnTable
 from bnnviz.errors import BnnvizError
@@ -37,9 +38,22 @@ def register(entry: Entry) -> None:
     _entries[entry.name] = entry
 
 
-def names() -> list[str]:
-    """Give the names of all data sets, in the order they were registered."""
-    return list(_entries)
+def names(kind: Kind | None = None) -> list[str]:
+    """Give the names of the data sets, in the order they were registered.
+
+    Parameters
+    ----------
+    kind : {"table", "images"} or None, default None
+        Only those of this kind; None for all.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such kind.
+    """
+    if kind is not None and kind not in KINDS:
+        raise BnnvizError(f"There are no data sets of kind {kind!r}: choose one of {', '.join(KINDS)}.", field="kind")
+    return [name for name, entry in _entries.items() if kind in (None, entry.kind)]
 
 
 def describe(name: str) -> dict[str, Any]:
@@ -53,13 +67,13 @@ def describe(name: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        name, title, doc, task, classes, inputs, rows, splits, standardised, validation, published_weights and
-        attached, as plain JSON values.
+        name, kind, title, doc, task, classes, inputs, shape, rows, trainable, splits, standardised, validation,
+        published_weights and attached, as plain JSON values.
     """
     return _entry(name).describe()
 
 
-def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet:
+def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet | ImageSet:
     """Give one split of a data set; the first use of a downloaded one needs the network.
 
     Parameters
@@ -73,8 +87,8 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet:
 
     Returns
     -------
-    DataSet
-        Fresh arrays in original units; ``.standardiser`` brings them to a network's scale.
+    DataSet or ImageSet
+        By the kind of the set. Fresh arrays in original units; ``.scaled(part)`` brings them to a network's scale.
 
     Raises
     ------
@@ -110,10 +124,7 @@ def fetch(name: str) -> Path:
     BnnvizError
         If the set is generated and has no file, or the file cannot be had.
     """
-    first = files.fetch(_file(name))
-    for more in _entry(name).more_files:
-        files.fetch(more)
-    return first
+    return [files.fetch(file) for file in _sources(name)][0]
 
 
 def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
@@ -162,7 +173,7 @@ def path(name: str) -> Path:
     BnnvizError
         If the set is generated and has no file, or the file is not on this machine.
     """
-    return files.locate(_file(name))
+    return files.locate(_sources(name)[0])
 
 
 def _entry(name: str) -> Entry:
@@ -171,16 +182,18 @@ def _entry(name: str) -> Entry:
     return _entries[name]
 
 
-def _file(name: str) -> files.DataFile:
-    file = _entry(name).file
-    if file is None:
+def _sources(name: str) -> tuple[files.DataFile, ...]:
+    sources = _entry(name).sources()
+    if not sources:
         raise BnnvizError(
             f"The data set {name} is generated and has no file: load it, nothing needs fetching.",
             field="data",
         )
-    return file
+    return sources
 
 
-for _module in pkgutil.iter_modules(sets.__path__, f"{sets.__name__}."):
-    for _listed in import_module(_module.name).SETS:
-        register(_listed)
+_modules = [import_module(module.name) for module in pkgutil.iter_modules(sets.__path__, f"{sets.__name__}.")]
+# Tables first: a menu of all sets begins with those that need no file.
+_listed = [entry for module in _modules for entry in module.SETS]
+for _each in sorted(_listed, key=lambda entry: KINDS.index(entry.kind)):
+    register(_each)

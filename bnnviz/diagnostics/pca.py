@@ -8,6 +8,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import svds
 
+_WIDE = 10_000_000  # numbers, from which on draws are gone through in pieces
+_PIECE = 20_000  # dimensions at once
+
 
 class Axes(NamedTuple):
     """Centre (dim,) and orthonormal axes (dim, count), the widest first."""
@@ -22,6 +25,8 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
     Signs are fixed by the largest component, so that a refit does not mirror a picture. Draws that are all the same
     have the first coordinates for axes.
     """
+    if draws.size > _WIDE and len(draws) <= draws.shape[1]:
+        return _axes_of_few(draws, count)
     centre = draws.mean(0)
     centred = draws - centre
     if (draws == draws[0]).all():
@@ -34,6 +39,24 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
         _, scale, rows = svds(centred, k=count, v0=start)
         axes = rows[np.argsort(scale)[::-1]].T
     return Axes(centre, _signed(axes))
+
+
+def _axes_of_few(draws: np.ndarray, count: int) -> Axes:
+    """Return principal axes of fewer draws than dimensions, without a copy of the draws.
+
+    They are combinations of the draws, by the eigenvectors of the draws' inner products with each other.
+    """
+    centre, inner = draws.mean(0), np.zeros((len(draws), len(draws)))
+    pieces = [slice(i, i + _PIECE) for i in range(0, draws.shape[1], _PIECE)]
+    for piece in pieces:
+        part = draws[:, piece] - centre[piece]
+        inner += part @ part.T
+    scale, vectors = eigh(inner)
+    if scale[-1] <= 0:
+        return Axes(centre, np.eye(draws.shape[1], count))
+    first = vectors[:, ::-1][:, :count].astype(draws.dtype)
+    found = np.concatenate([(draws[:, piece] - centre[piece]).T @ first for piece in pieces]).astype(float)
+    return Axes(centre.astype(float), _signed(found / np.linalg.norm(found, axis=0)))
 
 
 def last_axis(draws: np.ndarray) -> np.ndarray:

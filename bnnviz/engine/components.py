@@ -141,7 +141,9 @@ class Components:
         """Return the draws (n, dim) that axes are fitted to."""
         draws = self._run.store.view(self._run.alive)
         stride = max(1, -(-draws.shape[0] * draws.shape[1] // _PCA_ROWS))
-        return draws.reshape(-1, draws.shape[2])[::stride].double().cpu().numpy()
+        rows = draws.flatten(0, 1)[::stride].cpu()
+        # Of large networks there is no room for a copy.
+        return (rows if rows.numel() > FOLDED else rows.double()).numpy()
 
     def looked_at(self, draws: Tensor) -> np.ndarray:
         """Return draws (..., dim), or where they are folded what stands for them."""

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import mmap
+import os
+import tempfile
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.engine.live import home
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Rows
 
 LIVE_CAPACITY = 2000
 _EARLY = 16
 # Numbers that draws without a limit may take: 400 MB. Of many chains fewer draws are kept, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
+# Bytes of draws on a CPU from which on they lie in a file, and written ones that may wait for it.
+_IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 
 
 class DrawStore:
-    """Keeps draws up to a limit, or thins itself where there is none.
+    """Keeps draws up to a limit, or thins itself where there is none; many of large networks in a file.
 
     Parameters
     ----------
@@ -44,7 +52,8 @@ class DrawStore:
         self.limit, self.skip, self.every = limit, skip, 1
         room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)
         capacity = min(capacity, room) if limit is None else limit
-        self.buffer = torch.zeros(chains, capacity, dim, device=device, dtype=dtype)
+        self._room = _Room((chains, capacity, dim), device, dtype)
+        self.buffer = self._room.tensor
         # Of the warm-up only the last few are looked at, until there are others.
         self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
         self.counts = np.zeros(chains, dtype=np.int64)
@@ -64,6 +73,7 @@ class DrawStore:
             keep &= index < self.limit
         chain, slot = chain[keep], index[keep] // self.every
         self.buffer[chain, slot] = x[keep]
+        self._room.written(x[keep])
         np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
 
     def _add_early(self, chain: Tensor, index: Tensor, x: Tensor) -> None:
@@ -113,3 +123,58 @@ class DrawStore:
         self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
         self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
         self.every = saved["every"]
+
+
+class _Room:
+    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    device, dtype
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be made.
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
+        size = math.prod(shape) * dtype.itemsize
+        self._map: mmap.mmap | None = None
+        self._unwritten = 0
+        if device.type != "cpu" or size <= _IN_MEMORY:
+            self.tensor = torch.zeros(shape, device=device, dtype=dtype)
+            return
+        self._map = _mapped(size)
+        self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
+
+    def written(self, x: Tensor) -> None:
+        """Note that so much was written; what has come to the file need not be in memory too."""
+        if self._map is None:
+            return
+        self._unwritten += x.numel() * x.element_size()
+        if self._unwritten >= _UNWRITTEN:
+            self._unwritten = 0
+            self._map.flush()
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    """Return so many bytes of a file that goes when nobody holds it, its place on the disk reserved."""
+    folder = home() / "draws"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # Without room on the disk a write to the map would end the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise BnnvizError(
+            f"The draws take {size / 1e9:.1f} GB, which the folder {folder} cannot hold ({error.strerror}): keep fewer"
+            " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
+            "draws",
+        ) from error

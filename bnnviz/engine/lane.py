@@ -138,6 +138,14 @@ class Lane(Run):
         """Return ESS and R-hat of the first component, and of a network its scores; now and then taken anew."""
         return self._figures.take()
 
+    def scores(self) -> dict[str, float]:
+        """Return how well the draws of a network predict its test rows; nothing of another target."""
+        if not isinstance(self.target, BNN):
+            return {}
+        if self.sampler.weighted:
+            return scores(self.target, self.resampled(_SCORED))
+        return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
+
     def save_notes(self) -> list[list[Any]]:
         """Return what was noted, for a checkpoint."""
         return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.noted]
@@ -162,7 +170,7 @@ class _Figures:
         made, now = int(lane.store.made.sum()), time.perf_counter()
         if made != self._made and (now >= self._due or lane.over) and lane.store.common(lane.alive):
             begun, self._made = time.thread_time(), made
-            self._found = self._mixing() | self._scores()
+            self._found = self._mixing() | lane.scores()
             self._due = now + min((time.thread_time() - begun) / _SHARE, _LONGEST_WAIT)
         return self._found
 
@@ -180,11 +188,3 @@ class _Figures:
             "ess_per_s": ess / max(lane.seconds, 1e-9),
             "ess_per_million": 1e6 * ess / max(lane.gradients, 1),
         }
-
-    def _scores(self) -> dict[str, float]:
-        lane = self._lane
-        if not isinstance(lane.target, BNN):
-            return {}
-        if lane.sampler.weighted:
-            return scores(lane.target, lane.resampled(_SCORED))
-        return scores(lane.target, weights(lane.store, chosen_draws(lane.store, lane.alive, _SCORED)))

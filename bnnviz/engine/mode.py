@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.targets import Target
+from bnnviz.targets.rows import Batch
 
 
 class Start(NamedTuple):
@@ -20,6 +21,8 @@ class Start(NamedTuple):
 class Descent:
     """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
 
+    Where a target has many rows (`Target.descent_rows`) each step reads a batch of them, the same for all chains.
+
     Parameters
     ----------
     target : Target
@@ -30,10 +33,19 @@ class Descent:
 
     def __init__(self, target: Target, x: Tensor, steps: int, rate: float = 0.02) -> None:
         self.target, self.steps, self.taken = target, steps, 0
+        rows, every = target.descent_rows, target.data_rows
+        self._batch = None if rows is None or every is None or rows >= every else rows
+        # Of its own, so that draws do not depend on whether a start had to be found.
+        self._rng = torch.Generator().manual_seed(steps)
         self.x = x.clone().requires_grad_(True)
         self._adam = torch.optim.Adam([self.x], lr=rate)
         self._schedule = torch.optim.lr_scheduler.LinearLR(self._adam, 1.0, 0.0, total_iters=steps)
         self.potential = torch.full(x.shape[:1], torch.inf)
+
+    @property
+    def examples(self) -> int:
+        """Rows that a step reads, of each chain."""
+        return self._batch or self.target.examples
 
     @property
     def done(self) -> bool:
@@ -43,10 +55,17 @@ class Descent:
     def advance(self, steps: int) -> None:
         """Take some steps."""
         for _ in range(min(steps, self.steps - self.taken)):
-            self.potential, self.x.grad = self.target.gradient(self.x.detach())
+            self.potential, self.x.grad = self._seen().gradient(self.x.detach())
             self._adam.step()
             self._schedule.step()
             self.taken += 1
+
+    def _seen(self) -> Target | Batch:
+        """Return the target, or what a batch shows of it."""
+        if self._batch is None:
+            return self.target
+        index = torch.randint(self.target.data_rows, (self._batch,), generator=self._rng)
+        return self.target.part(index.to(self.x.device))
 
     def ends(self) -> Tensor:
         """Return where each chain came to, (chains, dim)."""

@@ -60,12 +60,12 @@ class Predictor:
             sides = np.linspace(*self.box[:2], _MAP), np.linspace(*self.box[2:], _MAP)
             raw = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         else:
-            raw = (x if data is None else data.x_test)[:_INTERVAL_ROWS]
+            self.inputs = target.held_out()[0][:_INTERVAL_ROWS]
+            self.observed = (training_rows(target)[1] if data is None else data.y_test)[:_INTERVAL_ROWS]
+            return
         self.raw = raw
-        inputs = raw if data is None else data.scaler("train" if self.kind in ("band", "area") else "test").x(raw)
+        inputs = raw if data is None else data.standardiser.x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
-        if self.kind in ("intervals", "classes"):
-            self.observed = (training_rows(target)[1] if data is None else data.y_test)[: len(raw)]
 
     def forget(self) -> None:
         """Drop all predictions, for draws of another era."""
@@ -211,7 +211,7 @@ class Predictor:
 
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
         """Give the chance of each row's observed class, and whether it is the likeliest one."""
-        rows, observed = len(self.raw), self.observed.astype(int)
+        rows, observed = len(self.inputs), self.observed.astype(int)
         chances = values.reshape(len(values), rows, -1)
         own = chances[:, np.arange(rows), observed]
         low, high = np.percentile(own.T.copy(), [2.5, 97.5], axis=1, overwrite_input=True)
@@ -320,7 +320,7 @@ def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> t
         The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
         the standardised target, as in the papers' tables.
     """
-    x, y = target.test_rows()
+    x, y = target.held_out()
     flat = draws.reshape(-1, draws.shape[-1])
     shares = np.full(len(flat), 1 / len(flat)) if weights is None else weights.ravel()
     # Most of the draws of many a population weigh nothing.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 
@@ -46,21 +46,29 @@ class Race:
         If the race cannot be run; ``field`` of a lane's own setting has the lane's number and a dot before it.
     """
 
+    spec_class: ClassVar[type[RaceSpec]] = RaceSpec
+    lane_class: ClassVar[type[Lane]] = Lane
+    card_class: ClassVar[type[RaceCard]] = RaceCard
+
     def __init__(self, spec: RaceSpec) -> None:
         self.spec = spec = spec.checked()
         self.phase, self.era = "start", 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self._take_lanes([self._new_lane(number) for number in range(len(spec.lanes))])
-        self.reference = None if self._known is not None else Reference(spec)
+        self.reference = self._new_reference()
         self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
         self._x0: torch.Tensor | None = None
         self._descent: Descent | None = None
         self._raced = 0.0  # seconds that all lanes have had
 
+    def _new_reference(self) -> Reference | None:
+        """Return the run that lanes are measured against; None where the truth is known."""
+        return None if self._known is not None else Reference(self.spec)
+
     def _new_lane(self, number: int) -> Lane:
         spec = self.spec.lanes[number]
         try:
-            lane = Lane(spec)
+            lane = self.lane_class(spec)
             lane.sampler.check(lane.target)
         except BnnvizError as error:
             raise of_lane(error, number, spec) from None
@@ -75,7 +83,7 @@ class Race:
                 # One plane for all; the principal axes of each lane's own draws would be others.
                 lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
         self._known = known_truth(lanes[0])
-        self._card = RaceCard(self)
+        self._card = self.card_class(self)
 
     @property
     def truth(self) -> Truth | None:
@@ -296,7 +304,7 @@ class Race:
         return checkpoint.pack(saved)
 
     @classmethod
-    def restore(cls, data: bytes) -> Race:
+    def restore(cls, data: bytes) -> Self:
         """Return a race that goes on from a checkpoint.
 
         Raises
@@ -305,9 +313,9 @@ class Race:
             If the bytes are no checkpoint of this version.
         """
         saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the race anew")
-        race = cls(RaceSpec.from_json(saved["spec"], saved["attachment"]))
+        race = cls(cls.spec_class.from_json(saved["spec"], saved["attachment"]))
         if saved["phase"] != "start":
-            race._take_lanes([Lane.restore(lane) for lane in saved["lanes"]])
+            race._take_lanes([cls.lane_class.restore(lane) for lane in saved["lanes"]])
             for lane, noted in zip(race.lanes, saved["noted"], strict=True):
                 lane.load_notes(noted)
             race.phase = saved["phase"]

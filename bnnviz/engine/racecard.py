@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bnnviz.engine.race import Race
 
 PARTS = ("status", "caption", "table", "curves")
-#: What lanes may show of themselves.
-PICTURES = ("path", "prediction")
 _LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
 _UNKNOWN = Error(math.nan, math.nan)
 _RATE_S = 0.5
@@ -26,6 +24,12 @@ _RATE_S = 0.5
 
 class RaceCard:
     """Builds what is looked at; holds nothing that a draw depends on."""
+
+    parts: ClassVar[tuple[str, ...]] = PARTS
+    #: Whether lanes are measured against a truth.
+    errors: ClassVar[bool] = True
+    #: What lanes may show of themselves.
+    pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
     def __init__(self, race: Race) -> None:
         self._race = race
@@ -42,7 +46,7 @@ class RaceCard:
         for scene in scenes[1:]:
             # One picture of the density for all: it is large.
             scene["plane"] = scenes[0]["plane"]
-        pictures = [part for part in PICTURES if all(part in scene["emits"] for scene in scenes)]
+        pictures = [part for part in self.pictures if all(part in scene["emits"] for scene in scenes)]
         first = scenes[0]
         return {
             "run": self._id,
@@ -51,7 +55,7 @@ class RaceCard:
             "target": first["target"],
             "dim": first["dim"],
             "names": first["names"],
-            "emits": [*PARTS, *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
+            "emits": [*self.parts, *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
             "pictures": pictures,
             "budget": race.spec.budget,
             "lanes": [{"name": name} | scene for name, scene in zip(self._names, scenes, strict=True)],
@@ -75,10 +79,15 @@ class RaceCard:
             if number.isdecimal() and int(number) < len(self._race.lanes):
                 pictures.setdefault(int(number), []).append(part)
             elif name == "table":
-                frame[name] = {"rows": self.table(), "scores": self._scores(), "reference": self._reference()}
+                frame[name] = {
+                    "rows": self.table(),
+                    "scores": self._scores(),
+                    "errors": self.errors,
+                    "reference": self._reference(),
+                }
             elif name == "curves":
                 frame[name] = {"lanes": self.curves(), "budget": self._race.spec.budget}
-            elif name in PARTS:
+            elif name in self.parts:
                 frame[name] = getattr(self, f"_{name}")()
         for number, parts in pictures.items():
             built = self._race.lanes[number].frame(parts)
@@ -274,14 +283,17 @@ class RaceCard:
         for name, lane in zip(self._names, lanes, strict=True):
             if lane.lost and not lane.diverged:
                 parts.append(f"{name}: {lane.lost} of {len(lane.alive)} chains diverged.")
-        spent = [
-            n for n, lane in zip(self._names, lanes, strict=True) if lane.over and not (lane.noted or lane.diverged)
-        ]
+        named = zip(self._names, lanes, strict=True)
+        spent = [name for name, lane in named if lane.over and not lane.diverged and self._silent(lane)]
         if spent:
             parts.append(
                 f"{' and '.join(spent)} spent all on tuning and warm-up: give a larger budget or fewer chains."
             )
         return " ".join(parts)
+
+    def _silent(self, lane: Lane) -> bool:
+        """Whether nothing has come of a lane."""
+        return not lane.noted
 
 
 def _state(lane: Lane) -> str:

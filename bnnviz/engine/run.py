@@ -218,7 +218,7 @@ class Run:
                 self._begin()
             if self._descent is not None:
                 self._descent.advance(steps)
-                self.gradients += steps * self.target.examples * self.spec.chains
+                self.gradients += steps * self._descent.examples * self.spec.chains
             if self._descent is None or self._descent.done:
                 self._set_out()
 
@@ -243,6 +243,11 @@ class Run:
         self.phase = "tuning"
         if self.spec.kernel == "compiled" and not self.sampler.compiles:
             self.notes.append(f"Steps of {self.sampler.title} are not compiled: each phase is another computation.")
+        elif self.spec.kernel == "compiled" and not self.target.compiles:
+            self.notes.append(
+                f"Steps on {self.target.describe_value()} are not compiled: convolutions are the same routines either"
+                " way."
+            )
         if not self.sampler.tunes:
             self.emitter, self.phase = self.sampler.emitter(self.state), "warm-up"
 
@@ -275,7 +280,7 @@ class Run:
 
     @property
     def _wants_kernel(self) -> bool:
-        return self.spec.kernel == "compiled" and self.sampler.compiles
+        return self.spec.kernel == "compiled" and self.sampler.compiles and self.target.compiles
 
     def _awaits_kernel(self) -> bool:
         """Begin to compile where that is due; return whether nothing can be done until it is done."""
@@ -427,7 +432,7 @@ class Run:
         steps = int(min(_REFIT_STEPS, max(10, _REFIT_WORK / work)))
         descent = Descent(self.target, self.mode[None], steps)
         descent.advance(steps)
-        self.gradients += steps * self.target.examples
+        self.gradients += steps * descent.examples
         return descent.best()
 
     def _new_era(self) -> None:

@@ -46,10 +46,11 @@ class Predictions(NamedTuple):
 
 def predict(target: BNN, theta: Tensor) -> Predictions:
     """Return what weights (draws, dim) predict at the target's test rows."""
-    x, _ = target.test_rows()
+    x, _ = target.held_out()
     if target.likelihood.task == "classification":
         return Predictions(chances=chances_at(target, theta, x))
-    parts = [target.outputs(part, x) for part in torch.split(theta.to(x), at_once(target, len(x)))]
+    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+    parts = [target.outputs(part, x) for part in pieces]
     scale = None if target.data_set is None else target.data_set.standardiser
     means = torch.cat(parts)[..., 0].double().cpu().numpy()
     sds = target.noise_sd_of(theta).double().cpu().numpy()
@@ -58,7 +59,7 @@ def predict(target: BNN, theta: Tensor) -> Predictions:
 
 def chances_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
     """Return the chances (draws, rows, classes) that weights (draws, dim) give at inputs on the network's scale."""
-    pieces = torch.split(theta.to(x), at_once(target, len(x)))
+    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
     return np.concatenate([_chances(target, target.outputs(piece, x)) for piece in pieces])
 
 

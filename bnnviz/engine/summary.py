@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
+_MOST_COPIED = 10_000_000  # numbers
 _STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
 
 
 def summarise(run: Run) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON."""
-    draws = run.draws.astype(np.float64)
+    draws = run.draws
     return {
         "target": run.spec.target,
         "target_settings": run.spec.target_settings,
@@ -99,7 +100,7 @@ def _convergence(run: Run, draws: np.ndarray) -> dict[str, float | None]:
     """
     dim = draws.shape[2]
     columns = np.unique(np.linspace(0, dim - 1, min(dim, _MOST_COLUMNS)).astype(int))
-    each = [draws[:, :, i] for i in columns]
+    each = [draws[:, :, i].astype(float) for i in columns]
     least = _worst(min, map(diagnostics.ess, each))
     network = isinstance(run.target, BNN)
     mixing = measured_mixing(run, Predictor(run.target) if network else None)
@@ -129,9 +130,9 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         return _weighted_estimates(run, draws)
     found: dict[str, Any] = {}
     if draws.shape[2] <= _MOST_MOMENTS:
-        moments = diagnostics.moments_with_errors(draws)
+        moments = diagnostics.moments_with_errors(draws.astype(float))
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
-        found |= _reweighted(run, draws) | _along_path(run)
+        found |= _reweighted(run, draws.astype(float)) | _along_path(run)
     if isinstance(run.target, BNN):
         found |= scores(run.target, run.store.view(run.alive)) | {"metrics": _metrics(run)}
     return found
@@ -143,7 +144,7 @@ def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     if not np.isfinite(logs).any():
         return {}
     if draws.shape[2] <= _MOST_MOMENTS:
-        moments = diagnostics.weighted_moments(draws, logs)
+        moments = diagnostics.weighted_moments(draws.astype(float), logs)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
     if isinstance(run.target, BNN):
         shares = diagnostics.normalised(logs)
@@ -182,5 +183,8 @@ def _ess_first_component(draws: np.ndarray) -> float | None:
         return None
     pooled = draws.reshape(-1, draws.shape[2])
     thinned = pooled[:: max(1, len(pooled) // 2000)]
-    axes = diagnostics.principal_axes(thinned, 1)
-    return _number(diagnostics.ess((draws - axes.centre) @ axes.axes[:, 0]))
+    # Of large networks there is no room for a copy.
+    thinned = thinned if thinned.size > _MOST_COPIED else thinned.astype(float)
+    axis = diagnostics.principal_axes(thinned, 1).axes[:, 0]
+    # An ESS does not depend on the centre.
+    return _number(diagnostics.ess((draws @ axis.astype(thinned.dtype)).astype(float)))

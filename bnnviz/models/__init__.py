@@ -1,24 +1,26 @@
 """Ready-made networks: plain ``torch.nn.Module`` objects.
 
 Torch is loaded when a network is first asked for, so that a process without torch can read
-layer widths (`bnnviz.models.layers`).
+layer widths and names (`bnnviz.models.layers`).
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.models.layers import ACTIVATIONS, parse_hidden
+from bnnviz.models.layers import ACTIVATIONS, IMAGE_NETWORKS, parse_hidden
 
 if TYPE_CHECKING:
+    from bnnviz.models.image_networks import image_network
     from bnnviz.models.perceptron import mlp
 
-__all__ = ["ACTIVATIONS", "mlp", "parse_hidden"]
+__all__ = ["ACTIVATIONS", "IMAGE_NETWORKS", "image_network", "mlp", "parse_hidden"]
+
+_HOMES = {"image_network": "image_networks", "mlp": "perceptron"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "mlp":
-        from bnnviz.models.perceptron import mlp
-
-        return mlp
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

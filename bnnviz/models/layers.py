@@ -10,6 +10,9 @@ from bnnviz.errors import BnnvizError
 ACTIVATIONS = ("tanh", "relu", "softplus", "silu")
 """Names of the activations that `bnnviz.models.mlp` knows (silu is also called swish)."""
 
+IMAGE_NETWORKS = ("lenet5", "lenet5_swish", "resnet20", "gtsrb", "mlp")
+"""Names of the networks for images that `bnnviz.models.image_network` knows."""
+
 MAX_LAYERS = 8
 MAX_WIDTH = 1024
 _WIDTHS = re.compile(r"\s*[0-9]{1,4}(\s*-\s*[0-9]{1,4})*\s*")

@@ -3,6 +3,7 @@
 from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, NOISES, Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression, TwoData
+from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.rows import Rows, RowTarget
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Funnel",
     "Gaussian",
     "GaussianMixture",
+    "ImageNetwork",
     "LogisticRegression",
     "Network",
     "RowTarget",

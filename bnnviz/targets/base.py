@@ -34,6 +34,8 @@ class Target(param.Parameterized):
         Precision of an isotropic normal prior that U contains, None where U has no prior of its own.
     units : list of layers
         Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
+    compiles : bool
+        Whether a step of a sampler on it is worth compiling.
     """
 
     registered: ClassVar[str] = ""
@@ -47,6 +49,9 @@ class Target(param.Parameterized):
     prior_precision: float | None = None
     units: Sequence[Any] = ()
     start_at_mode: bool = False
+    #: Rows that a step towards a mode reads of many; None: all of them.
+    descent_rows: int | None = None
+    compiles: bool = True
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -169,7 +174,7 @@ class Target(param.Parameterized):
         """Return sentences that whoever samples it should know."""
         return []
 
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """Return a label for each coordinate."""
         return [f"x{i + 1}" for i in range(self.dim)]
 

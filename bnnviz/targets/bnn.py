@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -19,15 +19,66 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
 from bnnviz.targets import likelihoods, mlp_kernel
-from bnnviz.targets.base import REGISTRY
+from bnnviz.targets.base import REGISTRY, differentiate, differentiate_twice
 from bnnviz.targets.rows import Rows, RowTarget
 
 _JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
+# Of all rows' derivatives: beyond, the Gauss-Newton diagonal is estimated.
+_MOST_JACOBIAN = 400_000_000
+# An estimate is the sum over parts of so many rows at most, seen so often that there are 200 terms: its relative
+# standard error is a tenth where rows are alike.
+_SIGNED_ROWS, _SIGNED_TERMS = 50, 200
+# Of the units of a network, for all rows and chains that are computed at once: 128 MB in single precision, of which a
+# gradient takes a few times as much. A CPU gains nothing by more.
+_UNIT_NUMBERS = {"cpu": 32_000_000}
+_DEVICE_UNIT_NUMBERS = 400_000_000
 _FEWEST_ROWS, _MANY = 256, 4  # rows at a time, and how many times as many there have to be for that
 _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
 NOISES = ("fixed", "learnt")
 # The toys' own noise (sd 0.015 on the input and the target) makes a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
+DataSets = datasets.DataSet | datasets.ImageSet
+
+
+class WeightNames(Sequence[str]):
+    """Labels of the coordinates of a network, each made when it is asked for: large networks have half a million.
+
+    Parameters
+    ----------
+    shapes : dict
+        The parameters' shapes by name, in their order.
+    last : list of str
+        Labels of what comes after the parameters.
+    """
+
+    def __init__(self, shapes: dict[str, torch.Size], last: Sequence[str] = ()) -> None:
+        self._shapes, self._last = list(shapes.items()), list(last)
+        self._ends = list(itertools.accumulate(shape.numel() for _, shape in self._shapes))
+
+    def __len__(self) -> int:
+        return (self._ends[-1] if self._ends else 0) + len(self._last)
+
+    def __iter__(self) -> Iterator[str]:
+        for name, shape in self._shapes:
+            yield from (f"{name}{list(index)}" for index in np.ndindex(*shape))
+        yield from self._last
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        k = range(len(self))[place]
+        owner = bisect.bisect_right(self._ends, k)
+        if owner == len(self._ends):
+            return self._last[k - len(self) + len(self._last)]
+        name, shape = self._shapes[owner]
+        index = np.unravel_index(k - self._ends[owner] + shape.numel(), shape)
+        return f"{name}{[int(i) for i in index]}"
 
 
 class BNN(RowTarget):
@@ -85,9 +136,10 @@ class BNN(RowTarget):
         self.noise_is_learnt = self._learns_noise(noise)
         self.dim = sum(shape.numel() for shape in self.shapes.values()) + self.noise_is_learnt
         data = datasets.load(data) if isinstance(data, str) else data
-        self.data_set = data if isinstance(data, datasets.DataSet) else None
+        self.data_set = data if isinstance(data, DataSets) else None
         self.x, self.y = self._check_rows(*self._read(data))
         self._outputs = self._check_module()
+        self._units = self._count_units()
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
         self._check_labels(self.y)
         self.examples = len(self.x)
@@ -110,7 +162,7 @@ class BNN(RowTarget):
             If they do not fit the module or the likelihood; the target is as before then.
         """
         data = (x, y) if self.data_set is None else self.data_set.with_training(x, y)
-        rows = self._check_rows(*((x, y) if self.data_set is None else data.scaled("train")))
+        rows = self._check_rows(*((x, y) if self.data_set is None else self._rows_of(data, "train")))
         if rows[0].shape[1:] != self.x.shape[1:]:
             raise BnnvizError(
                 f"The new inputs have the shape {tuple(rows[0].shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
@@ -165,11 +217,23 @@ class BNN(RowTarget):
             if not isinstance(data, tuple | list) or len(data) != 2:
                 raise BnnvizError("data is a pair (inputs, observations) or a data set of bnnviz.data.", "data")
             return data[0], data[1]
-        return self.data_set.scaled("train")
+        return self._rows_of(self.data_set, "train")
+
+    def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:
+        """Return inputs and observations of a part of a data set, as the target keeps them."""
+        return data.scaled(part)
+
+    def _kept(self, x: Tensor) -> Tensor:
+        """Return inputs in the precision that they are kept in until `to` is called."""
+        return x.to(torch.float64)
+
+    def seen(self, x: Tensor) -> Tensor:
+        """Return inputs (rows, ...) as the network sees them, from what the target keeps; others stay as they are."""
+        return x
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         x, y = torch.as_tensor(np.asarray(x)), torch.as_tensor(np.asarray(y))
-        x = (x if x.ndim > 1 else x[:, None]).to(torch.float64)
+        x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
         missing = len(x) == 0 and self.data_set is None
         if len(x) != len(y) or missing or y.shape[1] != 1:
@@ -186,7 +250,7 @@ class BNN(RowTarget):
         x = self.x
         try:
             with torch.no_grad():
-                out = self.module.to(torch.float64)(x[:2])
+                out = self.module.to(torch.float64)(self.seen(x[:2]).to(torch.float64))
         except RuntimeError as error:
             raise BnnvizError(f"The module cannot read inputs of shape {tuple(x.shape)}: {error}.", "module") from error
         rows, name = min(2, len(x)), self.likelihood.name
@@ -197,6 +261,23 @@ class BNN(RowTarget):
                 "module",
             )
         return out.shape[1]
+
+    def _count_units(self) -> int:
+        """Return how many numbers the network computes of one row, which a gradient keeps."""
+        counts: list[int] = []
+
+        def note(_: nn.Module, inputs: Any, output: Any) -> None:
+            counts.append(output.numel() if isinstance(output, Tensor) else 0)
+
+        leaves = [child for child in self.module.modules() if not list(child.children())]
+        handles = [leaf.register_forward_hook(note) for leaf in leaves]
+        try:
+            with torch.no_grad():
+                self.module(self.seen(self.x[:1]).to(torch.float64))
+        finally:
+            for handle in handles:
+                handle.remove()
+        return max(sum(counts), 1)
 
     def _check_labels(self, y: Tensor) -> None:
         name = self.likelihood.name
@@ -225,13 +306,38 @@ class BNN(RowTarget):
         }
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Return the outputs (chains, rows, outputs) of weights (chains, dim) on inputs (rows, inputs)."""
+        """Return the outputs (chains, rows, outputs) of weights (chains, dim) on inputs (rows, ...)."""
+        parts = [self._outputs_of(theta, self.seen(part)) for part in torch.split(x, self._rows_at_once(len(theta)))]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
+    def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
         if self.layers is not None:
             return mlp_kernel.outputs(self.layers, theta, x)
-
         if self._loops:
             return torch.stack([self._one(flat, x) for flat in theta])
         return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
+
+    def _rows_at_once(self, chains: int) -> int:
+        """Return how many rows are computed at once, so that memory does not grow with the data."""
+        most = _UNIT_NUMBERS.get(self.device.type, _DEVICE_UNIT_NUMBERS)
+        return max(1, most // (self._units * (1 if self._loops else max(chains, 1))))
+
+    def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
+        """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
+        own, each = int(rows.y.ndim == 2), self._rows_at_once(chains)
+        if rows.y.shape[own] <= each:
+            yield rows._replace(x=self.seen(rows.x))
+            return
+        for x, y in zip(torch.split(rows.x, each, own), torch.split(rows.y, each, own), strict=True):
+            yield rows._replace(x=self.seen(x), y=y)
+
+    def _summed(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Return the sums over pieces of the rows of what is computed of each."""
+        total: tuple[Tensor, ...] = ()
+        for piece in self._pieces(rows, len(tensors[0])):
+            part = compute(piece, *tensors)
+            total = tuple(a.add_(b) for a, b in zip(total, part, strict=True)) if total else part
+        return total
 
     def all_rows(self) -> Rows:
         """Return the training rows."""
@@ -239,22 +345,22 @@ class BNN(RowTarget):
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return weighted negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
-        if rows.y.ndim == 2:
-            loss = self.likelihood_at(theta).loss(self._outputs_of_each(theta, rows.x), rows.y)
-        else:
-            loss = self._loss(theta, rows)
+        loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, len(theta)))
         return rows.weight * loss + self._penalty(theta)
 
     def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return the negative log likelihood (chains,) of the same rows for all chains, up to a constant."""
+        """Return the negative log likelihood (chains,) of rows as the network sees them, up to a constant."""
+        likelihood = self.likelihood_at(theta)
+        if rows.y.ndim == 2:
+            return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
         each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.x.element_size()))
         whole = self.layers is None or self.device.type != "cpu" or theta.requires_grad
         if whole or len(rows.y) <= _MANY * each:
-            return self.likelihood_at(theta).loss(self.outputs(theta, rows.x), rows.y)
+            return likelihood.loss(self._outputs_of(theta, rows.x), rows.y)
         # What comes between the layers of so many rows would leave the cache for memory and come back.
         parts = list(zip(torch.split(rows.x, each), torch.split(rows.y, each), strict=True))
         return torch.cat(
-            [sum(self.likelihood_at(one).loss(self.outputs(one, x), y) for x, y in parts) for one in theta.split(1)]
+            [sum(self.likelihood_at(one).loss(self._outputs_of(one, x), y) for x, y in parts) for one in theta.split(1)]
         )
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
@@ -262,7 +368,7 @@ class BNN(RowTarget):
 
         ``masks`` as in `bnnviz.targets.mlp_kernel.outputs`.
         """
-        f = mlp_kernel.outputs(self.layers, theta, rows.x, masks)
+        f = mlp_kernel.outputs(self.layers, theta, self.seen(rows.x), masks)
         return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
 
     def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
@@ -272,7 +378,7 @@ class BNN(RowTarget):
         the observation noise is learnt, it is drawn with the last of them, (chains, 1).
         """
         *layers, last = noise if self.noise_is_learnt else [*noise, noise[-1].new_zeros(len(mean), 1)]
-        f = mlp_kernel.noisy_outputs(self.layers, mean, sd, rows.x, layers)
+        f = mlp_kernel.noisy_outputs(self.layers, mean, sd, self.seen(rows.x), layers)
         return rows.weight * self.likelihood_at(mean[:, -1:] + sd[:, -1:] * last).loss(f, rows.y)
 
     def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
@@ -282,6 +388,11 @@ class BNN(RowTarget):
         if self._loops:
             return torch.stack([self._one(flat, own) for flat, own in zip(theta, x, strict=True)])
         return torch.func.vmap(self._one)(theta, x)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether a step on it is worth compiling: convolutions are the same routines either way."""
+        return not self._convolves
 
     @property
     def _loops(self) -> bool:
@@ -297,7 +408,7 @@ class BNN(RowTarget):
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return U and its gradient; by hand for multilayer perceptrons, by autograd for other modules."""
         if self.layers is None:
-            return super().gradient_on(theta, rows)
+            return self._value_and_gradient(rows, theta)
         return self._in_parts(self._value_and_gradient, rows, theta)
 
     def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -315,20 +426,50 @@ class BNN(RowTarget):
         return tuple(torch.cat(column) for column in zip(*done, strict=True))
 
     def _value_and_gradient(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
-        run = mlp_kernel.forward(self.layers, theta, rows.x)
-        return self._derived(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
+        loss, gradient = self._summed(self._derived, rows, theta)
+        return self._with_prior(theta, rows.weight, loss, gradient)
 
-    def _derived(self, theta: Tensor, rows: Rows, run: mlp_kernel.Pass, residual: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U and its gradient from a forward pass and the loss's derivative by its outputs."""
+    def _with_prior(self, theta: Tensor, weight: float, loss: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient from those of the negative log likelihood, which are overwritten."""
+        if weight != 1:
+            gradient, loss = gradient.mul_(weight), loss.mul_(weight)
+        gradient.add_(theta, alpha=self.prior_precision)
+        return loss + self._penalty(theta), gradient
+
+    def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the negative log likelihood of rows as the network sees them, and its gradient."""
+        if self.layers is not None:
+            run = mlp_kernel.forward(self.layers, theta, rows.x)
+            return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
+        if not self._loops or self.noise_is_learnt:
+            return differentiate(lambda x: self._loss(x, rows), theta)
+        loss, gradient, own = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
+        for k, flat in enumerate(theta):
+            loss[k], parts = self._derived_of_one(flat, *((rows.x[k], rows.y[k]) if own else (rows.x, rows.y)))
+            torch.cat([part.flatten() for part in parts], out=gradient[k])
+        return loss, gradient
+
+    def _derived_of_one(self, flat: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
+        """Return one chain's negative log likelihood, and its derivatives by each of the module's parameters.
+
+        The parameters themselves are what is differentiated by: through their views of a flat vector each would be
+        copied once more, which costs a tenth of a small network's gradient.
+        """
+        leaves = {name: part.detach().requires_grad_(True) for name, part in self.unflatten(flat).items()}
+        with torch.enable_grad():
+            f = torch.func.functional_call(self.module, leaves, (x,))
+            loss = self.likelihood.loss(f[None], y)[0]
+            return loss.detach(), torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
+
+    def _derived_by_hand(
+        self, theta: Tensor, rows: Rows, run: mlp_kernel.Pass, residual: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
         likelihood = self.likelihood_at(theta)
         gradient = mlp_kernel.backward(self.layers, theta, run, residual)
         if self.noise_is_learnt:
             gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
-        loss = likelihood.loss(run.outputs, rows.y)
-        if rows.weight != 1:
-            gradient, loss = gradient.mul_(rows.weight), loss.mul_(rows.weight)
-        gradient.add_(theta, alpha=self.prior_precision)
-        return loss + self._penalty(theta), gradient
+        return likelihood.loss(run.outputs, rows.y), gradient
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons."""
@@ -337,6 +478,12 @@ class BNN(RowTarget):
         return self._in_parts(self._all_derivatives, rows, theta, v)
 
     def _all_derivatives(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        loss, gradient, fit = self._summed(self._derived_twice, rows, theta, v)
+        derived = self._with_prior(theta, rows.weight, loss, gradient)
+        return *derived, rows.weight * fit + self.prior_precision * v.square().sum(-1)
+
+    def _derived_twice(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a multilayer perceptron's negative log likelihood, its gradient and its curvature along v."""
         run = mlp_kernel.forward(self.layers, theta, rows.x)
         first, second = mlp_kernel.directional(self.layers, theta, v, run)
         likelihood = self.likelihood_at(theta)
@@ -344,21 +491,56 @@ class BNN(RowTarget):
         fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
         if self.noise_is_learnt:
             fit = fit + likelihood.bend(run.outputs, rows.y, first, self.prior_precision**0.5 * v[:, -1])
-        derived = self._derived(theta, rows, run, residual)
-        return *derived, rows.weight * fit + self.prior_precision * v.square().sum(-1)
+        return *self._derived_by_hand(theta, rows, run, residual), fit
+
+    def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and H v, by automatic differentiation."""
+        loss, gradient, product = self._summed(
+            lambda piece, x, along: differentiate_twice(lambda at: self._loss(at, piece), x, along), rows, theta, v
+        )
+        product = product.mul_(rows.weight).add_(v, alpha=self.prior_precision)
+        return *self._with_prior(theta, rows.weight, loss, gradient), product
 
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
         """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
 
-        For the noise it is the expected curvature, 2 for each row and unit of log sd.
+        For the noise it is the expected curvature, 2 for each row and unit of log sd. Where the outputs' derivatives
+        by all weights would be more than 4e8 numbers over all rows, it is an estimate without bias, made of random
+        signs.
         """
+        large = len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
+        total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
+        if self._holds_noise(part):
+            total[-1] = 2 * len(self.x) * self.prior_precision
+        return total
+
+    def _exact_diagonal(self, x: Tensor, part: slice) -> Tensor:
         total = torch.zeros_like(x[part])
         for jacobian, f in self._jacobians(x, part):
             # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
             total += self.likelihood_at(x[None]).curvature(f[None], jacobian.permute(2, 0, 1))
-        if self._holds_noise(part):
-            total[-1] = 2 * len(self.x) * self.prior_precision
         return total
+
+    def _signed_diagonal(self, x: Tensor) -> Tensor:
+        """Return an estimate (dim,) of the Gauss-Newton diagonal.
+
+        With H = L L' the Hessian of a row's loss by its outputs, J their derivatives by the weights and z random signs,
+        (sum of J' L z over some rows)^2 has the mean sum of diag(J' H J): what two rows have in common cancels.
+        """
+        rng = torch.Generator(device=x.device).manual_seed(0)
+        rows = torch.split(self.x, min(_SIGNED_ROWS, self._rows_at_once(1)))
+        times, total = -(-_SIGNED_TERMS // len(rows)), torch.zeros_like(x)
+        for part in rows:
+            leaves = {name: view.detach().requires_grad_(True) for name, view in self.unflatten(x).items()}
+            with torch.enable_grad():
+                f = torch.func.functional_call(self.module, leaves, (self.seen(part),))
+            root = self.likelihood_at(x[None]).root(f.detach()[None])[0]
+            for _ in range(times):
+                signs = torch.randint(2, f.shape, generator=rng, device=x.device).to(x.dtype) * 2 - 1
+                pull = torch.einsum("rok,rk->ro", root, signs)
+                found = torch.autograd.grad(f, list(leaves.values()), pull, retain_graph=True, materialize_grads=True)
+                total[: self.dim - self.noise_is_learnt] += torch.cat([one.flatten() for one in found]).square()
+        return total / times
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
         """Return the Gauss-Newton matrix of the negative log likelihood at one point (dim,), of a part of it.
@@ -393,8 +575,8 @@ class BNN(RowTarget):
             return self._one(torch.cat([theta[:first], flat, theta[last:]]), row[None])[0]
 
         derive = torch.func.vmap(torch.func.jacrev(one), in_dims=(None, 0))
-        at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, 1) * self._outputs))
-        for rows in torch.split(self.x, at_once) if len(self.x) else ():
+        at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, self._units) * self._outputs))
+        for rows in map(self.seen, torch.split(self.x, at_once) if len(self.x) else ()):
             yield derive(theta[part], rows), self.outputs(theta[None], rows)[0]
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
@@ -412,27 +594,25 @@ class BNN(RowTarget):
         """Return a sentence on classes that have no training rows."""
         return [] if self.data_set is None else self.data_set.remarks()
 
-    def test_rows(self) -> tuple[Tensor, Tensor]:
-        """Return inputs (rows, inputs) and observations (rows,) of the test rows, on the scale the network sees.
+    def held_out(self) -> tuple[Tensor, Tensor]:
+        """Return inputs (rows, ...) and observations (rows,) of the test rows, as the target keeps them (see `seen`).
 
         Without a data set of `bnnviz.data` they are the rows that the network was given.
         """
         if self.data_set is None:
             return self.x, self.y
-        x, y = self.data_set.scaled("test")
-        return (
-            torch.as_tensor(x, dtype=self.dtype, device=self.device),
-            torch.as_tensor(y, dtype=self.y.dtype, device=self.device),
-        )
+        kept = zip(self._rows_of(self.data_set, "test"), (self.x, self.y), strict=True)
+        x, y = (torch.as_tensor(part, dtype=like.dtype, device=self.device) for part, like in kept)
+        return x, y
 
     @property
     def outputs_per_row(self) -> int:
         """Number of outputs of the module."""
         return self._outputs
 
-    def names(self) -> list[str]:
-        """Return a label for each weight: the parameter's name and its index."""
-        return self._names
+    def names(self) -> Sequence[str]:
+        """Return a label for each weight, made when it is asked for: the parameter's name and its index."""
+        return WeightNames(self.shapes, ["log noise"] if self.noise_is_learnt else [])
 
     def groups(self) -> list[tuple[str, int]]:
         """Return the parameters' names and number of weights of each layer, and the noise if it is learnt."""
@@ -441,13 +621,6 @@ class BNN(RowTarget):
             names, shapes = zip(*layer, strict=True)
             found.append((", ".join(names), sum(shape.numel() for shape in shapes)))
         return [*found, ("log noise", 1)] if self.noise_is_learnt else found
-
-    @functools.cached_property
-    def _names(self) -> list[str]:
-        labels = []
-        for name, shape in self.shapes.items():
-            labels += [f"{name}{list(index)}" for index in np.ndindex(*shape)]
-        return [*labels, "log noise"] if self.noise_is_learnt else labels
 
 
 def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.ndarray, np.ndarray]:
@@ -472,12 +645,13 @@ def _point_rows(points: list[list[float]], data: datasets.DataSet) -> tuple[np.n
     return table[:, :-1], table[:, -1]
 
 
-_ATTACHED = [name for name in datasets.names() if datasets.describe(name)["attached"]]
-_STANDARDISED = [name for name in datasets.names() if datasets.describe(name)["standardised"]]
-_VALIDATED = [name for name in datasets.names() if datasets.describe(name)["validation"]]
-_WITH_WEIGHTS = [name for name in datasets.names() if datasets.describe(name)["published_weights"]]
+_TABLES = datasets.names("table")
+_ATTACHED = [name for name in _TABLES if datasets.describe(name)["attached"]]
+_STANDARDISED = [name for name in _TABLES if datasets.describe(name)["standardised"]]
+_VALIDATED = [name for name in _TABLES if datasets.describe(name)["validation"]]
+_WITH_WEIGHTS = [name for name in _TABLES if datasets.describe(name)["published_weights"]]
 # Whatever may be a regression: of a table of the user's own only the table says.
-_REGRESSIONS = [name for name in datasets.names() if datasets.describe(name)["task"] != "classification"]
+_REGRESSIONS = [name for name in _TABLES if datasets.describe(name)["task"] != "classification"]
 
 
 @REGISTRY.add
@@ -496,7 +670,7 @@ class Network(BNN):
     title = "Network on data"
     fixed_dim = None
 
-    data = settings.Choice("toy_c", objects=datasets.names(), hidden=_ATTACHED, doc="The data set.")
+    data = settings.Choice("toy_c", objects=_TABLES, hidden=_ATTACHED, doc="The data set.")
     split = settings.Integer(
         0,
         bounds=(0, 19),

@@ -36,6 +36,10 @@ class Likelihood:
         """Return the second derivatives of each row's loss by its outputs, (chains, rows, outputs, outputs)."""
         raise NotImplementedError
 
+    def root(self, f: Tensor) -> Tensor:
+        """Return matrices L, shaped like the `hessian`, with L L' = hessian: with one output its root."""
+        return self.hessian(f).sqrt()
+
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the exact log density of each observation, (chains, rows)."""
         raise NotImplementedError
@@ -188,6 +192,11 @@ class Categorical(Likelihood):
         """Return the covariance of a label's indicators."""
         chance = torch.softmax(f, -1)
         return torch.diag_embed(chance) - chance[..., None] * chance[..., None, :]
+
+    def root(self, f: Tensor) -> Tensor:
+        """Return diag(sqrt p) - p sqrt(p)', whose square is diag(p) - p p'."""
+        chance = torch.softmax(f, -1)
+        return torch.diag_embed(chance.sqrt()) - chance[..., None] * chance.sqrt()[..., None, :]
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

@@ -43,6 +43,7 @@ COLUMNS = (
     Column("rmse", "RMSE", "of the predictive mean on the test rows", "small", -1),
     Column("accuracy", "accuracy", "share of the test rows whose class is the likeliest", "small", 1),
     Column("ece", "ECE", "expected calibration error on the test rows, 15 bins", "small", -1),
+    Column("auroc", "AUROC", "chance that an image from elsewhere has more entropy than a test image", "small", 1),
     Column("gradients", "gradients", "per-example gradients spent, tuning and warm-up included", "count", 0),
     Column("seconds", "seconds", "that this lane took", "small", -1),
     Column(
@@ -53,7 +54,8 @@ COLUMNS = (
         -1,
     ),
 )
-_SCORES = ("nll", "rmse", "accuracy", "ece")
+_SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
+_ERRORS = ("error", "error_mean", "error_sd")
 _STYLE = """<style>
 .race {border-collapse: collapse; font: 14px sans-serif} .race th, .race td {padding: 5px 11px; text-align: right}
 .race th {border-bottom: 2px solid; cursor: help} .race td {border-bottom: 1px solid #d9e0e6}
@@ -63,9 +65,10 @@ _STYLE = """<style>
 </style>"""
 
 
-def columns_for(scores: list[str]) -> list[Column]:
-    """Return the columns of a race whose target has these scores."""
-    return [each for each in COLUMNS if each.name not in _SCORES or each.name in scores]
+def columns_for(scores: list[str], errors: bool = True) -> list[Column]:
+    """Return the columns of a race whose target has these scores, and errors against a truth if it has any."""
+    left_out = {name for name in _SCORES if name not in scores} | (set() if errors else {*_ERRORS})
+    return [each for each in COLUMNS if each.name not in left_out]
 
 
 def cell(row: dict[str, Any], each: Column) -> str:

@@ -1,0 +1,167 @@
+"""Uncertainty: samplers on images, and what each of them is unsure of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+import address
+from asker import ImageAsker
+from bnnviz import catalogue, link, racelink, views
+from bnnviz.errors import BnnvizError
+from bnnviz.galleryspec import GallerySpec
+from bnnviz.views.course import MEASURES
+from cards import Card
+from lanes import Lanes
+from plain import PlainPage
+from racetrack import RaceTransport
+from standings import StandingsCard
+from wall import WallCard
+
+OPENING = Path(__file__).parent.parent / "gallery_opening.json"
+_WORDS = {
+    "lane, budget": "samplers with the same images, network and seed; each may spend so many gradients of single"
+    " images",
+    "entropy": "of the predictive distribution, the mean over the draws of what each of them says: 0 where they are"
+    " sure, the logarithm of the number of classes where they know nothing. In nats",
+    "information": "the part of the entropy on which draws disagree: more data would take it away. The rest is in the"
+    " image",
+    "from elsewhere": "images that are of none of the classes: a posterior that is good for something is less sure of"
+    " them. AUROC is the chance that one of them has a higher entropy than a test image",
+    "attack": "each pixel is changed by so much in the direction in which one draw errs most (FGSM); the other draws"
+    " say what they see",
+    "calibration": "of the images that it is 80 % sure of, 80 % should be right; ECE is the mean distance",
+}
+_DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
+_SMALL = {"size": "small", "margin": (0, 6, 0, 4)}
+_WALLS = {"Hardest": "hardest", "Attacked": "attacked"}
+_GRID = """
+"caption caption caption caption" auto
+"wall wall digit digit" minmax(0, 1.15fr)
+"entropy reliability attack course" minmax(0, 1fr)
+"table table table turned" minmax(150px, 0.72fr)
+/ minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr)
+"""
+
+
+class GalleryTransport(RaceTransport):
+    """Buttons and budget."""
+
+    def __init__(self, session: Any, timeline: Any) -> None:
+        super().__init__(session, pn.Spacer(width=0, margin=0))
+
+
+class UncertaintyPage(PlainPage):
+    """The page of one session."""
+
+    name, heading = "uncertainty", "IMAGES"
+    spec, codes = GallerySpec, racelink
+    words = _WORDS
+    parts, grid = (_DIGIT, _ENTROPY, "reliability", "attack", _COURSE, "turned"), _GRID
+    transport_class = GalleryTransport
+    speed = ""
+
+    def show_scene(self, scene: dict[str, Any]) -> None:
+        """Show a new run: its images, and the sets that foreign ones can be of."""
+        self.asker.reset(scene["shape"])
+        self._silent = True
+        self.elsewhere.param.update(
+            options={self._titles[name]: name for name in scene["elsewhere"]}, value=scene["foreign"]
+        )
+        self.hung.value = next(iter(_WALLS))
+        self._silent = False
+        self.elsewhere.visible = bool(scene["elsewhere"])
+        super().show_scene(scene)
+
+    def show_frame(self, frame: dict[str, Any]) -> None:
+        """Show the parts that have come."""
+        super().show_frame(frame)
+        if _DIGIT in frame:
+            self.asker.show(frame[_DIGIT])
+            hung = "attacked" if self.hung.value == "Attacked" else "index"
+            self.wall.mark(frame[_DIGIT].get(hung, -1))
+
+    def show_devices(self, names: list[str]) -> None:
+        """Offer the devices of the workers."""
+        self.controls.devices(names)
+
+    def _controls(self, spec: GallerySpec) -> list[Any]:
+        listing = catalogue.load()
+        self._titles = {data["name"]: data["title"] for data in listing["data"]}
+        targets = [target for target in listing["targets"] if _of_images(target, listing)]
+        self.controls = Lanes(listing | {"targets": targets}, self.session.begin, spec, False)
+        self._silent = False
+        self.asker = ImageAsker(
+            lambda image: self.session.watch(image=image), lambda sentence: self.show_notice(sentence, True)
+        )
+        self.hung = pmui.RadioButtonGroup(options=list(_WALLS), value=next(iter(_WALLS)), **_SMALL)
+        self.hung.param.watch(self._hang, "value")
+        self.wall = WallCard(self._pick, [self.hung])
+        self.elsewhere = pmui.Select(label="", options=[], width=150, **_SMALL)
+        self.elsewhere.param.watch(self._go_elsewhere, "value")
+        self.measure = pmui.RadioButtonGroup(
+            options={title: name for name, title in MEASURES.items()}, value=next(iter(MEASURES)), **_SMALL
+        )
+        return [self.controls.root]
+
+    def _card(self, view: views.View) -> Card:
+        part = view.needs[0]
+        if part == _DIGIT:
+            return Card(view, beside=[self.asker.root])
+        if part == _ENTROPY:
+            return Card(view, tools=[self.elsewhere])
+        if part == _COURSE:
+            self.measure.param.watch(lambda event: view.choose(event.new), "value")
+            return Card(view, tools=[self.measure])
+        return Card(view)
+
+    def _table(self) -> StandingsCard:
+        return StandingsCard(False, "nll")
+
+    def _more_cards(self) -> list[Any]:
+        return [self.wall]
+
+    def _pick(self, number: int) -> None:
+        """Ask about the image of a tile."""
+        if self.hung.value == "Attacked":
+            self.session.watch(image={"attacked": number, "angle": 0.0})
+        else:
+            self.asker.pick(number)
+
+    def _hang(self, event: Any) -> None:
+        self.wall.retitle(event.new == "Attacked")
+        if not self._silent:
+            self.session.watch(wall=_WALLS[event.new])
+
+    def _go_elsewhere(self, event: Any) -> None:
+        if not self._silent and event.new:
+            self.session.watch(elsewhere=event.new)
+
+    def _beside(self, error: BnnvizError) -> bool:
+        self.controls.take_back(self.session.spec)
+        return bool(self.sidebar) and self.controls.error(error)
+
+    def _query(self, spec: GallerySpec) -> str:
+        return link.query_text({"page": self.name, **racelink.to_query(spec), **self._flags})
+
+
+def _of_images(target: dict[str, Any], listing: dict[str, Any]) -> bool:
+    """Return whether a target is chosen among sets of images."""
+    images = {data["name"] for data in listing["data"] if data["kind"] == "images"}
+    return any(setting["choices"] and images.issuperset(setting["choices"]) for setting in target["settings"])
+
+
+def opening() -> GallerySpec:
+    """Return what the page opens on."""
+    return GallerySpec.from_json(json.loads(OPENING.read_text(encoding="utf-8")))
+
+
+def build(dark: bool) -> UncertaintyPage:
+    """Build the page for the current session and begin its loop."""
+    page = UncertaintyPage(dark, address.read(pn.state.session_args, opening(), racelink))
+    page.session.open()
+    return page

@@ -1,0 +1,101 @@
+"""The wall of the images that samplers are least sure of, on a card; a press on one asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+import projector
+from cards import HEAD, surface
+
+_SHORTEST = 9  # letters of a class that are written on a tile
+_STYLE = """
+:host {overflow: hidden auto; color: var(--mui-palette-text-primary); --bad: #b3134f}
+:host(.dark) {--bad: #ff86b0}
+.wall {display: grid; grid-template-columns: repeat(auto-fill, minmax(58px, 1fr)); gap: 5px}
+button {border: 2px solid transparent; border-radius: 6px; padding: 0 0 1px; background: none; cursor: pointer;
+  color: inherit; font: 12px/1.25 inherit; font-family: inherit; font-variant-numeric: tabular-nums}
+button:hover {border-color: var(--mui-palette-divider)}
+button[aria-pressed=true] {border-color: var(--mui-palette-primary-main)}
+button:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 1px}
+canvas {display: block; width: 100%; border-radius: 4px; image-rendering: pixelated}
+span {display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 12px}
+.wrong {color: var(--bad); font-weight: 600}
+:host(.large) span {font-size: 15px}
+"""
+
+
+class Wall(JSComponent):
+    """Tiles in the order given."""
+
+    images = param.List(doc="Dicts of index, pixels, truth, guesses, wrong, figure and short, the words on the tile.")
+    index = param.Integer(-1, doc="The image that is asked about; -1 where it is none of the test images.")
+    fresh = param.Boolean(False, doc="Whether these are the images of another set.")
+    chosen = param.List(doc="[index, when] of the tile that was pressed last.")
+
+    _esm = "wall.js"
+
+
+class WallCard:
+    """The wall with its heading.
+
+    Parameters
+    ----------
+    on_pick : callable
+        Called with the number of the image that was pressed.
+    tools : list
+        Controls for the heading line.
+    """
+
+    needs, hot = frozenset({"wall"}), False
+
+    def __init__(self, on_pick: Callable[[int], None], tools: Sequence[Any] = ()) -> None:
+        self._wall = Wall(sizing_mode="stretch_both", margin=(0, 10, 8, 12), stylesheets=[_STYLE])
+        self._wall.param.watch(lambda event: on_pick(int(event.new[0])), "chosen")
+        self._title = pn.pane.HTML("", margin=(7, 0, 5, 14), height=20, stylesheets=[HEAD, projector.CARD])
+        head = pn.Row(
+            self._title, pn.Spacer(sizing_mode="stretch_width"), *tools, sizing_mode="stretch_width", margin=0
+        )
+        self.root = surface(head, self._wall, area="wall")
+        self.retitle(False)
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin anew."""
+        self._wall.param.update(images=[], fresh=True)
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        images = [{**image, "short": _short(image["truth"], image["guesses"])} for image in frame["wall"]["images"]]
+        if images != self._wall.images:
+            self._wall.images = images
+            self._wall.fresh = False
+
+    def retitle(self, attacked: bool) -> None:
+        """Say what hangs here."""
+        told = "Changed to mislead one draw" if attacked else "Hardest test images"
+        self._title.object = f"<h2><b>{told}</b> &nbsp;true → taken for</h2>"
+
+    def mark(self, index: int) -> None:
+        """Mark the tile of the image that is asked about."""
+        if index != self._wall.index:
+            self._wall.index = index
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        projector.dress(self._wall, large)
+        projector.dress(self._title, large)
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        kept = [name for name in self._wall.css_classes or [] if name != "dark"]
+        self._wall.css_classes = [*kept, "dark"] if dark else kept
+
+
+def _short(truth: str, guesses: list[str]) -> str:
+    """Return the true class, and what most take it for."""
+    taken = max(dict.fromkeys(guesses), key=guesses.count)
+    return f"{truth[:_SHORTEST]} → {taken[:_SHORTEST]}"

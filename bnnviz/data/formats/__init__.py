@@ -1,0 +1,25 @@
+"""Readers of the files that image sets are published as: one module per format, arrays out.
+
+Whatever is wrong with a file's content is told in one sentence (`broken`), and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnnviz.errors import BnnvizError
+
+
+def broken(place: Path, what: str, reason: object) -> BnnvizError:
+    """Return the refusal of a file.
+
+    Parameters
+    ----------
+    place : Path
+        The file.
+    what : str
+        What it should have been, such as "an idx file".
+    reason : object
+        What is wrong with it.
+    """
+    return BnnvizError(f"The file {place} is no whole {what} ({reason}): put the published one there.", "data")

@@ -1,0 +1,59 @@
+"""Files in the idx format of MNIST (Y. LeCun, C. Cortes): a header of big-endian numbers, then bytes."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from bnnviz.data.formats import broken
+
+_BYTES = 8  # the code of unsigned bytes
+_MOST_BYTES = 2**32
+_GZIP = b"\x1f\x8b"
+
+
+def read_idx(place: Path) -> np.ndarray:
+    """Read an idx file of unsigned bytes.
+
+    Parameters
+    ----------
+    place : Path
+        The file, compressed by gzip or not.
+
+    Returns
+    -------
+    ndarray of uint8
+        Of the shape that the header tells.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be read, is no such file, or is longer or shorter than its header says.
+    """
+    try:
+        with place.open("rb") as plain:
+            packed = plain.read(2) == _GZIP
+        with (gzip.open if packed else open)(place, "rb") as stream:
+            start = stream.read(4)
+            if len(start) < 4 or start[:2] != b"\0\0":
+                raise broken(place, "idx file", "it does not start with two zeros")
+            if start[2] != _BYTES or not start[3]:
+                raise broken(place, "idx file", "it does not hold unsigned bytes")
+            header = stream.read(4 * start[3])
+            if len(header) < 4 * start[3]:
+                raise broken(place, "idx file", "its header is cut off")
+            shape = tuple(int(size) for size in np.frombuffer(header, ">u4"))
+            size = math.prod(shape)
+            if size > _MOST_BYTES:
+                raise broken(place, "idx file", f"its header tells of {size} bytes")
+            content = stream.read(size + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise broken(place, "idx file", error) from error
+    if len(content) != size:
+        more = "more" if len(content) > size else "fewer"
+        raise broken(place, "idx file", f"it holds {more} than the {size} bytes that its header tells of")
+    return np.frombuffer(content, np.uint8).reshape(shape)

@@ -1,0 +1,352 @@
+"""What an image data set is: training and test images as bytes, and how a network sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bnnviz.data.dataset import PARTS, Part, Task
+from bnnviz.errors import BnnvizError
+
+_MOST_CLASSES = 1000
+_LEVELS = np.arange(256) / 255.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImageSet:
+    """Labelled images, as bytes; only `scaled` makes numbers of them.
+
+    Parameters
+    ----------
+    name, title, doc : str
+        The registered name, what a menu shows, and what a tooltip explains.
+    x_train, x_test : array_like of uint8, shape (rows, channels, height, width)
+        Images; there may be no training images, but some test images.
+    y_train, y_test : array_like of int, shape (rows,)
+        Class numbers, counted from 0; kept as int64.
+    x_val, y_val : array_like or None, default None
+        Rows to choose settings by, which are neither trained on nor tested on; None for none.
+    class_names : tuple of str
+        What each class is called.
+    mean, sd : tuple of float or None, default None
+        For each channel what `scaled` subtracts and then divides by, after division by 255; None: those of the
+        training images, or of the test images where there are none to train on.
+    groups : array_like of int or None, default None
+        For each training row the number of the group that it belongs to, such as the film it is a picture of; None
+        where rows are on their own. Validation rows are taken by whole groups.
+    notes : tuple of str, default ()
+        Sentences for `remarks`, such as that this is a part of the set only.
+    task : {"classification"}
+        What `y` holds.
+    positive : int, default 1
+        Of two classes the one that precision, recall and specificity are about.
+
+    Raises
+    ------
+    BnnvizError
+        If images are no bytes of one shape, or labels no class numbers.
+    """
+
+    name: str
+    title: str
+    doc: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    x_val: np.ndarray | None = None
+    y_val: np.ndarray | None = None
+    class_names: tuple[str, ...]
+    mean: tuple[float, ...] | None = None
+    sd: tuple[float, ...] | None = None
+    groups: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+    task: Task = "classification"
+    positive: int = 1
+
+    def __post_init__(self) -> None:
+        if self.x_val is None and self.y_val is None:
+            object.__setattr__(self, "x_val", np.empty((0, *np.shape(self.x_test)[1:]), np.uint8))
+            object.__setattr__(self, "y_val", np.empty(0, np.int64))
+        if not 2 <= self.classes <= _MOST_CLASSES:
+            raise BnnvizError(
+                f"The data set {self.name} has {self.classes} classes: give 2 to {_MOST_CLASSES}.", "data"
+            )
+        for part in PARTS:
+            x, y = self._checked(part)
+            object.__setattr__(self, f"x_{part}", x)
+            object.__setattr__(self, f"y_{part}", y)
+        if self.groups is not None and np.shape(self.groups) != self.y_train.shape:
+            raise BnnvizError(f"The groups of {self.name} are not one for each training row: give as many.", "data")
+        self._set_scale()
+
+    def _checked(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        x, y = np.asarray(getattr(self, f"x_{part}")), np.asarray(getattr(self, f"y_{part}"))
+        rows = f"The {part} rows of the data set {self.name}"
+        if x.dtype != np.uint8 or x.ndim != 4 or 0 in x.shape[1:] or x.shape[1:] != np.shape(self.x_test)[1:]:
+            raise BnnvizError(
+                f"{rows} are no images of one shape (their shape is {x.shape}, their type {x.dtype}): give bytes of"
+                " shape (rows, channels, height, width).",
+                "data",
+            )
+        if y.shape != x.shape[:1] or (part == "test" and not len(x)):
+            raise BnnvizError(f"{rows} are {len(x)} images and {y.size} labels: give a label for each.", "data")
+        if y.dtype.kind not in "iu" or (y.size and not 0 <= int(y.min()) <= int(y.max()) < self.classes):
+            raise BnnvizError(f"{rows} have labels that are no class numbers from 0 to {self.classes - 1}.", "data")
+        return x, y.astype(np.int64)
+
+    def _set_scale(self) -> None:
+        if self.mean is None or self.sd is None:
+            mean, sd = channel_moments(self.x_train if len(self.x_train) else self.x_test)
+            object.__setattr__(self, "mean", mean)
+            object.__setattr__(self, "sd", sd)
+        if not len(self.mean) == len(self.sd) == self.shape[0] or min(self.sd) <= 0.0:
+            raise BnnvizError(
+                f"The data set {self.name} has {self.shape[0]} channels: give mean and positive sd of each.",
+                "data",
+            )
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of an image."""
+        return self.x_test.shape[1:]
+
+    @property
+    def inputs(self) -> tuple[int, int, int]:
+        """What a network takes: `shape`."""
+        return self.shape
+
+    def scaled(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """Return the images of a part as a network sees them, and their labels.
+
+        Parameters
+        ----------
+        part : {"train", "val", "test"}
+
+        Returns
+        -------
+        x : ndarray of float32, shape (rows, channels, height, width)
+            ``(bytes / 255 - mean) / sd``, channel by channel.
+        y : ndarray of int64, shape (rows,)
+        """
+        mean, sd = (np.array(numbers, np.float32)[:, None, None] for numbers in (self.mean, self.sd))
+        x = getattr(self, f"x_{part}").astype(np.float32)
+        x /= 255
+        x -= mean
+        x /= sd
+        return x, getattr(self, f"y_{part}")
+
+    def scaled_like(self, other: ImageSet) -> ImageSet:
+        """Return the same set on the scale of another one, as a network trained on that one has to see it.
+
+        Parameters
+        ----------
+        other : ImageSet
+            Its mean and sd are used.
+
+        Raises
+        ------
+        BnnvizError
+            If its images have another shape.
+        """
+        if other.shape != self.shape:
+            raise BnnvizError(
+                f"Images of {self.name} have the shape {self.shape} and those of {other.name} {other.shape}: choose"
+                " sets of one shape.",
+                "data",
+            )
+        return replace(self, mean=other.mean, sd=other.sd)
+
+    def with_training(self, x: np.ndarray, y: np.ndarray) -> ImageSet:
+        """Return the same set with other training rows, or none, on this one's scale.
+
+        Parameters
+        ----------
+        x : array_like of uint8, shape (rows, channels, height, width)
+        y : array_like of int, shape (rows,)
+        """
+        return replace(self, x_train=x, y_train=y, groups=None)
+
+    def with_validation(self, rows: int, seed: int = 0) -> ImageSet:
+        """Return the same set with some of the training rows as its validation rows.
+
+        Parameters
+        ----------
+        rows : int
+            How many, with equal shares of each class where possible. Whole groups are taken, so that there may be a
+            few more, and one group of each class at least stays for training.
+        seed : int, default 0
+            Of the generator that draws them.
+
+        Raises
+        ------
+        BnnvizError
+            If that leaves no training rows.
+        """
+        rows = _count("rows", rows)
+        if not 0 < rows < len(self.y_train):
+            raise BnnvizError(
+                f"The data set {self.name} has {len(self.y_train)} training rows, of which {rows} cannot be set aside:"
+                " give a number between.",
+                "data",
+            )
+        rng = np.random.default_rng([seed, PARTS.index("val")])
+        if self.groups is None:
+            held = _balanced(self.y_train, rows, rng)
+        else:
+            held = _balanced_groups(self.y_train, self.groups, rows, rng)
+        kept = np.setdiff1d(np.arange(len(self.y_train)), held)
+        return replace(
+            self._training_rows(kept),
+            x_val=self.x_train[held],
+            y_val=self.y_train[held],
+        )
+
+    def for_validation(self) -> ImageSet:
+        """Return the same set with the validation rows in the place of the test rows, which are in no part of it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no validation rows.
+        """
+        if not len(self.x_val):
+            raise BnnvizError(
+                f"The data set {self.name} has no validation rows: set some training rows aside (with_validation).",
+                "data",
+            )
+        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
+
+    def chosen(self, train: int | None = None, test: int | None = None, seed: int = 0) -> ImageSet:
+        """Return the same set with fewer rows.
+
+        Parameters
+        ----------
+        train, test : int or None, default None
+            How many training and test rows to keep at most; None for all. Each class has an equal share where it has
+            that many rows, and the order of the rows stays. Fewer rows are among more of the same seed.
+        seed : int, default 0
+            Of the generator that draws them.
+
+        Raises
+        ------
+        BnnvizError
+            If a number is no count, or no test row is to be kept.
+        """
+        found = self
+        if train is not None:
+            rng = np.random.default_rng([seed, PARTS.index("train")])
+            found = found._training_rows(_balanced(self.y_train, _count("train", train), rng))
+        if test is not None:
+            if _count("test", test) == 0:
+                raise BnnvizError(f"Keep at least one test row of {self.name}, not 0.", "test")
+            rows = _balanced(self.y_test, test, np.random.default_rng([seed, PARTS.index("test")]))
+            found = replace(found, x_test=self.x_test[rows], y_test=self.y_test[rows])
+        return found
+
+    def _training_rows(self, rows: np.ndarray) -> ImageSet:
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, x_train=self.x_train[rows], y_train=self.y_train[rows], groups=groups)
+
+    def rotated(self, degrees: float | np.ndarray) -> ImageSet:
+        """Return the same set with its test images turned about their centre.
+
+        Parameters
+        ----------
+        degrees : float or array_like of float, shape (test rows,)
+            By which angle, counter-clockwise; one for all, or one for each. What comes in from outside of an image is
+            black, and values between pixels are bilinear.
+        """
+        from scipy.ndimage import rotate
+
+        angles = np.asarray(degrees, dtype=float)
+        if angles.shape not in ((), self.y_test.shape) or not np.isfinite(angles).all():
+            raise BnnvizError(
+                f"Give {self.name} one finite angle in degrees, or one for each of its {len(self.y_test)} test rows.",
+                "degrees",
+            )
+        turned = [
+            rotate(image, angle, axes=(2, 1), reshape=False, order=1)
+            for image, angle in zip(self.x_test, np.broadcast_to(angles, self.y_test.shape), strict=True)
+        ]
+        return replace(self, x_test=np.stack(turned))
+
+    def remarks(self) -> list[str]:
+        """Return `notes`, and a sentence on classes without training rows where there are such."""
+        missing = [self.class_names[i] for i in np.setdiff1d(np.arange(self.classes), self.y_train)]
+        if not missing or not len(self.y_train):
+            return [*self.notes]
+        return [
+            *self.notes,
+            f"No training row of {self.name} is of class {' or '.join(missing)}: what a network says of it comes from"
+            " the prior alone.",
+        ]
+
+
+def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return mean and standard deviation of each channel over all pixels, after division by 255.
+
+    Parameters
+    ----------
+    images : ndarray of uint8, shape (rows, channels, height, width)
+    """
+    mean, sd = [], []
+    for channel in range(images.shape[1]):
+        counts = np.bincount(images[:, channel].ravel(), minlength=256)
+        mean.append(float(np.average(_LEVELS, weights=counts)))
+        sd.append(float(np.sqrt(np.average((_LEVELS - mean[-1]) ** 2, weights=counts))))
+    return tuple(mean), tuple(sd)
+
+
+def _count(field: str, rows: int) -> int:
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
+        raise BnnvizError(f"{field} is a number of rows, not {rows!r}: give an integer from 0.", field)
+    return int(rows)
+
+
+def _shares(counts: np.ndarray, rows: int) -> np.ndarray:
+    """Divide a number of rows over classes with so many each, as equally as these allow; the first have the rest."""
+    shares = np.zeros_like(counts)
+    left = min(rows, int(counts.sum()))
+    while left:
+        open_classes = np.flatnonzero(shares < counts)
+        more = left // len(open_classes)
+        if more == 0:
+            shares[open_classes[:left]] += 1
+            break
+        taken = np.minimum(more, (counts - shares)[open_classes])
+        shares[open_classes] += taken
+        left -= int(taken.sum())
+    return shares
+
+
+def _balanced(y: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw row numbers, sorted, with equal shares of each class."""
+    labels, counts = np.unique(y, return_counts=True)
+    drawn = [
+        rng.permutation(np.flatnonzero(y == label))[:share]
+        for label, share in zip(labels, _shares(counts, rows), strict=True)
+    ]
+    return np.sort(np.concatenate(drawn)) if drawn else np.empty(0, np.int64)
+
+
+def _balanced_groups(y: np.ndarray, groups: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw whole groups until each class has its share; return their row numbers, sorted."""
+    labels, counts = np.unique(y, return_counts=True)
+    held: list[np.ndarray] = []
+    for label, share in zip(labels, _shares(counts, rows), strict=True):
+        of_class = np.flatnonzero(y == label)
+        taken = 0
+        for group in rng.permutation(np.unique(groups[of_class]))[:-1]:
+            if taken >= share:
+                break
+            members = of_class[groups[of_class] == group]
+            held.append(members)
+            taken += len(members)
+    return np.sort(np.concatenate(held)) if held else np.empty(0, np.int64)

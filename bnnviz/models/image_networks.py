@@ -1,0 +1,85 @@
+"""The networks for images, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import nn
+
+from bnnviz.errors import BnnvizError
+from bnnviz.models.gtsrb import gtsrb
+from bnnviz.models.layers import IMAGE_NETWORKS
+from bnnviz.models.lenet5 import lenet5, lenet5_swish
+from bnnviz.models.perceptron import mlp
+from bnnviz.models.resnet20 import resnet20
+from bnnviz.models.shapes import check_images
+
+_HIDDEN = (100, 100)
+
+
+def image_mlp(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
+    """Make a fully connected network that reads images row by row of pixels: 100 - 100 - classes, with ReLU.
+
+    Parameters
+    ----------
+    shape : sequence of int, default (1, 28, 28)
+        Channels, height and width of an image.
+    classes : int, default 10
+        Number of outputs, one logit each.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        ``nn.Flatten`` and the layers of `bnnviz.models.mlp`: 89,610 parameters for 28 x 28 grey pixels and 10 classes.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no shape of an image.
+    """
+    channels, height, width = check_images(shape, classes, "The multilayer perceptron", 1)
+    return nn.Sequential(nn.Flatten(), *mlp(channels * height * width, _HIDDEN, classes, "relu"))
+
+
+_MAKERS: dict[str, Callable[[Sequence[int], int], nn.Sequential]] = {
+    "lenet5": lenet5,
+    "lenet5_swish": lenet5_swish,
+    "resnet20": resnet20,
+    "gtsrb": gtsrb,
+    "mlp": image_mlp,
+}
+
+
+def image_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
+    """Make a network for images by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `bnnviz.models.IMAGE_NETWORKS`.
+    shape : sequence of int
+        Channels, height and width of an image.
+    classes : int
+        Number of outputs, one logit each.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        The initial weights are torch's own, from torch's global generator. None has batch normalisation, with which
+        one row's output would depend on the others, so that there would be no likelihood of a row.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such network, or images of this shape do not fit it.
+
+    Examples
+    --------
+    >>> sum(p.numel() for p in image_network("lenet5", (1, 28, 28), 10).parameters())
+    61706
+    """
+    if name not in _MAKERS:
+        raise BnnvizError(
+            f"There is no network for images {name!r}; choose one of {', '.join(IMAGE_NETWORKS)}.", "network"
+        )
+    return _MAKERS[name](shape, classes)

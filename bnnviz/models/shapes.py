@@ -1,0 +1,53 @@
+"""What of an image has to fit a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnnviz.errors import BnnvizError
+
+
+def check_images(shape: Sequence[int], classes: int, network: str, least: int) -> tuple[int, int, int]:
+    """Return the shape of an image where a network can read it.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Channels, height and width.
+    classes : int
+        Number of classes.
+    network : str
+        What the network is called in a sentence.
+    least : int
+        Smallest height and width, in pixels.
+
+    Returns
+    -------
+    tuple of int
+        Channels, height and width.
+
+    Raises
+    ------
+    BnnvizError
+        If they are no three numbers, an image is too small, or there are fewer than two classes.
+    """
+    sizes = tuple(shape)
+    if len(sizes) != 3 or not all(_counts(size) for size in sizes):
+        raise BnnvizError(
+            f"{network} reads images of a shape (channels, height, width), three whole numbers of at least 1, and not"
+            f" {sizes}; choose a data set of images.",
+            "network",
+        )
+    if min(sizes[1:]) < least:
+        raise BnnvizError(
+            f"{network} needs images of at least {least} x {least} pixels, and these have {sizes[1]} x {sizes[2]};"
+            " choose another network or larger images.",
+            "network",
+        )
+    if not _counts(classes) or classes < 2:
+        raise BnnvizError(f"{network} tells classes apart: give at least 2 of them, not {classes!r}.", "network")
+    return sizes
+
+
+def _counts(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 1

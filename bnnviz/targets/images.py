@@ -1,0 +1,103 @@
+"""The posterior of a network on images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bnnviz import data as datasets
+from bnnviz import settings
+from bnnviz.models import IMAGE_NETWORKS, image_network
+from bnnviz.targets.base import REGISTRY
+from bnnviz.targets.bnn import BNN
+
+_TRAINABLE = [name for name in datasets.names("images") if datasets.describe(name)["trainable"]]
+_LEVELS = 255  # of a byte
+
+
+@REGISTRY.add
+class ImageNetwork(BNN):
+    """Posterior of a network on images of a few classes: convolutions, or a multilayer perceptron.
+
+    Images stay bytes, one copy of them; a batch becomes numbers, less the mean and over the standard deviation of each
+    channel, when the network reads it. All rows are read in pieces of bounded memory. No network has batch
+    normalisation: one row's output would depend on the others of its batch, so that there would be no likelihood of a
+    row, and no posterior that batches of any size agree on.
+
+    Parameters
+    ----------
+    values
+        The settings, by name.
+    """
+
+    registered = "images"
+    title = "Network on images"
+    fixed_dim = None
+    descent_rows = 256
+
+    data = settings.Choice(_TRAINABLE[0], objects=_TRAINABLE, doc="The data set.")
+    network = settings.Choice(
+        IMAGE_NETWORKS[0],
+        objects=list(IMAGE_NETWORKS),
+        doc="lenet5: conv6-conv16-120-84 with ReLU (61,706 weights for 28 x 28 pixels); lenet5_swish: that of the PDMP"
+        " paper, conv6-conv16-conv120-84 with swish (545,546); resnet20: 16-32-64 channels, filter-response"
+        " normalisation and swish; gtsrb: conv6-conv16-128, from the functional paper; mlp: 100-100 with ReLU.",
+    )
+    train_rows = settings.Integer(
+        None,
+        bounds=(1, 1_000_000),
+        scale="log",
+        allow_None=True,
+        unit="rows",
+        empty="all rows",
+        label="Training rows",
+        doc="How many training rows there are, each class with an equal share where it has as many; empty: all.",
+    )
+    test_rows = settings.Integer(
+        1000,
+        bounds=(1, 1_000_000),
+        scale="log",
+        unit="rows",
+        label="Test rows",
+        doc="How many test rows predictions and scores are for, each class with an equal share where it has as many.",
+    )
+    prior_sd = settings.Number(
+        1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the normal prior of every weight."
+    )
+
+    def __init__(self, **values: Any) -> None:
+        chosen = settings.fill(settings.describe(type(self)), values, self.title)
+        images = datasets.load(chosen["data"]).chosen(chosen["train_rows"], chosen["test_rows"])
+        module = image_network(chosen["network"], images.shape, images.classes)
+        # A multilayer perceptron has a kernel of its own, which reads rows of numbers.
+        self._flat = isinstance(module[0], nn.Flatten)
+        self._shift, self._factor = self._scales(images)
+        super().__init__(module[1:] if self._flat else module, images, "categorical", chosen["prior_sd"])
+        self.param.update(**chosen)
+
+    def _scales(self, images: datasets.ImageSet) -> tuple[Tensor, Tensor]:
+        """Return what is subtracted from the bytes of an image, and then multiplied with them."""
+        channels, height, width = images.shape
+        mean, sd = (torch.tensor(values, dtype=torch.float64)[:, None, None] for values in (images.mean, images.sd))
+        pair = _LEVELS * mean, 1 / (_LEVELS * sd)
+        return tuple(part.expand(channels, height, width).flatten() if self._flat else part for part in pair)
+
+    def _rows_of(self, data: datasets.ImageSet, part: str) -> tuple[Any, Any]:
+        """Return bytes and classes of a part of the images."""
+        x = getattr(data, f"x_{part}")
+        return x.reshape(len(x), -1) if self._flat else x, getattr(data, f"y_{part}")
+
+    def _kept(self, x: Tensor) -> Tensor:
+        """Return bytes as they are."""
+        return x
+
+    def seen(self, x: Tensor) -> Tensor:
+        """Return bytes as the numbers that the network sees; other numbers are such already."""
+        x = x.flatten(-3) if self._flat and x.shape[-3:] == self.data_set.shape else x
+        return x if x.is_floating_point() else ((x - self._shift) * self._factor)
+
+    def describe_value(self) -> str:
+        """Return the data and the network in one line."""
+        return f"{self.data_set.name}, {len(self.x):,} rows, {self.network}, {self.dim:,} weights"
