@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from image_stand_in import images
 from scipy.special import expit
 from torch import nn
 
@@ -36,12 +35,19 @@ def near(spread: float, count: int, inputs: int = 4) -> np.ndarray:
     return centre + spread * np.random.default_rng(1).normal(size=(count, inputs + 1))
 
 
+def images(seed: int, rows: int = 40, **more) -> data.ImageSet:
+    """Return small images of two channels and three classes, with scales of their own."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 256, (rows, 2, 3, 3), dtype=np.uint8), rng.integers(0, 3, rows)
+    scale = {"mean": (0.3, 0.6), "sd": (0.2, 0.4)} | more
+    rows = {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
+    return data.ImageSet(name="small", title="", doc="", class_names=("a", "b", "c"), **rows, **scale)
+
+
 def of_images(seed: int = 0) -> tuple[targets.BNN, np.ndarray]:
     """Return a linear network of small images and some draws."""
-    known = images(seed)
-    x, y = known.scaled("test")
-    target = targets.BNN(nn.Sequential(nn.Flatten(), nn.Linear(18, 3)), (x, y), "categorical").to("cpu", torch.float64)
-    target.data_set = known
+    module = nn.Sequential(nn.Flatten(), nn.Linear(18, 3))
+    target = targets.BNN(module, images(seed), "categorical").to("cpu", torch.float64)
     return target, np.random.default_rng(2).normal(size=(5, target.dim))
 
 

@@ -114,7 +114,7 @@ def test_what_is_said_of_a_fit_stands_in_the_note():
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_browser_draws_the_panels(dark: bool, open_page: Callable, screenshot: Callable):
     found = [Panel(f"{name} {number}", name, PARTS[name][number]) for name, number in EACH]
-    opened = open_page(viewport={"width": 1240, "height": 1700})
+    opened = open_page(viewport={"width": 1240, "height": 3600})
     opened.set_content(page(panels(found, "Examples", dark), "panels"))
     opened.wait_for_selector("canvas")
     opened.wait_for_timeout(500)

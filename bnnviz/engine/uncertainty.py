@@ -191,18 +191,18 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
     """
     ood = datasets.load(ood) if isinstance(ood, str) else ood
     own = target.data_set
-    if hasattr(ood, "scaled_like"):
+    if isinstance(ood, datasets.ImageSet):
         x = ood.chosen(test=most, seed=seed)
-        x = (x if own is None else x.scaled_like(own)).scaled("test")[0]
+        x = (x.scaled_like(own) if isinstance(own, datasets.ImageSet) else x).scaled("test")[0]
     elif isinstance(ood, datasets.DataSet):
         x = ood.x_test[evenly(len(ood.x_test), most)]
-        x = x if own is None else own.standardiser.x(x)
+        x = own.standardiser.x(x) if isinstance(own, datasets.DataSet) else x
     else:
         x = np.asarray(ood)
         x = x[evenly(len(x), most)]
         x = _from_bytes(x, own) if x.dtype == np.uint8 and pixel_scale(own) is not None else x
     rows = torch.as_tensor(x, dtype=target.dtype, device=target.device)
-    needed = tuple(target.x.shape[1:])
+    needed = own.shape if isinstance(own, datasets.ImageSet) else tuple(target.x.shape[1:])
     if tuple(rows.shape[1:]) != needed or not len(rows) or not torch.isfinite(rows).all():
         raise BnnvizError(
             f"The rows from elsewhere have the shape {tuple(rows.shape)}, or a number that is not finite; give rows of"
@@ -214,7 +214,7 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
 
 def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Return mean and standard deviation of the pixels, each (channels, 1, 1), as shares of 255; None for no images."""
-    if not hasattr(data_set, "sd"):
+    if not isinstance(data_set, datasets.ImageSet):
         return None
     mean, sd = (np.asarray(numbers, np.float32)[:, None, None] for numbers in (data_set.mean, data_set.sd))
     return mean, sd

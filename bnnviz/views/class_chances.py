@@ -15,7 +15,8 @@ from bnnviz.views.series import MOST, SeriesView
 MOST_CLASSES = 12
 LONG = 60  # letters of all names: more do not fit beside each other
 TURN = 0.6  # radians
-APART = 0.11  # classes, between two lanes
+WIDE, APART = 0.66, 0.18  # classes, of all lanes and between two of them at most
+TOLD = 3  # lanes, of which the heading says what each thinks
 SHADE = 0.2
 _COLUMNS = ("x", "y", "line_x", "line_y")
 
@@ -33,7 +34,7 @@ class ClassChancesView(SeriesView):
     needs = ("digit",)
 
     def _build(self) -> None:
-        fig = self._figure("class", "chance", (-0.5, 9.5), (0.0, 1.02))
+        fig = self._figure("class", "chance", (-0.5, 9.5), (-0.02, 1.02))
         fig.xgrid.visible = False
         self._window(fig.x_range), self._window(fig.y_range)
         self.own = Sheet(("x", "low", "high"))
@@ -66,10 +67,11 @@ class ClassChancesView(SeriesView):
         self._observed = part["observed"] is not None
         place = np.flatnonzero(shown == part["observed"]) if self._observed else np.empty(0)
         edges = [at + side for at in place for side in (-0.5, 0.5)]
-        changed |= self._push(self.own, columns(x=edges, low=np.zeros(len(edges)), high=np.full(len(edges), 2.0)))
+        changed |= self._push(self.own, columns(x=edges, low=np.full(len(edges), -1.0), high=np.full(len(edges), 2.0)))
+        apart = min(APART, WIDE / max(len(lanes), 1))
         for number, sheet in enumerate(self.sheets):
             lane = lanes[number] if number < len(lanes) else None
-            changed |= self._push(sheet, _columns(lane, shown, APART * (number - (len(lanes) - 1) / 2)))
+            changed |= self._push(sheet, _columns(lane, shown, apart * (number - (len(lanes) - 1) / 2)))
         return changed
 
     def _name_classes(self, names: list[str]) -> None:
@@ -95,11 +97,14 @@ def _shown(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
 
 
 def _said(part: dict, lanes: list[dict], shown: int) -> str:
-    classes = part["classes"]
-    words = [] if part["observed"] is None else [f"observed {classes[part['observed']]}"]
-    for lane in lanes:
-        best = int(np.argmax(lane["mean"]))
-        words.append(f"{lane['name']} {classes[best]} ({lane['mean'][best]:.2f})")
+    classes, observed = part["classes"], part["observed"]
+    words = [] if observed is None else [f"observed {classes[observed]}"]
+    best = [int(np.argmax(lane["mean"])) for lane in lanes]
+    if len(lanes) <= TOLD:
+        pairs = zip(lanes, best, strict=True)
+        words += [f"{lane['name']} {classes[k]} ({lane['mean'][k]:.2f})" for lane, k in pairs]
+    elif observed is not None:
+        words.append(f"the likeliest for {best.count(observed)} of {len(lanes)}")
     if shown < len(classes):
         words.append(f"{shown} of {len(classes)} classes")
     return "; ".join(words)

@@ -11,6 +11,7 @@ from bnnviz.views.series import MOST, SeriesView
 
 DASH = (7, 4)
 HEADROOM = 1.08
+MARKED = 0.35, 0.4  # at which share of the rows the first lane has its mark, and how much higher the last may have it
 _SIDES = ("inside", "outside")
 _COLUMNS = tuple(f"{side}_{name}" for side in _SIDES for name in ("x", "y", "mark_x", "mark_y"))
 
@@ -68,7 +69,8 @@ class EntropyView(SeriesView):
         self.note = _said(lanes)
         for place, sheet in enumerate(self.sheets):
             lane = lanes[place] if place < len(lanes) else dict.fromkeys(_SIDES)
-            changed |= self._push(sheet, _columns(lane, float(part["top"]), stepped, place / max(len(lanes), 1)))
+            turn = place / len(lanes) if len(lanes) > 1 else None
+            changed |= self._push(sheet, _columns(lane, float(part["top"]), stepped, turn))
         return changed
 
     def _cover(self, lanes: list[dict], top: float, stepped: bool) -> None:
@@ -89,20 +91,22 @@ def _said(lanes: list[dict]) -> str:
     return f"AUROC {'; '.join(told)}" if known else ""
 
 
-def _columns(lane: dict, top: float, stepped: bool, turn: float) -> Columns:
-    """Return a lane's columns; its marks lie at a height of its own, ``turn`` of the way, so that lanes' stay apart."""
+def _columns(lane: dict, top: float, stepped: bool, turn: float | None) -> Columns:
+    """Return a lane's columns; its marks lie at a height of its own, ``turn`` of the way; None: there are none."""
     found: dict[str, object] = dict.fromkeys(_COLUMNS, ())
     for side in _SIDES:
         if lane[side] is None:
             continue
         x, y = (np.asarray(lane[side][name], dtype=float) for name in ("x", "y"))
         if stepped:
-            at = min(int(np.searchsorted(y, 0.35 + 0.4 * turn)), len(y) - 1)
+            at = min(int(np.searchsorted(y, MARKED[0] + MARKED[1] * (turn or 0.0))), len(y) - 1)
             mark = x[at], y[at]
             x, y = np.repeat(np.append(x, top), 2), np.repeat(np.concatenate([[0.0], y, [1.0]]), 2)[1:-1]
         else:
             at = int(np.argmax(y))
             mark = (x[at] + x[at + 1]) / 2, y[at]
             x, y = np.repeat(x, 2), np.concatenate([[0.0], np.repeat(y, 2), [0.0]])
-        found |= {f"{side}_x": x, f"{side}_y": y, f"{side}_mark_x": mark[:1], f"{side}_mark_y": mark[1:]}
+        found |= {f"{side}_x": x, f"{side}_y": y}
+        if turn is not None:
+            found |= {f"{side}_mark_x": mark[:1], f"{side}_mark_y": mark[1:]}
     return columns(**found)

@@ -26,7 +26,7 @@ class ReliabilityView(SeriesView):
     needs = ("reliability",)
 
     def _build(self) -> None:
-        fig = self._figure("confidence", "accuracy", (0.0, 1.0), (0.0, 1.02))
+        fig = self._figure("confidence", "accuracy", (0.0, 1.0), (-0.02, 1.02))
         self._window(fig.x_range), self._window(fig.y_range)
         self.exact = Sheet(("x", "y"))
         self.sheets = [Sheet(_COLUMNS) for _ in range(MOST)]
