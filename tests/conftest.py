@@ -47,10 +47,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
             if not item.get_closest_marker("quick"):
                 item.add_marker(pytest.mark.slow)
+    _sample(items)
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu and not _has_gpu():
         for item in for_gpu:
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+def _sample(items: list[pytest.Item]) -> None:
+    """Leave of a test with many cases as many, evenly spread, as its mark says; the others are on demand."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for each in cases.values():
+        wanted = each[0].get_closest_marker("sampled").args[0]
+        kept = {round(place * (len(each) - 1) / (wanted - 1)) for place in range(wanted)}
+        for place in set(range(len(each))) - kept:
+            each[place].add_marker(pytest.mark.demand)
 
 
 #: Where everything must be shown a missing compiler fails the tests; elsewhere they are skipped.

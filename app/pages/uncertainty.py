@@ -37,14 +37,17 @@ _WORDS = {
     "calibration": "of the images that it is 80 % sure of, 80 % should be right; ECE is the mean distance",
 }
 _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
+_ATTACKS = ("attack", "attack_entropy")  # they share a place
+_TURN = {"variant": "text", "size": "small", "margin": (4, 0, 0, 4), "height": 24}
 _SMALL = {"size": "small", "margin": (0, 6, 0, 4)}
 _WALLS = {"Hardest": "hardest", "Attacked": "attacked"}
 _GRID = """
 "caption caption caption caption" auto
-"wall wall digit digit" minmax(0, 1.15fr)
-"entropy reliability attack course" minmax(0, 1fr)
-"table table table turned" minmax(150px, 0.72fr)
-/ minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr)
+"wall wall wall wall digit digit digit digit digit turned turned turned" minmax(0, 1.1fr)
+"entropy entropy entropy reliability reliability reliability attack attack attack course course course" minmax(0, 1fr)
+"table table table table table table table table table table table table" minmax(0, 0.52fr)
+/ minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) \
+minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr)
 """
 
 
@@ -61,7 +64,7 @@ class UncertaintyPage(PlainPage):
     name, heading = "uncertainty", "IMAGES"
     spec, codes = GallerySpec, racelink
     words = _WORDS
-    parts, grid = (_DIGIT, _ENTROPY, "reliability", "attack", _COURSE, "turned"), _GRID
+    parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), _GRID
     transport_class = GalleryTransport
     speed = ""
 
@@ -116,8 +119,20 @@ class UncertaintyPage(PlainPage):
             return Card(view, tools=[self.elsewhere])
         if part == _COURSE:
             self.measure.param.watch(lambda event: view.choose(event.new), "value")
-            return Card(view, tools=[self.measure])
-        return Card(view)
+            return Card(view, tools=[self.measure], legend=False)
+        if part in _ATTACKS:
+            turn = pmui.Button(label="Entropy" if part == _ATTACKS[0] else "Accuracy", **_TURN)
+            turn.on_click(lambda event: self._turn_attacks(part))
+            card = Card(view, turn=turn, place=_ATTACKS[0], legend=False)
+            card.root.visible = part == _ATTACKS[0]
+            return card
+        return Card(view, legend=False)
+
+    def _turn_attacks(self, part: str) -> None:
+        """See the other of the two figures of the attacks."""
+        for card in self.cards:
+            if card.needs <= {*_ATTACKS}:
+                card.root.visible = part not in card.needs
 
     def _table(self) -> StandingsCard:
         return StandingsCard(False, "nll")

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from bnnviz.engine.gallery import Gallery
 
 _HARDEST = 28  # images on the wall
-_BINS = 10
+_ATTACKED = tuple(f"{figure}{end}" for figure in ("accuracy", "entropy") for end in ("", "_low", "_high"))
+_UNRELIABLE = diagnostics.Reliability(
+    np.linspace(0, 1, 11), np.zeros(10), *(np.full(10, np.nan) for _ in range(4)), math.nan
+)
 
 
 class GalleryCard(RaceCard):
@@ -31,6 +34,7 @@ class GalleryCard(RaceCard):
         "entropy",
         "reliability",
         "attack",
+        "attack_entropy",
     )
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False
@@ -155,27 +159,10 @@ class GalleryCard(RaceCard):
 
     def _digit(self) -> dict[str, Any]:
         onlooker, images = self._race.onlooker, self._race.images
-        lanes = []
-        for number, name in enumerate(self._names):
-            found = onlooker.intervals(number)
-            if found is None:
-                continue
-            chances = onlooker.answer(number)[:, :1]
-            lanes.append(
-                {
-                    "name": name,
-                    "lane": number,
-                    "mean": found.mean[0],
-                    "low": found.low[0],
-                    "high": found.high[0],
-                    "entropy": float(diagnostics.predictive_entropy(chances)[0]),
-                    "information": float(diagnostics.mutual_information(chances)[0]),
-                    "draws": len(chances),
-                }
-            )
+        lanes = [self._said_of_image(number, name) for number, name in enumerate(self._names)]
         return {
             "classes": list(images.class_names),
-            "truth": None if onlooker.truth is None else onlooker.truth,
+            "observed": onlooker.truth,
             "angle": onlooker.angle,
             "pixels": _packed(onlooker.turned),
             "number": onlooker.number,
@@ -183,15 +170,58 @@ class GalleryCard(RaceCard):
             **onlooker.source,
         }
 
+    def _said_of_image(self, number: int, name: str) -> dict[str, Any]:
+        """Return what a lane's draws say of the image; nan before it has any."""
+        found = self._race.onlooker.intervals(number)
+        if found is None:
+            unknown = np.full(self._race.images.classes, np.nan)
+            return {"name": name, **dict.fromkeys(("mean", "low", "high"), unknown)}
+        return {"name": name, "mean": found.mean[0], "low": found.low[0], "high": found.high[0]}
+
     def _turned(self) -> dict[str, Any]:
         lanes = []
         for number, name in enumerate(self._names):
             found = self._race.onlooker.answer(number)[:, 1:]
-            if len(found):
-                entropy = diagnostics.predictive_entropy(found)
-                disagreement = diagnostics.mutual_information(found)
-                lanes.append({"name": name, "lane": number, "entropy": entropy, "information": disagreement})
+            entropy = diagnostics.predictive_entropy(found) if len(found) else np.full(len(ANGLES), np.nan)
+            lanes.append({"name": name, "entropy": entropy})
         return {"angles": np.array(ANGLES, float), "angle": self._race.onlooker.angle, "lanes": lanes}
+
+    def _entropy(self) -> dict[str, Any]:
+        images, foreign = self._race.images, self._race.foreign
+        lanes = []
+        for number, name in enumerate(self._names):
+            inside, outside = (diagnostics.score_ecdf(each) if len(each) else None for each in self.entropies(number))
+            sides = {"inside": _steps(inside), "outside": _steps(outside)}
+            auroc = self.detected(number).auroc
+            lanes.append({"name": name, **sides, "auroc": auroc if math.isfinite(auroc) else None})
+        return {
+            "kind": "ecdf",
+            "unit": "nats",
+            "top": math.log(images.classes),
+            "inside": f"{images.title}, test",
+            "outside": "" if foreign is None else foreign.title,
+            "lanes": lanes,
+        }
+
+    def _reliability(self) -> dict[str, Any]:
+        observed, lanes = self._race.images.y_test, []
+        for number, name in enumerate(self._names):
+            chances = self._race.chances(number)[0]
+            found = diagnostics.reliability(chances.mean(0), observed) if len(chances) else _UNRELIABLE
+            lanes.append({"name": name, **found._asdict()})
+        return {"lanes": lanes}
+
+    def _attack(self) -> dict[str, Any]:
+        lanes = []
+        for number, name in enumerate(self._names):
+            done = self._race.onlooker.attacked(number)
+            columns = {figure: [each[figure][0] for each in done] or [math.nan] for figure in _ATTACKED}
+            lanes.append({"name": name, "eps": [each["eps"][0] for each in done] or [0.0], **columns})
+        top = math.log(self._race.images.classes)
+        return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "lanes": lanes}
+
+    def _attack_entropy(self) -> dict[str, Any]:
+        return self._attack()
 
     # ---- words --------------------------------------------------------------------------------------------
 
@@ -211,6 +241,10 @@ class GalleryCard(RaceCard):
 
     def _silent(self, lane: Any) -> bool:
         return not lane.opinions.asked and not lane.store.common(lane.alive)
+
+
+def _steps(found: diagnostics.Steps | None) -> dict[str, np.ndarray] | None:
+    return None if found is None else found._asdict()
 
 
 def _packed(pixels: np.ndarray) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _shown(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
     """Return the numbers of the classes to show, in order."""
     if classes <= MOST_CLASSES or not lanes:
         return np.arange(min(classes, MOST_CLASSES))
-    most = np.max([lane["mean"] for lane in lanes], axis=0).astype(float)
+    most = np.nan_to_num(np.max([lane["mean"] for lane in lanes], axis=0).astype(float))
     if observed is not None:
         most[observed] = math.inf
     return np.sort(np.argsort(-most, kind="stable")[:MOST_CLASSES])
@@ -98,6 +98,7 @@ def _shown(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
 
 def _said(part: dict, lanes: list[dict], shown: int) -> str:
     classes, observed = part["classes"], part["observed"]
+    lanes = [lane for lane in lanes if np.isfinite(lane["mean"]).all()]
     words = [] if observed is None else [f"observed {classes[observed]}"]
     best = [int(np.argmax(lane["mean"])) for lane in lanes]
     if len(lanes) <= TOLD:

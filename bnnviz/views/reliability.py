@@ -55,8 +55,9 @@ class ReliabilityView(SeriesView):
     def _show(self, part: dict) -> bool:
         lanes = part["lanes"][:MOST]
         changed = self._name([lane["name"] for lane in lanes])
-        told = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in lanes)
-        self.note = f"ECE {'; '.join(told)}" if lanes else ""
+        known = [lane for lane in lanes if np.isfinite(lane["ece"])]
+        told = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
+        self.note = f"ECE {'; '.join(told)}" if known else ""
         if lanes:
             self._set_width(FILLED * float(np.diff(lanes[0]["edges"])[0]) / len(lanes))
         for place, sheet in enumerate(self.sheets):
