@@ -274,7 +274,7 @@ class ImageSet:
                 "degrees",
             )
         turned = [
-            rotate(image, angle, axes=(2, 1), reshape=False, order=1)
+            rotate(image, angle, axes=(1, 2), reshape=False, order=1)
             for image, angle in zip(self.x_test, np.broadcast_to(angles, self.y_test.shape), strict=True)
         ]
         return replace(self, x_test=np.stack(turned))
