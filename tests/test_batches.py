@@ -168,6 +168,7 @@ def test_what_does_not_fit_is_refused(target: str, settings: dict, says: str) ->
     assert caught.value.field in settings
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("batch", ["proposal", "event"])
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_batch_that_is_held_is_in_the_checkpoint(sampler: str, batch: str) -> None:
@@ -246,6 +247,7 @@ def on_two_data(sampler: str, apart: float, draws: int = 100, **settings) -> np.
     return run_chains(target, chosen, x0, draws, mode=np.array([0.2]), scale=scale)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("apart", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_fresh_batch_at_every_proposal_is_right(sampler: str, apart: float) -> None:

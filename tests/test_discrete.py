@@ -22,6 +22,7 @@ def finished(run: Run) -> Run:
     return run
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     settings = ROWS.settings if name in STOCHASTIC else fitting(name, every=2, batch_size=20) | QUICK[name]
@@ -36,6 +37,7 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     assert np.array_equal(again.draws, whole.draws)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", DISCRETE)
 @pytest.mark.parametrize("target", ["network", "banana", "double_well"])
 def test_frames_hold_what_the_views_need(name: str, target: str) -> None:

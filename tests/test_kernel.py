@@ -59,6 +59,7 @@ def bounds(target: str) -> list[str]:
     return ["grid", "interpolated", *(["exact"] if target == "gaussian" else [])]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
@@ -68,6 +69,7 @@ def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
         )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("sampler", DISCRETE)
 def test_a_move_is_written_down_too(sampler: str) -> None:
     settings = {"batch_size": 5, "control_variates": True, "decay": 0.5}
@@ -84,6 +86,7 @@ def test_a_step_of_the_training_is_written_down_too(sampler: str) -> None:
     assert_same(run, 60)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -111,6 +111,7 @@ def test_any_value_gives_a_spec_within_the_limits(query: dict[str, str]) -> None
     assert all("\n" not in sentence and sentence.endswith(".") for sentence in sentences)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("target", LISTING["targets"], ids=lambda item: item["name"])
 @pytest.mark.parametrize("sampler", LISTING["samplers"], ids=lambda item: item["name"])
 def test_defaults_are_left_out(target: dict[str, Any], sampler: dict[str, Any]) -> None:

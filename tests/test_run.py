@@ -54,6 +54,7 @@ SPECS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.sampler}-{s.target}-{s.settings['bound']}")
 def test_draws_depend_on_the_spec_alone(spec):
     """Stepping, playing with every view attached, and going on from a checkpoint give the same draws."""
@@ -704,6 +705,7 @@ def test_draws_without_a_limit_do_not_fill_the_memory():
     assert Run(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
 def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     if not fits(sampler, "double_well"):

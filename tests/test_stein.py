@@ -25,6 +25,7 @@ def gaussian(dim: int, factor: float = 1.0, shape: tuple[int, int] = (16, 200)) 
     return x, ((x - mean) * gradient).sum(-1) / 2, gradient
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 50])
 @pytest.mark.parametrize("shape", [(16, 200), (2, 1600)])
 def test_right_draws_are_found_right(dim: int, shape: tuple[int, int]) -> None:

@@ -65,6 +65,7 @@ def verdict_on(target: targets.Target, sampler: samplers.Sampler, draws: int = 4
     return compare(found, target.exact_draws(400_000, seed=99))
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("target", "target_settings"), TARGETS)
 @pytest.mark.parametrize(("sampler", "settings"), RIGHT)
 def test_right_sampler_keeps_the_target(sampler, settings, target, target_settings):
@@ -72,6 +73,7 @@ def test_right_sampler_keeps_the_target(sampler, settings, target, target_settin
     assert verdict.p > LEVEL, verdict
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("target_settings", GAUSSIANS)
 @pytest.mark.parametrize(("sampler", "settings"), EXACT)
 def test_exact_event_times_keep_a_gaussian(sampler, settings, target_settings):
@@ -103,6 +105,7 @@ def surplus(sampler: samplers.Sampler, target: targets.Target, steps: int = 300)
 COUNTED = [("bps", {}), ("bps", {"velocity_sd": 0.3}), ("sigma_bps", {}), ("zigzag", {}), ("boomerang", {"gamma": 0.5})]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("target", "target_settings"), [TARGETS[i] for i in (1, 3, 4, 6, 7)])
 @pytest.mark.parametrize(("sampler", "settings"), COUNTED)
 def test_events_are_as_many_as_the_rate_says(sampler, settings, target, target_settings):
@@ -329,6 +332,7 @@ WEIGHTED = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", [targets.Gaussian(spread=3.0), targets.Banana(bend=0.5)], ids=["gaussian", "banana"])
 @pytest.mark.parametrize(("name", "settings"), WEIGHTED)
 def test_weights_undo_the_bias_of_draws_at_events(name, settings, target):
