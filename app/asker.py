@@ -68,7 +68,8 @@ class ImageAsker:
 
     def show(self, part: dict[str, Any]) -> None:
         """Show the image as the networks see it."""
-        told = f"true class {part['classes'][part['truth']]}" if part["truth"] is not None else "your own image"
+        own = part["observed"]
+        told = "your own image" if own is None else f"true class {part['classes'][own]}"
         shown = {"data": part["pixels"]["data"], "told": f"{told}, turned by {part['angle']:g} degrees"}
         if shown != self.root.shown:
             self.root.shown = shown

@@ -29,9 +29,9 @@ export function render({model}) {
   }
 
   function fill() {
-    const wanted = new Set(model.images.map((image) => image.index))
+    const wanted = new Set(model.tiles.map((image) => image.index))
     for (const index of tiles.keys()) { if (!wanted.has(index)) { tiles.delete(index) } }
-    const buttons = model.images.map((image) => {
+    const buttons = model.tiles.map((image) => {
       if (!tiles.has(image.index)) { tiles.set(image.index, tile(image)) }
       const {button, words} = tiles.get(image.index)
       const guesses = [...new Set(image.guesses)].join("/")
@@ -53,7 +53,7 @@ export function render({model}) {
     }
   }
 
-  model.on("images", () => { if (model.fresh) { tiles.clear() } fill() })
+  model.on("tiles", () => { if (model.fresh) { tiles.clear() } fill() })
   model.on("index", fill)
   fill()
   return wall

@@ -32,7 +32,7 @@ span {display: block; overflow: hidden; text-overflow: ellipsis; white-space: no
 class Wall(JSComponent):
     """Tiles in the order given."""
 
-    images = param.List(doc="Dicts of index, pixels, truth, guesses, wrong, figure and short, the words on the tile.")
+    tiles = param.List(doc="Dicts of index, pixels, truth, guesses, wrong, figure and short, the words on the tile.")
     index = param.Integer(-1, doc="The image that is asked about; -1 where it is none of the test images.")
     fresh = param.Boolean(False, doc="Whether these are the images of another set.")
     chosen = param.List(doc="[index, when] of the tile that was pressed last.")
@@ -65,13 +65,13 @@ class WallCard:
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin anew."""
-        self._wall.param.update(images=[], fresh=True)
+        self._wall.param.update(tiles=[], fresh=True)
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
-        images = [{**image, "short": _short(image["truth"], image["guesses"])} for image in frame["wall"]["images"]]
-        if images != self._wall.images:
-            self._wall.images = images
+        images = [{**image, "short": _short(image["truth"], image["guesses"])} for image in frame["wall"]["tiles"]]
+        if images != self._wall.tiles:
+            self._wall.tiles = images
             self._wall.fresh = False
 
     def retitle(self, attacked: bool) -> None:

@@ -41,14 +41,17 @@ _ATTACKS = ("attack", "attack_entropy")  # they share a place
 _TURN = {"variant": "text", "size": "small", "margin": (4, 0, 0, 4), "height": 24}
 _SMALL = {"size": "small", "margin": (0, 6, 0, 4)}
 _WALLS = {"Hardest": "hardest", "Attacked": "attacked"}
-_GRID = """
-"caption caption caption caption" auto
-"wall wall wall wall digit digit digit digit digit turned turned turned" minmax(0, 1.1fr)
-"entropy entropy entropy reliability reliability reliability attack attack attack course course course" minmax(0, 1fr)
-"table table table table table table table table table table table table" minmax(0, 0.52fr)
-/ minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) \
-minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr)
-"""
+# A template that names areas takes no repeat().
+_COLUMNS = " ".join(["minmax(0, 1fr)"] * 12)
+_ROWS = (
+    (("caption", 12), "auto"),
+    (("wall", 4), ("digit", 5), ("turned", 3), "minmax(0, 1.15fr)"),
+    (("entropy", 3), ("reliability", 3), ("attack", 3), ("course", 3), "minmax(0, 1fr)"),
+    (("table", 12), "minmax(110px, 0.5fr)"),
+)
+_GRID = "\n".join(
+    f'"{" ".join(name for name, wide in areas for _ in range(wide))}" {height}' for *areas, height in _ROWS
+)
 
 
 class GalleryTransport(RaceTransport):
@@ -64,7 +67,7 @@ class UncertaintyPage(PlainPage):
     name, heading = "uncertainty", "IMAGES"
     spec, codes = GallerySpec, racelink
     words = _WORDS
-    parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), _GRID
+    parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), f"\n{_GRID}\n/ {_COLUMNS}\n"
     transport_class = GalleryTransport
     speed = ""
 
@@ -166,7 +169,7 @@ class UncertaintyPage(PlainPage):
 
 def _of_images(target: dict[str, Any], listing: dict[str, Any]) -> bool:
     """Return whether a target is chosen among sets of images."""
-    images = {data["name"] for data in listing["data"] if data["kind"] == "images"}
+    images = {data["name"] for data in listing["data"] if data["shape"] is not None}
     return any(setting["choices"] and images.issuperset(setting["choices"]) for setting in target["settings"])
 
 

@@ -227,11 +227,10 @@ class Gallery(Race):
 
 def _candidates(images: ImageSet) -> list[dict[str, Any]]:
     """Return the registered sets of images of the same shape that are others."""
-    described = [datasets.describe(name) for name in datasets.names("images")]
-    own = datasets.describe(images.name)["title"] if images.name in datasets.names("images") else ""
+    described = [datasets.describe(name) for name in datasets.names()]
     same = [each for each in described if each["shape"] == list(images.shape) and each["name"] != images.name]
     # What cannot be trained on is there for this.
-    return sorted((each for each in same if each["title"] != own), key=lambda each: each["trainable"])
+    return sorted(same, key=lambda each: each["trainable"])
 
 
 def _chosen(name: str, images: ImageSet) -> ImageSet:

@@ -114,7 +114,7 @@ class GalleryCard(RaceCard):
     def _wall(self) -> dict[str, Any]:
         """Return the images of the wall: the hardest ones, or those that were made to mislead."""
         kind = self._race.wall
-        return {"kind": kind, "images": self._misleading() if kind == "attacked" else self._hardest()}
+        return {"kind": kind, "tiles": self._misleading() if kind == "attacked" else self._hardest()}
 
     def _misleading(self) -> list[dict[str, Any]]:
         names = self._race.images.class_names

@@ -8,6 +8,7 @@ from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.chances import ChancesView
 from bnnviz.views.class_chances import ClassChancesView
 from bnnviz.views.confusion import ConfusionView
+from bnnviz.views.course import CourseView
 from bnnviz.views.curves import CurvesView
 from bnnviz.views.density import DensityView
 from bnnviz.views.entropy import EntropyView
@@ -32,6 +33,7 @@ from bnnviz.views.thinning import ThinningView
 from bnnviz.views.timeline import TimelineView
 from bnnviz.views.trace import TraceView
 from bnnviz.views.trajectory import TrajectoryView
+from bnnviz.views.turned import TurnedView
 from bnnviz.views.weights import WeightsView
 
 __all__ = [
@@ -78,6 +80,8 @@ _OF_UNCERTAINTY: tuple[type[View], ...] = (
     AttackView,
     AttackEntropyView,
     ClassChancesView,
+    CourseView,
+    TurnedView,
 )
 
 
