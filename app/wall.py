@@ -14,9 +14,9 @@ from cards import HEAD, surface
 
 _SHORTEST = 9  # letters of a class that are written on a tile
 _STYLE = """
-:host {overflow: hidden auto; color: var(--mui-palette-text-primary); --bad: #b3134f}
+:host {overflow: hidden auto; display: block !important; color: var(--mui-palette-text-primary); --bad: #b3134f}
 :host(.dark) {--bad: #ff86b0}
-.wall {display: grid; grid-template-columns: repeat(auto-fill, minmax(58px, 1fr)); gap: 5px}
+.wall {display: grid; width: 100%; align-content: start; grid-template-columns: repeat(auto-fill, minmax(58px, 1fr)); gap: 5px}
 button {border: 2px solid transparent; border-radius: 6px; padding: 0 0 1px; background: none; cursor: pointer;
   color: inherit; font: 12px/1.25 inherit; font-family: inherit; font-variant-numeric: tabular-nums}
 button:hover {border-color: var(--mui-palette-divider)}
@@ -76,8 +76,8 @@ class WallCard:
 
     def retitle(self, attacked: bool) -> None:
         """Say what hangs here."""
-        told = "Changed to mislead one draw" if attacked else "Hardest test images"
-        self._title.object = f"<h2><b>{told}</b> &nbsp;true → taken for</h2>"
+        told = "Changed to mislead" if attacked else "Hardest images"
+        self._title.object = f"<h2><b>{told}</b> true → taken for</h2>"
 
     def mark(self, index: int) -> None:
         """Mark the tile of the image that is asked about."""

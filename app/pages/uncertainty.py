@@ -39,7 +39,8 @@ _WORDS = {
 _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
 _ATTACKS = ("attack", "attack_entropy")  # they share a place
 _TURN = {"variant": "text", "size": "small", "margin": (4, 0, 0, 4), "height": 24}
-_SMALL = {"size": "small", "margin": (0, 6, 0, 4)}
+_SMALL = {"size": "small", "margin": (1, 8, 0, 4)}
+_SWITCH = _SMALL | {"sx": {"& button": {"textTransform": "none", "padding": "1px 9px"}}}
 _WALLS = {"Hardest": "hardest", "Attacked": "attacked"}
 # A template that names areas takes no repeat().
 _COLUMNS = " ".join(["minmax(0, 1fr)"] * 12)
@@ -47,7 +48,7 @@ _ROWS = (
     (("caption", 12), "auto"),
     (("wall", 4), ("digit", 5), ("turned", 3), "minmax(0, 1.15fr)"),
     (("entropy", 3), ("reliability", 3), ("attack", 3), ("course", 3), "minmax(0, 1fr)"),
-    (("table", 12), "minmax(110px, 0.5fr)"),
+    (("table", 12), "minmax(132px, 0.5fr)"),
 )
 _GRID = "\n".join(
     f'"{" ".join(name for name, wide in areas for _ in range(wide))}" {height}' for *areas, height in _ROWS
@@ -104,13 +105,13 @@ class UncertaintyPage(PlainPage):
         self.asker = ImageAsker(
             lambda image: self.session.watch(image=image), lambda sentence: self.show_notice(sentence, True)
         )
-        self.hung = pmui.RadioButtonGroup(options=list(_WALLS), value=next(iter(_WALLS)), **_SMALL)
+        self.hung = pmui.RadioButtonGroup(options=list(_WALLS), value=next(iter(_WALLS)), **_SWITCH)
         self.hung.param.watch(self._hang, "value")
         self.wall = WallCard(self._pick, [self.hung])
-        self.elsewhere = pmui.Select(label="", options=[], width=150, **_SMALL)
+        self.elsewhere = pmui.Select(label="", options=[], width=136, **_SMALL | {"margin": (-2, 6, 0, 4)})
         self.elsewhere.param.watch(self._go_elsewhere, "value")
         self.measure = pmui.RadioButtonGroup(
-            options={title: name for name, title in MEASURES.items()}, value=next(iter(MEASURES)), **_SMALL
+            options={title: name for name, title in MEASURES.items()}, value=next(iter(MEASURES)), **_SWITCH
         )
         return [self.controls.root]
 

@@ -191,14 +191,15 @@ class Discrete(Moving):
     def largest_curvature(self, x: Tensor, scale: Tensor | float = 1.0) -> float:
         """Return the largest curvature (in absolute value) at some of the points (n, dim), by power iteration.
 
-        Curvature is in coordinates divided by ``scale`` (dim,).
+        Curvature is in coordinates divided by ``scale`` (dim,). Of many rows a part is looked at.
         """
+        target = self.target if self.target.descent_rows is None else self.target.some_rows(self.target.descent_rows)
         x = x[:_CURVATURE_CHAINS]
         v = self.noise.normal(x.shape, x.dtype)
         largest = torch.ones(len(x), dtype=x.dtype, device=x.device)
         for _ in range(_ROUNDS):
             v = v / torch.linalg.vector_norm(v, dim=1, keepdim=True).clamp_min(1e-30)
-            v = scale * self.target.gradient_and_product(x, scale * v)[2]
+            v = scale * target.gradient_and_product(x, scale * v)[2]
             largest = torch.linalg.vector_norm(v, dim=1)
         return max([float(value) for value in largest[torch.isfinite(largest)]], default=1.0) or 1.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from bnnviz.targets.base import Target, differentiate, differentiate_twice
@@ -61,6 +62,12 @@ class RowTarget(Target):
         """Return the target as seen from the rows ``index`` (size,), the same for all chains."""
         x, y, weight = self.all_rows()
         return Batch(self, Rows(x[index], y[index], weight * self.data_rows / len(index)))
+
+    def some_rows(self, most: int) -> RowTarget | Batch:
+        """Return the target as seen from evenly spread rows, the same for all chains; itself where they are all."""
+        if most >= self.data_rows:
+            return self
+        return self.part(torch.linspace(0, self.data_rows - 1, most, device=self.device).long())
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return U (chains,) of states (chains, dim), up to a constant."""

@@ -22,7 +22,7 @@ class CourseView(SeriesView):
     """
 
     name = "course"
-    title = "Test rows against time"
+    title = "Over time"
     needs = ("course",)
 
     def _build(self) -> None:

@@ -27,7 +27,7 @@ class EntropyView(SeriesView):
     """
 
     name = "entropy"
-    title = "Predictive entropy"
+    title = "Entropy"
     needs = ("entropy",)
 
     def _build(self) -> None:
