@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz list``, ``sample``, ``race``, ``reproduce``, ``bench``, ``serve``.
+"""The command line: ``bnnviz list``, ``data``, ``sample``, ``race``, ``reproduce``, ``bench``, ``serve``.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -200,6 +200,47 @@ def _values(setting: dict[str, Any]) -> str:
     if low is None:
         return f"at most {high:g}"
     return f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+
+
+# --- data
+
+data_app = typer.Typer(help="The data sets' files: which are on this machine, and how to get them here.")
+app.add_typer(data_app, name="data")
+
+
+@data_app.command("list", epilog=_examples("bnnviz data list", "bnnviz data list --json"))
+def data_list(as_json: Json = False) -> None:
+    """List the data sets, and which of them have their files on this machine."""
+    sets = importlib.import_module("bnnviz.data")
+    found = [
+        {**entry, "here": sets.is_here(entry["name"]), "remark": sets.remark(entry["name"])}
+        for entry in catalogue.load()["data"]
+    ]
+    if as_json:
+        _print_json(found)
+        return
+    table = _table("name", "title", "kind", "rows", "here")
+    for entry in found:
+        rows = f"{entry['rows']:,}" if entry["rows"] else "-"
+        here = entry["remark"] or ("yes" if entry["here"] else "no")
+        table.add_row(entry["name"], entry["title"], entry["kind"], rows, here)
+    _console().print(table)
+
+
+@data_app.command("fetch", epilog=_examples("bnnviz data fetch boston", "bnnviz data fetch yacht concrete --json"))
+def data_fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The data sets.")],
+    as_json: Json = False,
+) -> None:
+    """Download the files of data sets, check them, and say where they are."""
+    for name in names:
+        catalogue.find("data", name)
+    sets = importlib.import_module("bnnviz.data")
+    places = {name: [str(place) for place in sets.fetch_all(name)] for name in names}
+    if as_json:
+        _print_json(places)
+    else:
+        print("\n".join(place for found in places.values() for place in found))
 
 
 # --- sample
@@ -472,8 +513,9 @@ def _open_table(data: str | None, target_column: str | None, task: str | None) -
 def _name_target(request: dict[str, Any], target: str | None, data: str | None) -> None:
     """Enter the target or the data set of the options, which go before those of the spec."""
     if data is not None:
-        on_data = [item["name"] for item in catalogue.load()["targets"] if _setting(item, "data")]
-        target = target or on_data[0]
+        choices = {item["name"]: _setting(item, "data") for item in catalogue.load()["targets"]}
+        on_data = [name for name, setting in choices.items() if setting]
+        target = target or next((name for name in on_data if data in choices[name]["choices"]), on_data[0])
         if target not in on_data:
             raise BnnvizError(f"The target {target!r} takes no data; leave out --target or --data.", "target")
         catalogue.find("data", data)

@@ -6,7 +6,18 @@ from bnnviz.data.csv_file import read_csv, read_header, read_table
 from bnnviz.data.dataset import DataSet, Standardiser
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
-from bnnviz.data.registry import describe, fetch, load, names, path, published_weights, register
+from bnnviz.data.registry import (
+    describe,
+    fetch,
+    fetch_all,
+    is_here,
+    load,
+    names,
+    path,
+    published_weights,
+    register,
+    remark,
+)
 from bnnviz.data.table import OwnTable
 
 __all__ = [
@@ -17,6 +28,8 @@ __all__ = [
     "Standardiser",
     "describe",
     "fetch",
+    "fetch_all",
+    "is_here",
     "load",
     "names",
     "path",
@@ -25,4 +38,5 @@ __all__ = [
     "read_header",
     "read_table",
     "register",
+    "remark",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.files import DataFile
+from bnnviz.data.files import DataFile, is_here
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 
@@ -78,6 +78,14 @@ class Entry(ABC):
     def sources(self) -> tuple[DataFile, ...]:
         """Give the files that it is read from on this machine, the first first; none of a generated set."""
         return () if self.file is None else (self.file, *self.more_files)
+
+    def is_here(self) -> bool:
+        """Tell whether it can be loaded without a download; files are not checked."""
+        return all(is_here(file) for file in self.sources())
+
+    def remark(self) -> str:
+        """Return what is to be said of the files that are here, such as that they are a part of the set only."""
+        return ""
 
     def describe(self) -> dict[str, Any]:
         """Give the facts for a catalogue as plain JSON values."""

@@ -27,14 +27,14 @@ class DataFile:
         place there may be a compressed file with one more ``.gz`` at the end of its name.
     url : str or None
         Where it is downloaded from; None where nobody publishes it.
-    checksum : str
+    checksum : str or None
         Of the bytes of the file at `path`: a SHA-256 in hexadecimal, or another algorithm of `hashlib`, as pooch
-        writes it: ``md5:`` and the digits.
+        writes it: ``md5:`` and the digits. None where there is none, as of a folder: it is taken as it is.
     """
 
     path: str
     url: str | None
-    checksum: str
+    checksum: str | None
 
     @property
     def algorithm(self) -> str:
@@ -93,6 +93,8 @@ def locate(file: DataFile) -> Path:
             if file.url
             else "put the right one there; nobody publishes it"
         )
+    if file.checksum is None and place.exists():
+        return place
     packed = place.with_name(f"{place.name}.gz")
     if packed.exists() and not place.exists():
         place = packed

@@ -105,11 +105,10 @@ class Images(Entry):
         BnnvizError
             If its files are not in the folder of BNNVIZ_DATA, or nobody publishes them.
         """
-        folder = shared_folder()
-        usable = [form for form in self.forms if form.is_here] if folder else []
-        usable = usable or [form for form in self.forms if form.is_published and not folder]
+        usable = self._usable()
         if usable:
             return usable[0]
+        folder = shared_folder()
         ways = "; or ".join(", ".join(file.path for file in form.files) for form in self.forms)
         if folder:
             download = f", or unset {VARIABLE} to download it" if any(form.is_published for form in self.forms) else ""
@@ -118,6 +117,17 @@ class Images(Entry):
             f"Nobody is known to publish {self.title}: set {VARIABLE} to a folder that holds {ways}.",
             "data",
         )
+
+    def _usable(self) -> list[Form]:
+        return [form for form in self.forms if (form.is_here if shared_folder() else form.is_published)]
+
+    def is_here(self) -> bool:
+        """Tell whether the files of `form` are on this machine; they are not checked."""
+        return any(form.is_here for form in self._usable()[:1])
+
+    def remark(self) -> str:
+        """Return what is to be said of the form that is on this machine."""
+        return self.form().note if self.is_here() else ""
 
     def sources(self) -> tuple[DataFile, ...]:
         """Give the files of `form`."""

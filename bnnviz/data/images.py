@@ -180,14 +180,14 @@ class ImageSet:
         ----------
         rows : int
             How many, with equal shares of each class where possible. Whole groups are taken, so that there may be a
-            few more, and one group of each class at least stays for training.
+            few more or fewer, and one group of each class at least stays for training.
         seed : int, default 0
             Of the generator that draws them.
 
         Raises
         ------
         BnnvizError
-            If that leaves no training rows.
+            If that leaves no rows for one of the two.
         """
         rows = _count("rows", rows)
         if not 0 < rows < len(self.y_train):
@@ -201,6 +201,8 @@ class ImageSet:
             held = _balanced(self.y_train, rows, rng)
         else:
             held = _balanced_groups(self.y_train, self.groups, rows, rng)
+        if not len(held):
+            raise BnnvizError(f"{rows} validation rows of {self.name} are less than one group: set more aside.", "data")
         kept = np.setdiff1d(np.arange(len(self.y_train)), held)
         return replace(
             self._training_rows(kept),
@@ -337,16 +339,16 @@ def _balanced(y: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _balanced_groups(y: np.ndarray, groups: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw whole groups until each class has its share; return their row numbers, sorted."""
+    """Draw whole groups until each class is as near its share as they allow; return their row numbers."""
     labels, counts = np.unique(y, return_counts=True)
     held: list[np.ndarray] = []
     for label, share in zip(labels, _shares(counts, rows), strict=True):
         of_class = np.flatnonzero(y == label)
         taken = 0
         for group in rng.permutation(np.unique(groups[of_class]))[:-1]:
-            if taken >= share:
-                break
             members = of_class[groups[of_class] == group]
+            if taken + len(members) / 2 > share:
+                break
             held.append(members)
             taken += len(members)
     return np.sort(np.concatenate(held)) if held else np.empty(0, np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +11,18 @@ import numpy as np
 
 from bnnviz.data.files import DataFile, fetch
 from bnnviz.errors import BnnvizError
+
+_BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    LookupError,
+    NotImplementedError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True)
@@ -43,16 +57,28 @@ def read_mat(file: DataFile) -> dict[str, np.ndarray]:
     BnnvizError
         If the file cannot be had, or is none of MATLAB's.
     """
-    from scipy.io import loadmat
+    found = mat_arrays(fetch(file))
+    return {name: np.asarray(value, dtype=np.float64) for name, value in found.items()}
 
-    place: Path = fetch(file)
+
+def mat_arrays(place: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a MATLAB file by name, as they are.
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be read, or is none of MATLAB's.
+    """
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
     try:
         found = loadmat(place)
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (*_BROKEN, MatReadError) as error:
         raise BnnvizError(
             f"The file {place} is none of MATLAB's ({error}): put the expected one there.", "data"
         ) from error
-    return {name: np.asarray(value, dtype=np.float64) for name, value in found.items() if not name.startswith("__")}
+    return {name: value for name, value in found.items() if not name.startswith("__")}
 
 
 def only(arrays: dict[str, np.ndarray]) -> np.ndarray:

@@ -124,7 +124,60 @@ def fetch(name: str) -> Path:
     BnnvizError
         If the set is generated and has no file, or the file cannot be had.
     """
-    return [files.fetch(file) for file in _sources(name)][0]
+    return fetch_all(name)[0]
+
+
+def fetch_all(name: str) -> list[Path]:
+    """Make sure that the files of a data set are on this machine, and give the places of all of them.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    list of Path
+        The checked files, as `fetch` finds them.
+
+    Raises
+    ------
+    BnnvizError
+        If the set is generated and has no file, or a file cannot be had.
+    """
+    return [files.fetch(file) for file in _sources(name)]
+
+
+def is_here(name: str) -> bool:
+    """Tell whether a data set can be loaded without a download; nothing is read or checked.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    bool
+        True of a set that is generated.
+    """
+    return _entry(name).is_here()
+
+
+def remark(name: str) -> str:
+    """Tell in a sentence what is special about a data set's files on this machine; empty where nothing is.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    str
+        Such as that they are a part of the set only; `ImageSet.remarks` says the same.
+    """
+    return _entry(name).remark()
 
 
 def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:

@@ -22,4 +22,5 @@ def broken(place: Path, what: str, reason: object) -> BnnvizError:
     reason : object
         What is wrong with it.
     """
-    return BnnvizError(f"The file {place} is no whole {what} ({reason}): put the published one there.", "data")
+    said = str(reason) or type(reason).__name__
+    return BnnvizError(f"The file {place} is no whole {what} ({said}): put the published one there.", "data")

@@ -1,0 +1,142 @@
+"""The CIFAR sets' archives (A. Krizhevsky): batches of images as pickles of Python 2, in a tar file.
+
+A pickle may call whatever it names, so these are read by an unpickler that knows dictionaries, lists, numbers, texts
+and arrays of bytes, and nothing else: not even numpy is called by it.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import tarfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz.data.formats import broken
+
+SIDE = 32
+_VALUES = 3 * SIDE * SIDE  # of an image: all red values, then green, then blue, each row by row
+_MOST_BYTES = 2**28  # of one batch; the largest that is published has 154 MB
+_WHAT = "archive of batches"
+_BROKEN = (
+    *(pickle.UnpicklingError, EOFError, AttributeError, LookupError, TypeError, ValueError, OverflowError, MemoryError),
+    RecursionError,
+)
+
+
+class _NotAllowed(pickle.UnpicklingError):
+    """A pickle names something that no batch needs."""
+
+
+class _Kind:
+    """Stands for ``numpy.dtype`` while a pickle is read."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        self.code = code.decode("ascii") if isinstance(code, bytes) else code
+
+    def __setstate__(self, state: Any) -> None:
+        """Take no notice of byte order and alignment: bytes have none."""
+
+
+class _Array:
+    """Stands for an array of bytes while a pickle is read: first made empty, then told its content."""
+
+    def __init__(self, *_: Any) -> None:
+        self.values = np.empty(0, np.uint8)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, columns_first, content = state
+        if not isinstance(kind, _Kind) or kind.code != "u1" or not isinstance(content, bytes):
+            raise _NotAllowed("it holds an array that is not of bytes")
+        if math.prod(shape) != len(content):
+            raise ValueError("an array's shape and content differ")
+        self.values = np.frombuffer(content, np.uint8).reshape(shape, order="F" if columns_first else "C")
+
+
+_ALLOWED = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Kind,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type:
+        """Give what stands for a name; refuse what no batch needs."""
+        if (module, name) not in _ALLOWED:
+            raise _NotAllowed(f"it asks for {module}.{name}, which no batch needs and which is not run")
+        return _ALLOWED[module, name]
+
+
+def unpickle(content: bytes) -> Any:
+    """Read a pickle of dictionaries, lists, numbers, texts (as bytes) and arrays of bytes.
+
+    Parameters
+    ----------
+    content : bytes
+        The pickle.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        If it names anything else, which is then not imported.
+    """
+    return _Unpickler(io.BytesIO(content), encoding="bytes").load()
+
+
+def read_batches(place: Path, folder: str, names: Sequence[str], label: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read batches out of the archive, one after another.
+
+    Parameters
+    ----------
+    place : Path
+        The archive, compressed or not.
+    folder : str
+        The folder in it.
+    names : sequence of str
+        The batches in that folder.
+    label : str
+        The key of the labels, ``labels`` or ``fine_labels``.
+
+    Returns
+    -------
+    x : ndarray of uint8, shape (rows, 3, 32, 32)
+    y : ndarray of int64, shape (rows,)
+
+    Raises
+    ------
+    BnnvizError
+        If the archive or a batch in it is damaged, or a batch holds what is not allowed.
+    """
+    found = []
+    try:
+        with tarfile.open(place) as archive:
+            for name in names:
+                member = archive.getmember(f"{folder}/{name}")
+                stream = archive.extractfile(member)
+                if stream is None or member.size > _MOST_BYTES:
+                    raise broken(place, _WHAT, f"{name} in it is no file of a batch's size")
+                found.append(_read_batch(place, name, stream.read(), label))
+    except KeyError as error:
+        raise broken(place, _WHAT, f"there is no {folder}/{name} in it") from error
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise broken(place, _WHAT, error) from error
+    return np.concatenate([x for x, _ in found]), np.concatenate([y for _, y in found])
+
+
+def _read_batch(place: Path, name: str, content: bytes, label: str) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        batch = unpickle(content)
+        images, labels = batch[b"data"], batch[label.encode()]
+        if not isinstance(images, _Array) or not all(type(number) is int for number in labels):
+            raise TypeError("its images are no array, or its labels no numbers")
+        return images.values.reshape(len(labels), 3, SIDE, SIDE), np.array(labels, np.int64)
+    except _BROKEN as error:
+        said = f"no {error}" if isinstance(error, KeyError) else error
+        raise broken(place, _WHAT, f"{name}: {said or type(error).__name__}") from error

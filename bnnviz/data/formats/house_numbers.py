@@ -1,0 +1,57 @@
+"""SVHN's cropped digits (Y. Netzer et al. 2011): one file of MATLAB's for each part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bnnviz.data.formats import broken
+from bnnviz.data.published import mat_arrays
+
+_WHAT = "file of SVHN's"
+
+
+def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read one part.
+
+    Parameters
+    ----------
+    place : Path
+        The file, with `X` (height, width, channels, rows) of bytes and `y` (rows, 1), where 10 stands for the digit 0.
+
+    Returns
+    -------
+    x : ndarray of uint8, shape (rows, channels, height, width)
+    y : ndarray of int64, shape (rows,)
+        The digits.
+
+    Raises
+    ------
+    BnnvizError
+        If it is damaged or holds something else.
+    """
+    held = mat_arrays(place)
+    if not {"X", "y"} <= set(held):
+        raise broken(place, _WHAT, "there is no X or no y in it")
+    x, y = held["X"], held["y"].ravel()
+    if x.dtype != np.uint8 or x.ndim != 4 or y.dtype.kind not in "iuf" or len(y) != x.shape[3]:
+        raise broken(place, _WHAT, f"X is {x.dtype} of shape {x.shape} and y {y.dtype} of {y.size}")
+    if not np.isin(y, np.arange(1, 11)).all():
+        raise broken(place, _WHAT, "its labels are not 1 to 10")
+    return np.ascontiguousarray(x.transpose(3, 2, 0, 1)), y.astype(np.int64) % 10
+
+
+def grey(x: np.ndarray) -> np.ndarray:
+    """Return the luma of coloured images, 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601), rounded.
+
+    Parameters
+    ----------
+    x : ndarray of uint8, shape (rows, 3, height, width)
+
+    Returns
+    -------
+    ndarray of uint8, shape (rows, 1, height, width)
+    """
+    red, green, blue = (x[:, channel].astype(np.uint32) for channel in range(3))
+    return ((299 * red + 587 * green + 114 * blue + 500) // 1000).astype(np.uint8)[:, None]

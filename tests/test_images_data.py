@@ -1,0 +1,826 @@
+"""Image data sets: the published formats read back from tiny files, what is refused, and the true sets' numbers."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import pickle
+import struct
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from bnnviz import cli, data
+from bnnviz.data import files, registry
+from bnnviz.data.files import DataFile
+from bnnviz.data.formats import batches, house_numbers
+from bnnviz.data.formats.batches import read_batches, unpickle
+from bnnviz.data.formats.idx import read_idx
+from bnnviz.data.formats.npz import read_npz
+from bnnviz.data.formats.signs import read_test, read_training
+from bnnviz.data.images import ImageSet
+from bnnviz.errors import BnnvizError
+
+NAMES = ["mnist", "fashion_mnist", "rotated_mnist", "notmnist", "svhn", "svhn_grey", "cifar10", "cifar100", "gtsrb"]
+HERE = os.environ.get(files.VARIABLE)
+
+
+def bytes_of(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def made(rows: int = 40, classes: int = 4, shape: tuple[int, ...] = (2, 5, 6), **options) -> ImageSet:
+    y = np.arange(rows) % classes
+    names = tuple(f"class {i}" for i in range(classes))
+    given = {
+        "x_train": bytes_of(rows, *shape),
+        "y_train": y,
+        "x_test": bytes_of(20, *shape, seed=1),
+        "y_test": y[:20],
+        "class_names": names,
+    }
+    return ImageSet(name="made", title="Made", doc="Made.", **{**given, **options})
+
+
+# --- an image set
+
+
+def test_images_are_kept_as_bytes_and_scaled_by_channel():
+    images = made(mean=(0.2, 0.5), sd=(0.5, 0.25))
+    assert images.x_train.dtype == np.uint8
+    assert (images.shape, images.inputs, images.classes, images.positive) == ((2, 5, 6), (2, 5, 6), 4, 1)
+    x, y = images.scaled("train")
+    assert (x.dtype, y.dtype) == (np.float32, np.int64)
+    raw = images.x_train / 255.0
+    np.testing.assert_allclose(x[:, 0], (raw[:, 0] - 0.2) / 0.5, atol=1e-6)
+    np.testing.assert_allclose(x[:, 1], (raw[:, 1] - 0.5) / 0.25, atol=1e-6)
+    x, y = images.scaled("val")
+    assert (x.shape, y.shape) == ((0, 2, 5, 6), (0,))
+
+
+def test_the_scale_is_that_of_the_training_rows_unless_told():
+    images = made()
+    raw = images.x_train / 255.0
+    np.testing.assert_allclose(images.mean, raw.mean(axis=(0, 2, 3)))
+    np.testing.assert_allclose(images.sd, raw.std(axis=(0, 2, 3)))
+    fewer = images.chosen(train=4).with_training(images.x_train[:8], images.y_train[:8])
+    assert (fewer.mean, fewer.sd) == (images.mean, images.sd)
+    other = made(mean=(0.0, 0.0), sd=(1.0, 1.0))
+    assert other.scaled_like(images).mean == images.mean
+    with pytest.raises(BnnvizError, match="choose sets of one shape"):
+        made(shape=(1, 5, 6)).scaled_like(images)
+
+
+def test_chosen_rows_have_equal_shares_and_are_the_same_each_time():
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.repeat(np.arange(4), [3, 20, 30, 47]))
+    images = made(rows=100, y_train=y)
+    assert np.bincount(images.chosen(train=40).y_train).tolist() == [3, 13, 12, 12]
+    assert np.bincount(images.chosen(test=10).y_test).tolist() == [3, 3, 2, 2]
+    again, other = images.chosen(40, 10), images.chosen(40, 10, seed=1)
+    assert np.array_equal(images.chosen(40, 10).x_train, again.x_train)
+    assert not np.array_equal(other.x_train, again.x_train)
+    kept = [next(i for i, x in enumerate(images.x_train) if np.array_equal(x, image)) for image in again.x_train]
+    assert kept == sorted(set(kept))
+    assert np.array_equal(images.y_train[kept], again.y_train)
+    more = images.chosen(60).x_train
+    assert all(any(np.array_equal(image, x) for x in more) for image in again.x_train)
+    assert len(images.chosen(train=1000).y_train) == 100
+    assert len(images.chosen(train=0).y_train) == 0
+
+
+@pytest.mark.parametrize("rows", [-1, 2.0, True, "10"])
+def test_a_number_of_rows_that_is_none_is_refused(rows):
+    for part in ("train", "test"):
+        with pytest.raises(BnnvizError, match="give an integer from 0") as caught:
+            made().chosen(**{part: rows})
+        assert caught.value.field == part
+    with pytest.raises(BnnvizError, match="at least one test row"):
+        made().chosen(test=0)
+
+
+def test_validation_rows_come_from_the_training_rows_and_share_no_group():
+    images = made(rows=120, groups=np.arange(120) // 4 // 5 * 10 + np.arange(120) % 4)
+    held = images.with_validation(24)
+    assert len(held.y_train) + len(held.y_val) == 120
+    assert np.bincount(held.y_val).min() >= 5
+    whole = {tuple(image.ravel()) for image in images.x_train}
+    assert {tuple(image.ravel()) for image in [*held.x_train, *held.x_val]} == whole
+    groups = {tuple(image.ravel()): group for image, group in zip(images.x_train, images.groups, strict=True)}
+    of_val = {groups[tuple(image.ravel())] for image in held.x_val}
+    assert not of_val & set(held.groups.tolist())
+    judged = held.for_validation()
+    assert np.array_equal(judged.x_test, held.x_val)
+    assert not len(judged.x_val)
+    assert len(made().with_validation(8).y_val) == 8
+    with pytest.raises(BnnvizError, match="no validation rows"):
+        made().for_validation()
+    with pytest.raises(BnnvizError, match="cannot be set aside"):
+        made().with_validation(40)
+
+
+def test_rotation_is_counter_clockwise_and_black_outside():
+    corner = np.zeros((2, 1, 9, 9), np.uint8)
+    corner[:, 0, 1, 4] = 200  # above the centre
+    images = made(shape=(1, 9, 9), x_test=corner, y_test=[0, 1])
+    quarter = images.rotated(90.0)
+    assert quarter.x_test[0, 0, 4, 1] == 200  # to the left of it
+    assert quarter.x_test[0].sum() == 200
+    each = images.rotated(np.array([0.0, 180.0]))
+    assert (each.x_test[0, 0, 1, 4], each.x_test[1, 0, 7, 4]) == (200, 200)
+    full = replace(images, x_test=np.full((2, 1, 9, 9), 100, np.uint8)).rotated(45.0).x_test
+    assert (full[0, 0, 4, 4], full[0, 0, 0, 0]) == (100, 0)
+    tilted = images.rotated(10.0).x_test[0, 0]  # bilinear: between its neighbours, and nothing is made up
+    assert 0 < tilted.max() < 200
+    for wrong in (np.nan, [1.0, 2.0, 3.0]):
+        with pytest.raises(BnnvizError, match="one finite angle"):
+            images.rotated(wrong)
+
+
+def test_remarks_name_classes_without_training_rows():
+    assert made().remarks() == []
+    assert made(notes=("A note.",)).remarks() == ["A note."]
+    remarks = made(y_train=np.zeros(40, int), notes=("A note.",)).remarks()
+    assert remarks[0] == "A note."
+    assert "class 1 or class 2 or class 3" in remarks[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"x_train": np.zeros((40, 2, 5, 6))}, "give bytes of shape"),
+        ({"x_train": np.zeros((40, 1, 5, 6), np.uint8)}, "give bytes of shape"),
+        ({"x_train": np.zeros((40, 60), np.uint8)}, "give bytes of shape"),
+        ({"y_train": np.zeros(39, int)}, "give a label for each"),
+        ({"y_train": np.full(40, 4)}, "no class numbers from 0 to 3"),
+        ({"y_train": np.full(40, 0.5)}, "no class numbers from 0 to 3"),
+        ({"x_test": np.zeros((0, 2, 5, 6), np.uint8), "y_test": np.zeros(0, int)}, "0 images and 0 labels"),
+        ({"class_names": ("one",)}, "has 1 classes"),
+        ({"mean": (0.1,), "sd": (0.2,)}, "has 2 channels"),
+        ({"mean": (0.1, 0.1), "sd": (0.2, 0.0)}, "positive sd"),
+        ({"groups": np.zeros(3, int)}, "one for each training row"),
+    ],
+)
+def test_images_that_are_none_are_refused(wrong, says):
+    with pytest.raises(BnnvizError, match=says):
+        made(**wrong)
+
+
+# --- the registry
+
+
+def test_names_and_facts(monkeypatch, tmp_path):
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
+    assert data.names("images") == NAMES
+    for name in NAMES:
+        facts = data.describe(name)
+        assert facts["kind"] == "images"
+        assert facts["inputs"] == np.prod(facts["shape"])
+        assert facts["trainable"] == (facts["rows"] > 0) == (name != "notmnist")
+        assert facts["task"] == "classification"
+        assert facts["doc"].endswith(".")
+        json.dumps(facts)
+        assert not data.is_here(name)
+        with pytest.raises(BnnvizError, match=r"does not hold .*: put .* there"):
+            data.load(name)
+
+
+def test_every_set_can_be_had_from_its_publisher_and_has_a_checksum():
+    for name in NAMES:
+        entry = registry._entries[name]
+        assert entry.forms[0].is_published
+        assert all(file.digest and file.algorithm in ("md5", "sha256") for file in entry.forms[0].files)
+
+
+def test_a_set_that_nobody_publishes_says_so(monkeypatch, tmp_path):
+    monkeypatch.delenv(files.VARIABLE, raising=False)
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path)
+    entry = registry._entries["cifar10"]
+    alone = replace(entry, forms=entry.forms[1:])
+    with pytest.raises(BnnvizError, match=r"Nobody is known to publish CIFAR-10: set BNNVIZ_DATA .*4000_1000.npz"):
+        alone.load(0)
+
+
+# --- files of the true formats, made here
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path) -> Path:
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    return tmp_path / "shared"
+
+
+def put(folder: Path, name: str, form: int, contents: list[bytes]):
+    """Put files in the places of a form, and return the set's entry with their checksums."""
+    entry = registry._entries[name]
+    old = entry.forms[form]
+    new = []
+    for file, content in zip(old.files, contents, strict=True):
+        place = folder / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        new.append(replace(file, checksum=f"md5:{hashlib.md5(content).hexdigest()}"))
+    return replace(entry, forms=tuple(replace(old, files=tuple(new)) if f is old else f for f in entry.forms))
+
+
+def idx(array: np.ndarray) -> bytes:
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_LZMA) as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.save(member, array)
+            archive.writestr(f"{name}.npy", member.getvalue())
+    return stream.getvalue()
+
+
+class Python2Pickler(pickle._Pickler):
+    """Writes byte strings as Python 2 wrote its texts, in protocol 2."""
+
+    dispatch = dict(pickle._Pickler.dispatch)
+
+    def save_text(self, value: bytes) -> None:
+        self.write(pickle.BINSTRING + struct.pack("<i", len(value)) + value)
+        self.memoize(value)
+
+    dispatch[bytes] = save_text
+
+
+def python2(value: object) -> bytes:
+    stream = io.BytesIO()
+    Python2Pickler(stream, 2).dump(value)
+    return stream.getvalue().replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n")
+
+
+def tar(members: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, content in members.items():
+            facts = tarfile.TarInfo(name)
+            facts.size = len(content)
+            archive.addfile(facts, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def cifar10(images: np.ndarray, labels: np.ndarray) -> dict[str, bytes]:
+    """Return six batches of equally many images (rows, 3, 32, 32)."""
+    found = {}
+    names = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
+    for name, x, y in zip(names, np.split(images, 6), np.split(labels, 6), strict=True):
+        batch = {b"data": x.reshape(len(x), -1), b"labels": y.tolist(), b"batch_label": name.encode()}
+        found[f"cifar-10-batches-py/{name}"] = python2(batch)
+    return found
+
+
+def mat(x: np.ndarray, y: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    savemat(stream, {"X": x.transpose(2, 3, 1, 0), "y": y[:, None]}, do_compression=True)
+    return stream.getvalue()
+
+
+def picture(image: np.ndarray, kind: str = "PPM") -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(image.transpose(1, 2, 0)).save(stream, kind)
+    return stream.getvalue()
+
+
+def signs(kind: str = "ppm") -> tuple[np.ndarray, list[dict[str, bytes]]]:
+    """Return images (5, 3, 32, 32) and the files in GTSRB's three archives; the last two are the test pictures."""
+    images = bytes_of(5, 3, 32, 32)
+    pictures = [picture(image, kind.upper()) for image in images]
+    header = "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\r\n"
+    names = [f"0000{c}/0000{t}_00000.{kind}" for c, t in ((0, 0), (0, 1), (7, 0))]
+    root = "GTSRB/Final_Training/Images"
+    train = {f"{root}/{name}": content for name, content in zip(names, pictures, strict=False)}
+    for label in (0, 7):
+        rows = [f"{name[6:]};32;32;5;5;27;27;{label}\r\n" for name in names if name.startswith(f"0000{label}")]
+        train[f"{root}/0000{label}/GT-0000{label}.csv"] = (header + "".join(rows)).encode()
+    test = {f"GTSRB/Final_Test/Images/0000{i}.{kind}": pictures[3 + i] for i in range(2)}
+    labels = header + f"00000.{kind};32;32;5;5;27;27;42\r\n00001.{kind};32;32;5;5;27;27;3\r\n"
+    return images, [train, test, {"GT-final_test.csv": labels.encode()}]
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def four_idx(packed: bool = True) -> tuple[list[np.ndarray], list[bytes]]:
+    arrays = [bytes_of(30, 28, 28), bytes_of(30) % 10, bytes_of(20, 28, 28, seed=1), bytes_of(20, seed=1) % 10]
+    return arrays, [gzip.compress(idx(array)) if packed else idx(array) for array in arrays]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+def test_idx_files_are_read(name, packed, folder):
+    arrays, contents = four_idx(packed)
+    loaded = put(folder, name, 0, contents).load(0)
+    for part, x, y in (("train", *arrays[:2]), ("test", *arrays[2:])):
+        assert np.array_equal(getattr(loaded, f"x_{part}")[:, 0], x)
+        assert np.array_equal(getattr(loaded, f"y_{part}"), y)
+    assert loaded.remarks() == []
+
+
+def test_rotated_digits_are_upright_in_training_and_turned_by_known_angles_in_the_test(folder):
+    arrays, contents = four_idx()
+    loaded = put(folder, "rotated_mnist", 0, contents).load(0)
+    assert np.array_equal(loaded.x_train[:, 0], arrays[0])
+    upright = put(folder, "mnist", 0, contents).load(0)
+    angles = np.random.default_rng(7).uniform(-45.0, 45.0, 20)
+    assert np.array_equal(loaded.x_test, upright.rotated(angles).x_test)
+    assert not np.array_equal(loaded.x_test, upright.x_test)
+
+
+def test_test_rows_alone_are_read(folder):
+    arrays, contents = four_idx()
+    loaded = put(folder, "notmnist", 0, contents[2:]).load(0)
+    assert loaded.x_train.shape == (0, 1, 28, 28)
+    assert np.array_equal(loaded.x_test[:, 0], arrays[2])
+
+
+def test_cifar_archives_are_read(folder):
+    images, labels = bytes_of(12, 3, 32, 32), np.arange(12) % 10
+    loaded = put(folder, "cifar10", 0, [tar(cifar10(images, labels))]).load(0)
+    assert np.array_equal(np.concatenate([loaded.x_train, loaded.x_test]), images)
+    assert np.array_equal(np.concatenate([loaded.y_train, loaded.y_test]), labels)
+    fine = np.arange(12) + 88
+    members = {}
+    for name, rows in (("train", slice(0, 8)), ("test", slice(8, 12))):
+        batch = {b"data": images[rows].reshape(-1, 3072), b"fine_labels": fine[rows].tolist(), b"coarse_labels": [0]}
+        members[f"cifar-100-python/{name}"] = python2(batch)
+    loaded = put(folder, "cifar100", 0, [tar(members)]).load(0)
+    assert np.array_equal(loaded.x_test, images[8:])
+    assert loaded.y_train.tolist() == list(range(88, 96))
+    assert loaded.class_names[99] == "worm"
+
+
+@pytest.mark.parametrize("protocol", [3, 4])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_batches_may_be_pickled_by_python_3_too(protocol, order):
+    held = unpickle(pickle.dumps({b"data": np.array(bytes_of(2, 3), order=order)}, protocol))
+    assert np.array_equal(held[b"data"].values, bytes_of(2, 3))
+
+
+def test_svhn_is_read_and_its_ten_is_a_zero(folder):
+    x, y = bytes_of(10, 3, 32, 32), np.arange(1, 11, dtype=np.uint8)
+    contents = [mat(x, y), mat(x[:4], y[6:])]
+    loaded = put(folder, "svhn", 0, contents).load(0)
+    assert np.array_equal(loaded.x_train, x)
+    assert loaded.y_train.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
+    assert loaded.y_test.tolist() == [7, 8, 9, 0]
+    assert loaded.mean == pytest.approx((x / 255).mean(axis=(0, 2, 3)))
+    grey = put(folder, "svhn_grey", 0, contents).load(0)
+    assert grey.shape == (1, 32, 32)
+    luma = np.tensordot([0.299, 0.587, 0.114], x.astype(float), axes=(0, 1))
+    assert np.abs(grey.x_train[:, 0] - luma).max() <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["ppm", "png"])
+def test_traffic_signs_are_read_with_their_tracks(kind, folder):
+    images, members = signs(kind)
+    loaded = put(folder, "gtsrb", 0, [zipped(held) for held in members]).load(0)
+    assert np.array_equal(loaded.x_train, images[:3])
+    assert np.array_equal(loaded.x_test, images[3:])
+    assert (loaded.y_train.tolist(), loaded.y_test.tolist()) == ([0, 0, 7], [42, 3])
+    assert len(set(loaded.groups.tolist())) == 3
+    assert loaded.classes == 43
+
+
+def test_unpacked_traffic_signs_are_read(folder):
+    images, members = signs()
+    for held in members:
+        for name, content in held.items():
+            place = folder / "gtsrb" / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+    loaded = data.load("gtsrb")
+    assert np.array_equal(loaded.x_train, images[:3])
+    assert np.array_equal(loaded.x_test, images[3:])
+    assert any("unpacked" in sentence for sentence in loaded.remarks())
+
+
+def test_traffic_signs_are_resized_whole(tmp_path):
+    place = tmp_path / "train.zip"
+    wide = np.repeat(np.repeat(bytes_of(3, 32, 32), 2, axis=1), 3, axis=2)
+    header = "Filename;ClassId\n00000_00000.ppm;0\n"
+    place.write_bytes(zipped({"a/GT-00000.csv": header.encode(), "a/00000_00000.ppm": picture(wide)}))
+    x, y, _ = read_training(place, root="a")
+    assert x.shape == (1, 3, 32, 32)
+    assert y.tolist() == [0]
+    assert np.abs(x[0].mean(axis=(1, 2)) - wide.mean(axis=(1, 2))).max() < 2
+
+
+def test_parts_of_sets_are_read_and_said_to_be_parts(folder):
+    x, y = bytes_of(8, 32, 32, 3), np.arange(8, dtype=np.uint8)
+    whole = {"x_train": x, "y_train": y, "x_test": x[:4], "y_test": y[:4]}
+    loaded = put(folder, "cifar10", 1, [npz(**whole)]).load(0)
+    assert np.array_equal(loaded.x_train, x.transpose(0, 3, 1, 2))
+    assert any("only 4,000 of the 50,000" in sentence for sentence in loaded.remarks())
+    loaded = put(folder, "cifar100", 1, [npz(x_test=x, y_test=y)]).load(0)
+    assert (len(loaded.y_train), len(loaded.y_test)) == (0, 8)
+    files_of = np.array([f"0000{i}/0000{i % 2}_00003.ppm".encode() for i in range(8)])
+    loaded = put(folder, "gtsrb", 2, [npz(**whole, name_train=files_of)]).load(0)
+    assert len(set(loaded.groups.tolist())) == 8
+    entry = put(folder, "gtsrb", 2, [npz(**whole, name_train=y)])
+    with pytest.raises(BnnvizError, match="its names tell no tracks"):
+        entry.load(0)
+    first = npz(x=x[..., 0].repeat(1, 0)[:, :28, :28], y=y)
+    contents = four_idx()[1]
+    loaded = put(folder, "fashion_mnist", 1, [first, *contents[2:]]).load(0)
+    assert np.array_equal(loaded.x_train[:, 0], x[:, :28, :28, 0])
+    assert any("first 10,000 of the 60,000" in sentence for sentence in loaded.remarks())
+
+
+def test_the_whole_set_is_preferred_to_a_part(folder):
+    arrays, contents = four_idx()
+    part = put(folder, "fashion_mnist", 1, [npz(x=arrays[0][:3], y=arrays[1][:3]), *contents[2:]])
+    assert len(part.load(0).y_train) == 3
+    both = put(folder, "fashion_mnist", 0, contents)
+    assert len(replace(both, forms=(both.forms[0], part.forms[1])).load(0).y_train) == 30
+
+
+# --- what is refused
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch evil",)
+
+
+def refused(folder: Path, name: str, form: int, contents: list[bytes]) -> str:
+    with pytest.raises(BnnvizError) as caught:
+        put(folder, name, form, contents).load(0)
+    assert caught.value.field == "data"
+    assert "\n" not in caught.value.sentence
+    return caught.value.sentence
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Evil(), {b"data": Evil(), b"labels": [0]}, print, np.float64(1.0), np.dtype, type, {1, 2}.__class__],
+    ids=["call", "call inside", "builtin", "numpy scalar", "dtype class", "type", "set class"],
+)
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_pickles_that_name_anything_else_are_refused(value, protocol, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    content = pickle.dumps(value, protocol)
+    batch = tar(dict.fromkeys(cifar10(bytes_of(12, 3, 32, 32), np.arange(12) % 10), content))
+    assert "data_batch_1" in refused(folder, "cifar10", 0, [batch])
+    assert not Path("evil").exists()
+
+
+def test_the_unpickler_imports_nothing(monkeypatch):
+    monkeypatch.setattr("builtins.__import__", lambda *_: pytest.fail("something was imported"))
+    for named in (b"cos\nsystem\n.", b"cnumpy.core.multiarray\nfromstring\n.", b"cbuiltins\neval\n."):
+        with pytest.raises(pickle.UnpicklingError, match="which is not run"):
+            unpickle(named)
+
+
+def test_arrays_of_objects_or_of_another_size_are_refused():
+    for array in (np.array([1.5]), np.array([None])):
+        with pytest.raises(pickle.UnpicklingError, match="not of bytes"):
+            unpickle(python2({b"data": array}))
+    whole = python2({b"data": bytes_of(2, 3)})
+    with pytest.raises(ValueError, match="shape and content differ"):
+        unpickle(whole.replace(b"K\x02K\x03", b"K\x02K\x04"))
+
+
+def test_every_cut_of_an_archive_is_refused(tmp_path):
+    place = tmp_path / "cifar.tar.gz"
+    members = cifar10(np.zeros((6, 3, 32, 32), np.uint8), np.arange(6))
+    whole = tar(members)
+    names = ["data_batch_1", "test_batch"]
+    for size in range(0, len(whole) - 20, 40):
+        place.write_bytes(whole[:size])
+        with pytest.raises(BnnvizError, match="no whole archive of batches"):
+            read_batches(place, "cifar-10-batches-py", names, "labels")
+    batch = members["cifar-10-batches-py/data_batch_1"]
+    for size in range(0, len(batch), 97):
+        place.write_bytes(tar({**members, "cifar-10-batches-py/data_batch_1": batch[:size]}))
+        with pytest.raises(BnnvizError, match="data_batch_1"):
+            read_batches(place, "cifar-10-batches-py", names, "labels")
+
+
+@pytest.mark.parametrize(
+    ("batch", "says"),
+    [
+        ([], "data_batch_1"),
+        ({b"data": bytes_of(2, 3072)}, "no b'labels'"),
+        ({b"data": bytes_of(2, 3072), b"labels": [0]}, "data_batch_1"),
+        ({b"data": bytes_of(2, 3000), b"labels": [0, 1]}, "data_batch_1"),
+        ({b"data": b"text", b"labels": [0, 1]}, "no array"),
+        ({b"data": bytes_of(2, 3072), b"labels": [0, None]}, "no numbers"),
+        ({b"data": bytes_of(2, 3072), b"labels": 7}, "data_batch_1"),
+        ({b"data": bytes_of(2, 3072), b"labels": [0, 2**70]}, "data_batch_1"),
+        ({b"data": bytes_of(2, 3072), b"labels": [0, 11]}, "no class numbers"),
+    ],
+)
+def test_batches_of_other_things_are_refused(batch, says, folder):
+    members = cifar10(bytes_of(12, 3, 32, 32), np.arange(12) % 10)
+    members["cifar-10-batches-py/data_batch_1"] = python2(batch)
+    assert says in refused(folder, "cifar10", 0, [tar(members)])
+
+
+def test_archives_without_a_batch_or_with_a_huge_one_are_refused(folder, monkeypatch):
+    members = cifar10(bytes_of(12, 3, 32, 32), np.arange(12) % 10)
+    del members["cifar-10-batches-py/test_batch"]
+    assert "no cifar-10-batches-py/test_batch in it" in refused(folder, "cifar10", 0, [tar(members)])
+    monkeypatch.setattr(batches, "_MOST_BYTES", 100)
+    assert "no file of a batch's size" in refused(folder, "cifar10", 0, [tar(members)])
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_every_cut_of_an_idx_file_is_refused(packed, tmp_path):
+    place = tmp_path / "images"
+    whole = gzip.compress(idx(bytes_of(3, 4, 5))) if packed else idx(bytes_of(3, 4, 5))
+    for size in range(len(whole)):
+        place.write_bytes(whole[:size])
+        with pytest.raises(BnnvizError, match="no whole idx file"):
+            read_idx(place)
+    place.write_bytes(whole)
+    assert np.array_equal(read_idx(place), bytes_of(3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "two zeros"),
+        (b"\1\0\x08\1\0\0\0\1a", "two zeros"),
+        (b"\0\0\x0d\1\0\0\0\1a", "unsigned bytes"),
+        (b"\0\0\x08\0a", "unsigned bytes"),
+        (b"\0\0\x08\2\0\0\0\1", "cut off"),
+        (b"\0\0\x08\1\0\0\0\1ab", "more than the 1 bytes"),
+        (b"\0\0\x08\4" + b"\xff" * 16, "its header tells of"),
+        (b"\x1f\x8bnothing", "no whole idx file"),
+    ],
+)
+def test_idx_files_of_other_things_are_refused(content, says, tmp_path):
+    place = tmp_path / "images"
+    place.write_bytes(content)
+    with pytest.raises(BnnvizError, match=says):
+        read_idx(place)
+
+
+def test_labels_that_do_not_fit_the_images_are_refused(folder):
+    arrays, contents = four_idx()
+    assert "30 images and 20 labels" in refused(folder, "mnist", 0, [contents[0], contents[3], *contents[2:]])
+    assert "no images of one shape" in refused(folder, "mnist", 0, [contents[1], contents[1], *contents[2:]])
+    small = gzip.compress(idx(arrays[2][:, :27]))
+    assert "and not (1, 28, 28)" in refused(folder, "mnist", 0, [*contents[:2], small, contents[3]])
+    assert "no class numbers" in refused(
+        folder, "mnist", 0, [contents[0], gzip.compress(idx(bytes_of(30))), *contents[2:]]
+    )
+
+
+def test_every_cut_of_an_npz_is_refused(tmp_path):
+    place = tmp_path / "part.npz"
+    whole = npz(x=bytes_of(4, 5), y=bytes_of(4))
+    for size in range(len(whole)):
+        place.write_bytes(whole[:size])
+        with pytest.raises(BnnvizError, match="no whole .npz file"):
+            read_npz(place, ("x", "y"))
+    rng = np.random.default_rng(0)
+    for at in rng.integers(0, len(whole), 200):
+        place.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            read_npz(place, ("x", "y"))
+        except BnnvizError as error:
+            assert "no whole .npz file" in error.sentence
+
+
+def test_npz_files_with_pickles_or_without_an_array_are_refused(tmp_path):
+    place = tmp_path / "part.npz"
+    np.savez(place, x=np.array([Evil()], dtype=object))
+    with pytest.raises(BnnvizError, match="allow_pickle=False"):
+        read_npz(place, ("x",))
+    place.write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(BnnvizError, match="no whole .npz file"):
+        read_npz(place, ("x",))
+    place.write_bytes(npz(x=bytes_of(3)))
+    with pytest.raises(BnnvizError, match="'?y"):
+        read_npz(place, ("x", "y"))
+    with place.open("wb") as stream:
+        np.save(stream, bytes_of(3))
+    with pytest.raises(BnnvizError, match="a single array"):
+        read_npz(place, ("x",))
+
+
+def test_house_numbers_that_are_none_are_refused(tmp_path):
+    place = tmp_path / "train_32x32.mat"
+    x, y = bytes_of(4, 3, 32, 32), np.arange(1, 5, dtype=np.uint8)
+    whole = mat(x, y)
+    for size in range(0, len(whole), 211):
+        place.write_bytes(whole[:size])
+        with pytest.raises(BnnvizError, match="train_32x32.mat"):
+            house_numbers.read_digits(place)
+    for held, says in (
+        ({"X": x.transpose(2, 3, 1, 0)}, "no X or no y"),
+        ({"X": x.transpose(2, 3, 1, 0), "y": y[:3]}, "X is uint8 of shape"),
+        ({"X": x.transpose(2, 3, 1, 0) / 2, "y": y}, "X is float64"),
+        ({"X": x.transpose(2, 3, 1, 0), "y": y - 1}, "not 1 to 10"),
+    ):
+        savemat(place, held)
+        with pytest.raises(BnnvizError, match=says):
+            house_numbers.read_digits(place)
+
+
+def test_traffic_signs_that_are_none_are_refused(tmp_path, monkeypatch):
+    _, (train, test, labels) = signs()
+    place, other = tmp_path / "train.zip", tmp_path / "labels.zip"
+    root = "GTSRB/Final_Training/Images"
+    name, table = f"{root}/00000/00000_00000.ppm", f"{root}/00000/GT-00000.csv"
+    whole = zipped(train)
+    for wrong, says in (
+        (b"no zip", "no whole archive of GTSRB"),
+        (whole[:-30], "no whole archive of GTSRB"),
+        (zipped({"a": b"b"}), "no table in it lists a picture"),
+        (zipped({**train, name: b"P6 no picture"}), "00000_00000.ppm"),
+        (zipped({**train, name: train[name][:-500]}), "00000_00000.ppm"),
+        (zipped({key: held for key, held in train.items() if key != name}), "there is no .*00000_00000.ppm"),
+        (zipped({**train, table: b"Name;Class\na;b\n"}), "no columns Filename and ClassId"),
+        (zipped({**train, table: b"Filename;ClassId\n00000_00000.ppm\n"}), "no number"),
+        (zipped({**train, table: b"Filename;ClassId\n00000_00000.ppm;-1\n"}), "no number"),
+        (zipped({**train, table: b"\xff\xfe"}), "no columns"),
+        (whole.replace(train[name][:40], bytes(40)), "no whole archive of GTSRB"),
+    ):
+        place.write_bytes(wrong)
+        with pytest.raises(BnnvizError, match=says):
+            read_training(place)
+    place.write_bytes(zipped(test))
+    other.write_bytes(zipped({"GT-final_test.test.csv": labels["GT-final_test.csv"]}))
+    with pytest.raises(BnnvizError, match="there is no GT-final_test.csv"):
+        read_test(place, other)
+    place.write_bytes(zipped({**train, name: picture(np.zeros((3, 1, 3000), np.uint8))}))
+    with pytest.raises(BnnvizError, match="3000 x 1"):
+        read_training(place)
+    place.write_bytes(whole)
+    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
+    with pytest.raises(BnnvizError, match="needs the package Pillow"):
+        read_training(place)
+
+
+def test_a_file_that_is_not_the_expected_one_is_refused_in_the_folder(folder):
+    _, contents = four_idx()
+    entry = put(folder, "mnist", 0, contents)
+    (folder / "mnist/train-labels-idx1-ubyte.gz").write_bytes(contents[3])
+    with pytest.raises(BnnvizError, match=r"train-labels.* is not the expected one \(its MD5 differs\): put the file"):
+        entry.load(0)
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path) -> Iterator[tuple[str, Path, list[str]]]:
+    """Serve a folder as the publisher, with an empty cache and no BNNVIZ_DATA; notes what was asked for."""
+    monkeypatch.delenv(files.VARIABLE, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
+    root, asked = tmp_path / "www", []
+    root.mkdir()
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *given):
+            super().__init__(*given, directory=str(root))
+
+        def log_message(self, *_):
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", root, asked
+        server.shutdown()
+        thread.join()
+
+
+def test_damaged_files_in_the_cache_are_fetched_again(server, tmp_path):
+    address, root, asked = server
+    arrays, contents = four_idx()
+    entry = put(root, "mnist", 0, contents)
+    form = entry.forms[0]
+    published = tuple(replace(file, url=f"{address}/{file.path}") for file in form.files)
+    entry = replace(entry, forms=(replace(form, files=published),))
+    assert not entry.is_here()
+    assert np.array_equal(entry.load(0).x_train[:, 0], arrays[0])
+    assert entry.is_here()
+    assert len(asked) == 4
+    held = tmp_path / "cache" / form.files[0].path
+    for damaged in (contents[0][:-9], contents[2]):
+        held.write_bytes(damaged)
+        assert np.array_equal(entry.load(0).x_train[:, 0], arrays[0])
+        assert held.read_bytes() == contents[0]
+    assert len(asked) == 6
+    (root / form.files[0].path).write_bytes(b"another page")
+    held.write_bytes(b"damaged")
+    with pytest.raises(BnnvizError, match=r"sent is not the expected file \(its MD5 differs\)"):
+        entry.load(0)
+
+
+def test_a_file_that_nobody_publishes_is_asked_for(server):
+    with pytest.raises(BnnvizError, match="Nobody publishes the file a/b.npz: set BNNVIZ_DATA"):
+        files.fetch(DataFile("a/b.npz", None, "md5:0"))
+
+
+# --- the command line
+
+
+def test_the_command_line_lists_and_fetches_image_sets(folder, monkeypatch, capsys):
+    entry = put(folder, "mnist", 0, four_idx()[1])
+    monkeypatch.setitem(registry._entries, "mnist", entry)
+
+    def run(line: str) -> int:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(line.split())
+        return ended.value.code
+
+    assert run("data list --json") == 0
+    listed = {item["name"]: item for item in json.loads(capsys.readouterr().out)}
+    assert listed["mnist"]["here"] is True
+    assert listed["svhn"]["here"] is False
+    assert listed["toy_a"]["here"] is True
+    assert run("data list") == 0
+    assert "rotated_mnist" in capsys.readouterr().out
+    assert run("data fetch mnist --json") == 0
+    assert json.loads(capsys.readouterr().out)["mnist"][0].endswith("train-images-idx3-ubyte.gz")
+    assert run("data fetch mnist") == 0
+    assert capsys.readouterr().out.count("\n") == 4
+    for line, says in (("data fetch nope", "choose one of"), ("data fetch svhn", "does not hold SVHN")):
+        assert run(line) == 2
+        assert says in capsys.readouterr().err
+
+
+# --- the true sets
+
+TRUE = {  # rows, first class counts, and the published mean and sd of the training images where these are all there
+    "mnist": (
+        *(60_000, 10_000),
+        [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949],
+        [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009],
+        (0.1307, 0.3081),
+    ),
+    "fashion_mnist": (10_000, 10_000, [942, 1027, 1016, 1019, 974, 989, 1021, 1022, 990, 1000], [1000] * 10, None),
+    "notmnist": (0, 10_000, [], [1000] * 10, None),
+    "cifar10": (4_000, 1_000, [400] * 10, [100] * 10, None),
+    "cifar100": (0, 1_000, [], [10] * 100, None),
+    "gtsrb": (860, 430, [20] * 43, [10] * 43, None),
+}
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_true_sets_have_their_published_numbers(name):
+    if not (HERE and data.is_here(name)):
+        pytest.skip("needs the real files: set BNNVIZ_DATA to a folder that holds them")
+    loaded = data.load(name)
+    train, test, counts, test_counts, moments = TRUE[name]
+    if len(loaded.y_train) != train:
+        pytest.skip("the folder holds another form of this set")
+    assert len(loaded.y_test) == test
+    assert np.bincount(loaded.y_train, minlength=len(counts)).tolist() == counts
+    assert np.bincount(loaded.y_test).tolist() == test_counts
+    assert (data.remark(name) != "") == (name in ("fashion_mnist", "cifar10", "cifar100", "gtsrb"))
+    facts = data.describe(name)
+    assert loaded.shape == tuple(facts["shape"])
+    assert loaded.classes == facts["classes"]
+    if moments is not None:
+        counts, level = np.bincount(loaded.x_train.ravel(), minlength=256), np.arange(256) / 255
+        mean = np.average(level, weights=counts)
+        sd = np.sqrt(np.average((level - mean) ** 2, weights=counts))
+        assert (mean, sd) == pytest.approx(moments, abs=5e-5)
+
+
+def test_parts_of_true_sets_are_near_the_published_moments():
+    if not (HERE and data.is_here("cifar10") and data.is_here("fashion_mnist")):
+        pytest.skip("needs the real files: set BNNVIZ_DATA to a folder that holds them")
+    for name in ("cifar10", "fashion_mnist"):
+        x, _ = data.load(name).chosen(train=4_000).scaled("train")
+        # Images vary as a whole, so thousands of them know a mean to about a hundredth of an sd.
+        assert np.abs(x.mean(axis=(0, 2, 3))).max() < 0.03
+        assert np.abs(x.std(axis=(0, 2, 3)) - 1).max() < 0.03
+
+
+def test_true_traffic_signs_keep_their_tracks_together():
+    if not (HERE and data.is_here("gtsrb")):
+        pytest.skip("needs the real files: set BNNVIZ_DATA to a folder that holds them")
+    loaded = data.load("gtsrb")
+    held = loaded.with_validation(172)
+    of_val = np.setdiff1d(loaded.groups, held.groups)
+    assert np.isin(loaded.groups, of_val).sum() == len(held.y_val)
+    assert len(np.unique(held.y_val)) == len(np.unique(held.y_train)) == 43
