@@ -16,7 +16,7 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
-_PCA_ROWS = 600
+_PCA_ROWS, _PCA_NUMBERS = 600, 50_000_000  # at most, but never fewer rows than the first axes are fitted to
 _PCA_GROWTH = 1.6
 PCA_FIRST = 40  # draws
 CANONICAL = "canonical"  # what is said of folded draws
@@ -140,7 +140,8 @@ class Components:
     def _rows(self) -> np.ndarray:
         """Return the draws (n, dim) that axes are fitted to."""
         draws = self._run.store.view(self._run.alive)
-        stride = max(1, -(-draws.shape[0] * draws.shape[1] // _PCA_ROWS))
+        most = max(PCA_FIRST, min(_PCA_ROWS, _PCA_NUMBERS // draws.shape[2]))
+        stride = max(1, -(-draws.shape[0] * draws.shape[1] // most))
         return draws.reshape(-1, draws.shape[2])[::stride].double().cpu().numpy()
 
     def looked_at(self, draws: Tensor) -> np.ndarray:

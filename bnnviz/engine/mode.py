@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.targets import Target
+from bnnviz.targets.rows import Batch
 
 
 class Start(NamedTuple):
@@ -20,18 +21,29 @@ class Start(NamedTuple):
 class Descent:
     """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
 
+    A target of many rows has it read a few of them at each step, drawn for each chain by a generator of its own.
+
     Parameters
     ----------
     target : Target
     x : Tensor, shape (chains, dim)
         Starting points.
     steps : int
+
+    Attributes
+    ----------
+    examples : int
+        Data rows that a step of one chain reads.
     """
 
-    def __init__(self, target: Target, x: Tensor, steps: int, rate: float = 0.02) -> None:
+    def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken = target, steps, 0
         self.x = x.clone().requires_grad_(True)
-        self._adam = torch.optim.Adam([self.x], lr=rate)
+        few = target.descent_rows
+        self._batched = few is not None and few < (target.data_rows or 0)
+        self.examples = few if self._batched else target.examples
+        self._rng = torch.Generator(x.device).manual_seed(0)
+        self._adam = torch.optim.Adam([self.x], lr=target.descent_rate)
         self._schedule = torch.optim.lr_scheduler.LinearLR(self._adam, 1.0, 0.0, total_iters=steps)
         self.potential = torch.full(x.shape[:1], torch.inf)
 
@@ -43,10 +55,17 @@ class Descent:
     def advance(self, steps: int) -> None:
         """Take some steps."""
         for _ in range(min(steps, self.steps - self.taken)):
-            self.potential, self.x.grad = self.target.gradient(self.x.detach())
+            self.potential, self.x.grad = self._seen().gradient(self.x.detach())
             self._adam.step()
             self._schedule.step()
             self.taken += 1
+
+    def _seen(self) -> Target | Batch:
+        """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""
+        if not self._batched:
+            return self.target
+        shape, rng = (len(self.x), self.examples), self._rng
+        return self.target.batch(torch.randint(self.target.data_rows, shape, generator=rng, device=rng.device))
 
     def ends(self) -> Tensor:
         """Return where each chain came to, (chains, dim)."""

@@ -35,7 +35,7 @@ class Predictions(NamedTuple):
 def predict(target: BNN, theta: Tensor) -> Predictions:
     """Return what weights (draws, dim) predict at the target's test rows."""
     x, _ = target.held_out()
-    parts = [target.outputs(part, x) for part in torch.split(theta.to(x), at_once(target, len(x)))]
+    parts = [target.outputs(part, x) for part in torch.split(theta, at_once(target, len(x)))]
     if target.likelihood.task == "classification":
         return Predictions(chances=np.concatenate([_chances(target, part) for part in parts]))
     scale = None if target.data_set is None else target.data_set.standardiser

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
+_PCA_ROWS, _FEWEST_ROWS = 2000, 40
+_PCA_NUMBERS = 50_000_000  # in double precision at once
 _STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
 
 
 def summarise(run: Run) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON."""
-    draws = run.draws.astype(np.float64)
+    draws = run.draws  # of large networks they are too many for another copy
     return {
         "target": run.spec.target,
         "target_settings": run.spec.target_settings,
@@ -99,7 +101,7 @@ def _convergence(run: Run, draws: np.ndarray) -> dict[str, float | None]:
     """
     dim = draws.shape[2]
     columns = np.unique(np.linspace(0, dim - 1, min(dim, _MOST_COLUMNS)).astype(int))
-    each = [draws[:, :, i] for i in columns]
+    each = [draws[:, :, i].astype(np.float64) for i in columns]
     least = _worst(min, map(diagnostics.ess, each))
     network = isinstance(run.target, BNN)
     mixing = measured_mixing(run, Predictor(run.target) if network else None)
@@ -129,6 +131,7 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         return _weighted_estimates(run, draws)
     found: dict[str, Any] = {}
     if draws.shape[2] <= _MOST_MOMENTS:
+        draws = draws.astype(np.float64)
         moments = diagnostics.moments_with_errors(draws)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws) | _along_path(run)
@@ -143,7 +146,7 @@ def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     if not np.isfinite(logs).any():
         return {}
     if draws.shape[2] <= _MOST_MOMENTS:
-        moments = diagnostics.weighted_moments(draws, logs)
+        moments = diagnostics.weighted_moments(draws.astype(np.float64), logs)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
     if isinstance(run.target, BNN):
         shares = diagnostics.normalised(logs)
@@ -181,6 +184,9 @@ def _ess_first_component(draws: np.ndarray) -> float | None:
     if draws.shape[1] < 4:
         return None
     pooled = draws.reshape(-1, draws.shape[2])
-    thinned = pooled[:: max(1, len(pooled) // 2000)]
+    most = max(_FEWEST_ROWS, min(_PCA_ROWS, _PCA_NUMBERS // draws.shape[2]))
+    thinned = pooled[:: max(1, len(pooled) // most)].astype(np.float64)
     axes = diagnostics.principal_axes(thinned, 1)
-    return _number(diagnostics.ess((draws - axes.centre) @ axes.axes[:, 0]))
+    parts = np.array_split(pooled, -(-pooled.size // _PCA_NUMBERS))
+    projected = np.concatenate([(part.astype(np.float64) - axes.centre) @ axes.axes[:, 0] for part in parts])
+    return _number(diagnostics.ess(projected.reshape(draws.shape[:2])))

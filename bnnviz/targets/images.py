@@ -35,6 +35,9 @@ class ImageNetwork(BNN):
     registered = "images"
     title = "Network on images"
     fixed_dim = None
+    # As many as the papers' batches of images, at a rate that deep networks bear.
+    descent_rows = 100
+    descent_rate = 3e-3
 
     data = settings.Choice(_TRAINABLE[0], objects=_TRAINABLE, doc="The data set.")
     network = settings.Choice(
