@@ -24,6 +24,7 @@ _WEIGHED = 4000  # draws at events that are weighted for the table
 _GROWTH = 1.25  # of the draws until Stein's identity is tried anew
 _STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
 _STEIN_LEAST = 200  # draws
+_STEIN_DEAREST = 1e11  # multiply-adds of so many gradients: where they take more, it is not measured
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
 _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
@@ -214,7 +215,7 @@ class Measures:
 def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS) -> diagnostics.Widening | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
 
-    None where there are too few draws, or every chain stands still.
+    None where there are too few draws, every chain stands still, or a gradient takes too long.
 
     Parameters
     ----------
@@ -225,7 +226,9 @@ def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DR
     """
     draws = run.store.view(run.alive)
     chains, count, dim = draws.shape
-    each = 6 * max(run.target.examples, 1) * dim
+    each = 6 * max(run.target.examples, 1) * run.target.row_work
+    if each * _STEIN_LEAST > _STEIN_DEAREST:
+        return None
     rows = min(max(work / each, _STEIN_LEAST), most)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]

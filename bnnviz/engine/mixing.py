@@ -51,7 +51,7 @@ class _Values:
     def work(self) -> float:
         """Multiply-adds that a draw takes, about."""
         rows = max(self._run.target.examples, 1) + (0 if self._predictor is None else self._points)
-        return 2.0 * rows * self._run.target.dim
+        return 2.0 * rows * self._run.target.row_work
 
     def table(self, draws: int, work: float) -> np.ndarray:
         """Return (chains, draws, 1 + points) of evenly spread draws; those first that the work allows."""

@@ -21,7 +21,7 @@ class Start(NamedTuple):
 class Descent:
     """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
 
-    Where a target has many rows (`Target.descent_rows`) each step reads a batch of them, the same for all chains.
+    A target of many rows has it read a few of them at each step, drawn for each chain by a generator of its own.
 
     Parameters
     ----------
@@ -29,23 +29,23 @@ class Descent:
     x : Tensor, shape (chains, dim)
         Starting points.
     steps : int
+
+    Attributes
+    ----------
+    examples : int
+        Data rows that a step of one chain reads.
     """
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken = target, steps, 0
-        rows, every = target.descent_rows, target.data_rows
-        self._batch = None if rows is None or every is None or rows >= every else rows
-        # Of its own, so that draws do not depend on whether a start had to be found.
-        self._rng = torch.Generator().manual_seed(steps)
         self.x = x.clone().requires_grad_(True)
+        few = target.descent_rows
+        self._batched = few is not None and few < (target.data_rows or 0)
+        self.examples = few if self._batched else target.examples
+        self._rng = torch.Generator(x.device).manual_seed(0)
         self._adam = torch.optim.Adam([self.x], lr=target.descent_rate)
         self._schedule = torch.optim.lr_scheduler.LinearLR(self._adam, 1.0, 0.0, total_iters=steps)
         self.potential = torch.full(x.shape[:1], torch.inf)
-
-    @property
-    def examples(self) -> int:
-        """Rows that a step reads, of each chain."""
-        return self._batch or self.target.examples
 
     @property
     def done(self) -> bool:
@@ -61,11 +61,11 @@ class Descent:
             self.taken += 1
 
     def _seen(self) -> Target | Batch:
-        """Return the target, or what a batch shows of it."""
-        if self._batch is None:
+        """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""
+        if not self._batched:
             return self.target
-        index = torch.randint(self.target.data_rows, (self._batch,), generator=self._rng)
-        return self.target.part(index.to(self.x.device))
+        shape, rng = (len(self.x), self.examples), self._rng
+        return self.target.batch(torch.randint(self.target.data_rows, shape, generator=rng, device=rng.device))
 
     def ends(self) -> Tensor:
         """Return where each chain came to, (chains, dim)."""

@@ -113,7 +113,7 @@ class Run:
         self._descent: Descent | None = None
         self._start: Start | None = None
         self._step_seconds = _STEP_SECONDS
-        work = 6 * spec.chains * self.target.examples * self.target.dim
+        work = 6 * spec.chains * self.target.examples * self.target.row_work
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self.search: dict[str, Any] | None = None
         self.patient = spec.draws is not None
@@ -428,7 +428,7 @@ class Run:
 
     def _refit(self) -> torch.Tensor:
         """Return the mode of the changed target, descending from the old one."""
-        work = 6 * max(self.target.examples, 1) * self.target.dim
+        work = 6 * max(self.target.examples, 1) * self.target.row_work
         steps = int(min(_REFIT_STEPS, max(10, _REFIT_WORK / work)))
         descent = Descent(self.target, self.mode[None], steps)
         descent.advance(steps)

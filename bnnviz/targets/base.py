@@ -36,6 +36,10 @@ class Target(param.Parameterized):
         Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
     compiles : bool
         Whether a step of a sampler on it is worth compiling.
+    descent_rows : int or None
+        Data rows that a step of a descent to a mode reads, drawn at random; None for all.
+    descent_rate : float
+        Learning rate of such a descent's first step.
     """
 
     registered: ClassVar[str] = ""
@@ -49,11 +53,9 @@ class Target(param.Parameterized):
     prior_precision: float | None = None
     units: Sequence[Any] = ()
     start_at_mode: bool = False
-    #: Rows that a step towards a mode reads of many; None: all of them.
-    descent_rows: int | None = None
-    #: How far its first steps go.
-    descent_rate: float = 0.02
     compiles: bool = True
+    descent_rows: int | None = None
+    descent_rate: float = 0.02
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -75,6 +77,11 @@ class Target(param.Parameterized):
     def potential(self, x: Tensor) -> Tensor:
         """Return U, up to a constant: (chains, dim) -> (chains,)."""
         raise NotImplementedError
+
+    @property
+    def row_work(self) -> int:
+        """Multiply-adds that U takes of one data row, about: one for each coordinate unless overridden."""
+        return self.dim
 
     @property
     def data_rows(self) -> int | None:

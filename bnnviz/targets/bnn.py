@@ -139,7 +139,7 @@ class BNN(RowTarget):
         self.data_set = data if isinstance(data, DataSets) else None
         self.x, self.y = self._check_rows(*self._read(data))
         self._outputs = self._check_module()
-        self._units = self._count_units()
+        self._units, self._multiplied = self._count_units()
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
         self._check_labels(self.y)
         self.examples = len(self.x)
@@ -262,12 +262,16 @@ class BNN(RowTarget):
             )
         return out.shape[1]
 
-    def _count_units(self) -> int:
-        """Return how many numbers the network computes of one row, which a gradient keeps."""
+    def _count_units(self) -> tuple[int, int]:
+        """Return how many numbers the network computes of one row, which a gradient keeps, and its multiply-adds."""
         counts: list[int] = []
+        products: list[int] = []
 
-        def note(_: nn.Module, inputs: Any, output: Any) -> None:
-            counts.append(output.numel() if isinstance(output, Tensor) else 0)
+        def note(child: nn.Module, inputs: Any, output: Any) -> None:
+            count = output.numel() if isinstance(output, Tensor) else 0
+            counts.append(count)
+            if isinstance(child, nn.Linear | nn.modules.conv._ConvNd):
+                products.append(count * child.weight[0].numel())
 
         leaves = [child for child in self.module.modules() if not list(child.children())]
         handles = [leaf.register_forward_hook(note) for leaf in leaves]
@@ -277,7 +281,12 @@ class BNN(RowTarget):
         finally:
             for handle in handles:
                 handle.remove()
-        return max(sum(counts), 1)
+        return max(sum(counts), 1), sum(products)
+
+    @property
+    def row_work(self) -> int:
+        """Multiply-adds that the network takes of one row, about; a convolution uses a weight many times."""
+        return self._multiplied if self._convolves else self.dim
 
     def _check_labels(self, y: Tensor) -> None:
         name = self.likelihood.name
@@ -353,7 +362,7 @@ class BNN(RowTarget):
         likelihood = self.likelihood_at(theta)
         if rows.y.ndim == 2:
             return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
-        each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.x.element_size()))
+        each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.dtype.itemsize))
         whole = self.layers is None or self.device.type != "cpu" or theta.requires_grad
         if whole or len(rows.y) <= _MANY * each:
             return likelihood.loss(self._outputs_of(theta, rows.x), rows.y)
@@ -413,7 +422,7 @@ class BNN(RowTarget):
 
     def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Compute for a few chains at a time, so that on a CPU what comes between stays in its cache."""
-        each = self.widest * max(rows.y.shape[-1], 1) * self.x.element_size()
+        each = self.widest * max(rows.y.shape[-1], 1) * self.dtype.itemsize
         chains = max(1, _CACHE_BYTES // each)
         if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
             return compute(rows, *tensors)

@@ -35,8 +35,9 @@ class ImageNetwork(BNN):
     registered = "images"
     title = "Network on images"
     fixed_dim = None
-    descent_rows = 128
-    descent_rate = 0.004
+    # As many as the papers' batches of images, at a rate that deep networks bear.
+    descent_rows = 100
+    descent_rate = 3e-3
 
     data = settings.Choice(_TRAINABLE[0], objects=_TRAINABLE, doc="The data set.")
     network = settings.Choice(
@@ -96,7 +97,6 @@ class ImageNetwork(BNN):
 
     def seen(self, x: Tensor) -> Tensor:
         """Return bytes as the numbers that the network sees; other numbers are such already."""
-        x = x.flatten(-3) if self._flat and x.shape[-3:] == self.data_set.shape else x
         return x if x.is_floating_point() else ((x - self._shift) * self._factor)
 
     def describe_value(self) -> str:
