@@ -112,7 +112,7 @@ class Gallery(Race):
         """Return None: nobody waits for a long run on so many weights."""
 
     def _take_lanes(self, lanes: list[Lane]) -> None:
-        data = lanes[0].target.data_set
+        data = getattr(lanes[0].target, "data_set", None)
         if not isinstance(data, ImageSet):
             raise BnnvizError("A gallery is of images: choose a target that has some.", "target")
         self.images = data

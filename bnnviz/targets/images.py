@@ -97,6 +97,7 @@ class ImageNetwork(BNN):
 
     def seen(self, x: Tensor) -> Tensor:
         """Return bytes as the numbers that the network sees; other numbers are such already."""
+        x = x.flatten(-3) if self._flat and x.shape[-3:] == self.data_set.shape else x
         return x if x.is_floating_point() else ((x - self._shift) * self._factor)
 
     def describe_value(self) -> str:

@@ -1,0 +1,172 @@
+"""Galleries: lanes on images, what is asked of their draws, and that asking changes none of them."""
+
+from __future__ import annotations
+
+import base64
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from bnnviz import diagnostics, racelink
+from bnnviz.engine.attack import EPS
+from bnnviz.engine.gallery import Gallery
+from bnnviz.engine.gallerycard import GalleryCard
+from bnnviz.engine.onlooker import ANGLES
+from bnnviz.errors import BnnvizError
+from bnnviz.galleryspec import GallerySpec
+
+TARGET = {"data": "mnist", "network": "mlp", "train_rows": 200, "test_rows": 60}
+SGLD = {"sampler": "sgld", "warmup": 2, "settings": {"batch_size": 20, "step_size": 1e-4, "mode_steps": 60}}
+MAP = {"sampler": "map", "warmup": 0, "settings": {"batch_size": 20, "steps": 60}}
+
+
+def spec(budget: int = 6000, **changes: object) -> GallerySpec:
+    given = {"target": "images", "target_settings": TARGET, "chains": 1, "seed": 3, "budget": budget}
+    return GallerySpec.from_json(given | {"lanes": [MAP, SGLD]} | changes)
+
+
+def ended(gallery: Gallery) -> Gallery:
+    while not gallery.finished:
+        gallery.advance(0.05)
+    return gallery
+
+
+@pytest.fixture(scope="module")
+def gallery() -> Gallery:
+    return ended(Gallery(spec()))
+
+
+def test_every_part_is_there(gallery: Gallery) -> None:
+    frame = gallery.frame(list(GalleryCard.parts))
+    assert set(GalleryCard.parts) <= set(frame)
+    assert [lane["name"] for lane in frame["course"]["lanes"]] == gallery.spec.names()
+    for lane in frame["attack"]["lanes"]:
+        assert lane["eps"] == list(EPS)
+    assert frame["table"]["rows"][0]["rank"] == 1
+    assert "predicts best" in frame["caption"]["text"]
+
+
+def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:
+    lane = gallery.lanes[1]
+    target, rows = lane.target, gallery.images.scaled("test")
+    theta = lane.opinions.draws(1000)
+    assert len(theta) == lane.opinions.asked > 5
+    with torch.no_grad():
+        each = torch.softmax(target.outputs(theta, torch.as_tensor(rows[0])), -1).double().numpy()
+    assert np.allclose(gallery.chances(1)[0], each, atol=1e-5)
+    mean, y = each.mean(0), gallery.images.y_test
+    found = lane.scores()
+    assert found["accuracy"] == pytest.approx((mean.argmax(1) == y).mean())
+    assert found["nll"] == pytest.approx(-np.log(mean[np.arange(len(y)), y]).mean(), rel=1e-4)
+    assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y), abs=1e-4)
+
+
+def test_the_wall_has_the_hardest_images_first(gallery: Gallery) -> None:
+    gallery.watch(wall="hardest")
+    tiles = gallery.frame(["wall"])["wall"]["tiles"]
+    mean = np.mean([diagnostics.predictive_entropy(gallery.chances(i)[0]) for i in (0, 1)], axis=0)
+    assert [tile["index"] for tile in tiles[:5]] == np.argsort(-mean)[:5].tolist()
+    first = tiles[0]
+    assert base64.b64decode(first["pixels"]["data"]) == gallery.images.x_test[first["index"]].tobytes()
+
+
+def test_asking_changes_no_draw(gallery: Gallery) -> None:
+    again = Gallery(spec())
+    again.prepare()
+    while not again._all_over:
+        again.advance(0.02)
+        again.frame(["status", "wall", "digit", "entropy", "attack"])
+    # How often a mode that is there is drawn again costs nothing, and is a matter of time.
+    assert np.array_equal(gallery.lanes[0].draws[0, -1], again.lanes[0].draws[0, -1])
+    assert np.array_equal(gallery.lanes[1].draws, again.lanes[1].draws)
+
+
+def test_an_image_is_asked_about_as_it_is_turned(gallery: Gallery) -> None:
+    gallery.watch(image={"index": 7, "angle": 30})
+    part = gallery.frame(["digit", "turned"])
+    assert part["digit"]["index"] == 7
+    assert part["digit"]["observed"] == gallery.images.y_test[7]
+    for lane, answer in zip(part["turned"]["lanes"], (gallery.onlooker.answer(i) for i in (0, 1)), strict=True):
+        # The image as it is turned now is among those at all angles.
+        assert np.allclose(answer[:, 0], answer[:, 1 + ANGLES.index(30)], atol=1e-5)
+        assert lane["entropy"] == pytest.approx(diagnostics.predictive_entropy(answer[:, 1:]))
+    turned = gallery.images.chosen().rotated(30).x_test[7]
+    assert np.abs(turned.astype(int) - gallery.onlooker.turned).max() <= 1
+
+
+def test_a_drawn_image_is_asked_about(gallery: Gallery) -> None:
+    pixels = gallery.images.x_test[3, 0].astype(float)
+    gallery.watch(image={"pixels": pixels.tolist(), "angle": 0})
+    part = gallery.frame(["digit"])["digit"]
+    assert part["observed"] is None and part["drawn"]
+    assert part["lanes"][1]["mean"] == pytest.approx(gallery.chances(1)[0][:, 3].mean(0), abs=1e-4)
+
+
+def test_attacked_images_hang_on_the_wall(gallery: Gallery) -> None:
+    gallery.watch(wall="attacked")
+    tiles = gallery.frame(["wall"])["wall"]["tiles"]
+    assert len(tiles) == len(gallery.onlooker.tiles()) >= len(EPS)
+    gallery.watch(image={"attacked": len(tiles) - 1, "angle": 0})
+    assert gallery.frame(["digit"])["digit"]["attacked"] == len(tiles) - 1
+
+
+@pytest.mark.parametrize(
+    "choice, field",
+    [
+        ({"image": {"index": 60}}, "image"),
+        ({"image": {"pixels": [[1, 2], [3, 4]]}}, "image"),
+        ({"image": {"pixels": "no"}}, "image"),
+        ({"image": {"index": 0, "angle": 999}}, "angle"),
+        ({"image": {"attacked": 10_000}}, "image"),
+        ({"image": {"what": 1}}, "image"),
+        ({"elsewhere": "boston"}, "elsewhere"),
+        ({"wall": "paper"}, "wall"),
+    ],
+)
+def test_what_does_not_fit_is_refused(gallery: Gallery, choice: dict, field: str) -> None:
+    with pytest.raises(BnnvizError) as caught:
+        gallery.watch(**choice)
+    assert caught.value.field == field
+
+
+def test_a_gallery_needs_images() -> None:
+    with pytest.raises(BnnvizError, match="images") as caught:
+        Gallery(spec(target="banana", target_settings={}, lanes=[{"sampler": "hmc"}, {"sampler": "nuts"}]))
+    assert caught.value.field == "target"
+
+
+def test_it_goes_on_from_a_checkpoint() -> None:
+    gallery = Gallery(spec())
+    gallery.prepare()
+    while gallery.lanes[1].gradients < 3000:
+        gallery.advance(0.01)
+    again = ended(Gallery.restore(gallery.checkpoint()))
+    assert np.array_equal(again.lanes[1].draws, ended(gallery).lanes[1].draws)
+
+
+def test_weighted_draws_are_asked_too() -> None:
+    light = {"sampler": "pmcnet_light", "warmup": 0, "settings": {"draws_each": 4, "mode_steps": 60}}
+    given = {"chains": 3, "lanes": [light, SGLD], "budget": 40_000}
+    gallery = ended(Gallery(spec(**given)))
+    row = next(row for row in gallery.table() if row["lane"] == 0)
+    assert gallery.lanes[0].opinions.asked > 1
+    assert math.isfinite(row["nll"])
+
+
+def test_other_images_from_elsewhere_are_asked_about(gallery: Gallery) -> None:
+    names = gallery.elsewhere()
+    assert "mnist" not in names
+    if gallery.foreign is None:
+        pytest.skip("no other images of this shape are here")
+    gallery.watch(elsewhere=names[-1])
+    while gallery._look():
+        pass
+    assert gallery.foreign.name == names[-1]
+    assert gallery.chances(1)[1].shape[1] == len(gallery.foreign.y_test)
+
+
+def test_a_link_gives_the_same_gallery() -> None:
+    again, sentences = racelink.from_query(racelink.to_query(spec()), spec(budget=9000))
+    assert again == spec() and isinstance(again, GallerySpec) and not sentences
