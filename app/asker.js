@@ -5,7 +5,7 @@ const SEND_MS = 90
 
 export function render({model}) {
   const root = document.createElement("div"), canvas = document.createElement("canvas")
-  root.className = "asker"
+  root.className = "asking"
   canvas.tabIndex = 0
   canvas.setAttribute("role", "img")
   const tools = document.createElement("div")

@@ -11,8 +11,8 @@ from panel.custom import JSComponent
 
 _STYLE = """
 :host {color: var(--mui-palette-text-primary); font-size: 12.5px}
-.asker {display: flex; flex-direction: column; gap: 6px; height: 100%; align-items: center}
-canvas {width: min(100%, 168px); aspect-ratio: 1; image-rendering: pixelated; border-radius: 6px; cursor: crosshair;
+.asking {display: flex; flex-direction: column; gap: 6px; height: 100%; align-items: center}
+canvas {width: min(100%, 146px); aspect-ratio: 1; image-rendering: pixelated; border-radius: 6px; cursor: crosshair;
   touch-action: none; background: #000}
 canvas:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}
 .tools {display: flex; gap: 6px}
@@ -20,7 +20,7 @@ button {border: 1px solid var(--mui-palette-divider); border-radius: 6px; paddin
   cursor: pointer; color: inherit; font: inherit}
 button:hover {border-color: var(--mui-palette-primary-main)}
 button:focus-visible {outline: 2px solid var(--mui-palette-primary-main)}
-label {display: flex; gap: 6px; align-items: center; width: 168px}
+label {display: flex; gap: 6px; align-items: center; width: 164px}
 input[type=range] {flex: 1; min-width: 0; accent-color: var(--mui-palette-primary-main)}
 output {width: 38px; text-align: right; font-variant-numeric: tabular-nums}
 """

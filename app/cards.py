@@ -110,8 +110,7 @@ class Card:
         """Write the heading anew: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
         self._note.object = html.escape(self.view.note)
-        self._legend.object = self.view.legend_html() if self._has_legend else ""
-        self._legend.visible = bool(self._legend.object)
+        self._write_legend()
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -129,6 +128,13 @@ class Card:
         note, now = html.escape(self.view.note), time.monotonic()
         if note != self._note.object and now - self._noted > NOTE_S:
             self._note.object, self._noted = note, now
+            self._write_legend()
+
+    def _write_legend(self) -> None:
+        """Show the view's legend, which may know its names from the first frame on only."""
+        legend = self.view.legend_html() if self._has_legend else ""
+        if legend != self._legend.object:
+            self._legend.param.update(object=legend, visible=bool(legend))
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""

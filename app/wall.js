@@ -15,7 +15,7 @@ export function paint(canvas, image) {
 
 export function render({model}) {
   const wall = document.createElement("div")
-  wall.className = "wall"
+  wall.className = "tiles"
   const tiles = new Map()
 
   function tile(image) {

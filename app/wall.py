@@ -14,9 +14,9 @@ from cards import HEAD, surface
 
 _SHORTEST = 9  # letters of a class that are written on a tile
 _STYLE = """
-:host {overflow: hidden auto; display: block !important; color: var(--mui-palette-text-primary); --bad: #b3134f}
+:host {overflow: hidden auto; color: var(--mui-palette-text-primary); --bad: #b3134f}
 :host(.dark) {--bad: #ff86b0}
-.wall {display: grid; width: 100%; align-content: start; gap: 5px;
+.tiles {display: grid; width: 100%; align-content: start; gap: 5px;
   grid-template-columns: repeat(auto-fill, minmax(58px, 1fr))}
 button {border: 2px solid transparent; border-radius: 6px; padding: 0 0 1px; background: none; cursor: pointer;
   color: inherit; font: 12px/1.25 inherit; font-family: inherit; font-variant-numeric: tabular-nums}
