@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import bnnviz
+from bnnviz import data, samplers, settings, targets
+from bnnviz.engine.mode import Descent
+from bnnviz.engine.prediction import scores
+from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.models import IMAGE_NETWORKS, image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
+from bnnviz.spec import Spec
+from bnnviz.targets import bnn
 
 # --- the networks
 
@@ -100,3 +109,218 @@ def test_filter_response_normalisation_is_its_formula():
         layer.beta.copy_(torch.tensor([0.5, 0.0, 1.0]))
     one = x[1, 2] / (x[1, 2].square().mean() + 1e-6).sqrt()
     assert torch.allclose(layer(x)[1, 2], 1 - 3 * one)
+
+
+# --- their posteriors
+
+ROWS, TEST_ROWS, SIDE, CLASSES = 40, 20, 12, 3
+
+
+def images(rows: int = ROWS) -> data.ImageSet:
+    """Return images of noise, each class with a bright bar of its own."""
+    rng = np.random.default_rng(0)
+    parts = {}
+    for part, count in (("train", rows), ("test", TEST_ROWS)):
+        y = np.arange(count) % CLASSES
+        x = rng.integers(0, 120, (count, 1, SIDE, SIDE), dtype=np.uint8)
+        for k in range(CLASSES):
+            x[y == k, :, 4 * k : 4 * k + 4] += 120
+        parts |= {f"x_{part}": x, f"y_{part}": y}
+    return data.ImageSet(name="bars", title="Bars", doc="", class_names=("a", "b", "c"), **parts)
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Have every data set be the same small images."""
+    monkeypatch.setattr(data, "load", lambda *_: images())
+
+
+def target_of(network: str, dtype: torch.dtype = torch.float64) -> targets.ImageNetwork:
+    return targets.ImageNetwork(network=network).to("cpu", dtype)
+
+
+def states(target: targets.BNN, chains: int = 2) -> torch.Tensor:
+    return target.initial(chains, torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("network", ["lenet5", "lenet5_swish", "resnet20", "mlp"])
+def test_bytes_are_seen_as_the_data_set_scales_them(bars, network):
+    target = target_of(network, torch.float32)
+    assert target.x.dtype == torch.uint8 and len(target.x) == ROWS
+    for kept, part in ((target.x, "train"), (target.held_out()[0], "test")):
+        scaled = torch.as_tensor(target.data_set.scaled(part)[0])
+        assert torch.allclose(target.seen(kept), scaled.view(kept.shape), atol=1e-5)
+
+
+@pytest.mark.parametrize("network", ["lenet5", "lenet5_swish", "resnet20", "mlp"])
+def test_potential_and_gradient_are_those_of_plain_pytorch(bars, network):
+    target = target_of(network, torch.float32)
+    theta = states(target)
+    potential, gradient = target.gradient(theta)
+    module, (x, y) = target.module, target.data_set.scaled("train")
+    x, y = torch.as_tensor(x).view(ROWS, *target.x.shape[1:]), torch.as_tensor(y)
+    for k, flat in enumerate(theta):
+        torch.nn.utils.vector_to_parameters(flat.clone(), module.parameters())
+        module.zero_grad()
+        penalty = sum(p.square().sum() for p in module.parameters()) / 2
+        loss = nn.functional.cross_entropy(module(x), y, reduction="sum") + penalty
+        loss.backward()
+        expected = torch.cat([p.grad.flatten() for p in module.parameters()])
+        assert float((gradient[k] - expected).norm() / expected.norm()) < 1e-5
+        assert float(potential[k]) == pytest.approx(float(loss.detach()), rel=1e-5)
+
+
+@pytest.mark.parametrize("network", ["lenet5", "lenet5_swish", "mlp"])
+def test_rows_in_pieces_give_what_all_at_once_give(bars, monkeypatch, network):
+    target = target_of(network)
+    theta = states(target)
+    v = states(target, 3)[1:]
+    index = torch.arange(2 * 9).view(2, 9)
+    x = target.held_out()[0]
+
+    def computed() -> list[torch.Tensor]:
+        batch = target.batch(index)
+        return [
+            target.potential(theta), *target.gradient(theta), *target.gradient_and_curvature(theta, v),
+            *target.gradient_and_product(theta, v), batch.potential(theta), *batch.gradient(theta),
+            *batch.gradient_and_curvature(theta, v), target.outputs(theta, x), target.curvature_diagonal(theta[0]),
+        ]  # fmt: skip
+
+    whole = computed()
+    monkeypatch.setattr(target, "_rows_at_once", lambda chains: 7)
+    assert len(list(target._pieces(target.all_rows(), 2))) == 6
+    monkeypatch.setattr(bnn, "_JACOBIAN_NUMBERS", 20 * target.dim * CLASSES)
+    for one, other in zip(whole, computed(), strict=True):
+        assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_a_batch_stands_for_all_rows_without_bias(bars):
+    target = target_of("lenet5")
+    theta = states(target, 4)
+    every = target.gradient(theta)[1]
+    batches = torch.arange(ROWS).view(4, ROWS // 4)
+    parts = [target.batch(batches.roll(k, 0)).gradient(theta)[1] for k in range(4)]
+    assert torch.allclose(sum(parts) / 4, every, atol=1e-8)
+
+
+def test_chains_together_are_chains_one_after_another(bars, monkeypatch):
+    """As a GPU computes them; here the same mathematics on a CPU."""
+    target = target_of("lenet5_swish")
+    theta, index = states(target, 3), torch.arange(30).view(3, 10)
+    known = target.gradient(theta), target.batch(index).gradient(theta)
+    monkeypatch.setattr(target, "_loops", lambda chains: False)
+    again = target.gradient(theta), target.batch(index).gradient(theta)
+    for one, other in zip([*known[0], *known[1]], [*again[0], *again[1]], strict=True):
+        assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_the_estimated_diagonal_is_the_exact_one_on_average(bars, monkeypatch):
+    """200 passes over 10 parts: the relative error of a weight is at least (2 / 2,000)^0.5, 3 %; and none is biased."""
+    target = targets.BNN(nn.Sequential(nn.Flatten(), nn.Linear(SIDE * SIDE, CLASSES)), bar_rows(), "categorical")
+    target.to("cpu", torch.float64)
+    theta = states(target, 1)[0]
+    exact = target.curvature_diagonal(theta)
+    monkeypatch.setattr(bnn, "_MOST_JACOBIAN", 0)
+    monkeypatch.setattr(bnn, "_SIGNED_ROWS", 4)
+    monkeypatch.setattr(bnn, "_SIGNED_TERMS", 2000)
+    found = target.curvature_diagonal(theta)
+    assert (found >= 0).all()
+    kept = exact > 1e-3 * exact.max()
+    ratio = (found / exact)[kept]
+    assert float(ratio.mean()) == pytest.approx(1, abs=0.02)
+    assert float(ratio.std()) < 0.1
+
+
+def bar_rows() -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs as a network sees them, and classes."""
+    return images().scaled("train")
+
+
+def test_names_of_many_weights_are_made_when_asked_for():
+    network = image_network("lenet5_swish", (1, 28, 28), 10)
+    shapes = {name: p.shape for name, p in network.named_parameters()}
+    labels = bnn.WeightNames(shapes, ["log noise"])
+    begun = time.process_time()
+    few = [len(labels), labels[0], labels[149], labels[150], labels[-2], labels[-1], *labels[156:158]]
+    assert time.process_time() - begun < 0.05
+    assert few == [
+        545_547, "0.weight[0, 0, 0, 0]", "0.weight[5, 0, 4, 4]", "0.bias[0]", "11.bias[9]", "log noise",
+        "3.weight[0, 0, 0, 0]", "3.weight[0, 0, 0, 1]",
+    ]  # fmt: skip
+    short = bnn.WeightNames({"w": torch.Size([2, 3]), "b": torch.Size([2])})
+    assert list(short) == [short[k] for k in range(8)] == short[:]
+    assert short[1:3] == ["w[0, 1]", "w[0, 2]"] and short[-1] == "b[1]"
+    for place in (8, -9):
+        with pytest.raises(IndexError):
+            short[place]
+
+
+def test_the_settings_choose_rows_and_refuse_what_does_not_fit(monkeypatch, bars):
+    target = targets.ImageNetwork(network="lenet5", train_rows=12, test_rows=6, prior_sd=2.0)
+    assert (target.examples, len(target.held_out()[0]), target.prior_precision) == (12, 6, 0.25)
+    assert target.describe_value() == "bars, 12 rows, lenet5, 15,031 weights"
+    assert np.bincount(target.y.numpy()).tolist() == [4, 4, 4]
+    with pytest.raises(BnnvizError, match="at least 16 x 16 pixels"):
+        targets.ImageNetwork(network="gtsrb")
+    with pytest.raises(BnnvizError, match="no setting 'hidden'"):
+        targets.ImageNetwork(hidden="50")
+
+
+def test_other_images_can_take_their_place(bars):
+    target = target_of("mlp")
+    theta, few = states(target), images(9)
+    target.replace_rows(few.x_train, few.y_train)
+    assert (target.examples, target.x.dtype, tuple(target.x.shape)) == (9, torch.uint8, (9, SIDE * SIDE))
+    assert torch.isfinite(target.gradient(theta)[1]).all()
+
+
+def test_convolutions_are_left_to_their_own_routines(bars):
+    run = Run(Spec("images", {"network": "lenet5"}, "sgld", {"start": "random"}, kernel="compiled", draws=2, warmup=0))
+    run.prepare()
+    assert not run._wants_kernel and any("not compiled: convolutions" in note for note in run.notes)
+    assert target_of("mlp").compiles
+
+
+def test_a_descent_reads_batches_and_ends_where_all_rows_are_explained(bars, monkeypatch):
+    target = target_of("lenet5", torch.float32)
+    monkeypatch.setattr(targets.ImageNetwork, "descent_rows", 10)
+    theta = states(target)
+    descent, again = (Descent(target, theta, 150) for _ in range(2))
+    descent.advance(150)
+    again.advance(75)
+    again.advance(75)
+    assert descent.examples == 10 and torch.equal(descent.ends(), again.ends())
+    assert float(target.potential(descent.best()[None])) < 0.5 * float(target.potential(theta).min())
+    assert scores(target, descent.best()[None])["accuracy"] > 0.9
+
+
+# What a sampler is given so that it is at its draws soon.
+QUICK = {
+    "batch_size": 10, "mode_steps": 20, "steps": 20, "first_epochs": 2, "epochs": 1, "every": 1, "refresh_rate": 20.0,
+    "draws_each": 2, "scale_events": 50, "warmup_events": 50, "leapfrogs": 2, "max_depth": 2, "mode_rows": 10,
+}  # fmt: skip
+OWN = {"laplace": {"structure": "diagonal"}, "pmcnet_light": {"draws_each": 3}}
+REFUSED = {"pmcnet": "take the light variant"}
+SLOW = {"bps", "sigma_bps", "boomerang", "zigzag", "nuts", "func_hmc", "hmc", "sgfuncrld", "psgld", "pmcnet_light"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(c.registered, marks=[pytest.mark.slow] * (c.registered in SLOW)) for c in samplers.REGISTRY],
+)
+def test_every_sampler_samples_a_convolutional_network(bars, name):
+    known = settings.declared(samplers.REGISTRY.get(name))
+    chosen = {key: value for key, value in QUICK.items() if key in known} | OWN.get(name, {})
+    spec = Spec("images", {"network": "lenet5"}, name, chosen, chains=2, draws=3, warmup=1)
+    if name in REFUSED:
+        with pytest.raises(BnnvizError, match=REFUSED[name]):
+            Run(spec).prepare()
+        return
+    run = Run(spec)
+    run.prepare()
+    while not run.finished:
+        run.advance(1.0)
+    assert run.error is None and run.draws.shape[1] == 3 and np.isfinite(run.draws).all()
+    part = run.frame(["prediction"])["prediction"]
+    assert part["kind"] == "classes" and len(part["mean"]) == TEST_ROWS
+    assert bnnviz.measure(run)["rows"] == TEST_ROWS

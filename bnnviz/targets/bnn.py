@@ -322,14 +322,14 @@ class BNN(RowTarget):
     def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
         if self.layers is not None:
             return mlp_kernel.outputs(self.layers, theta, x)
-        if self._loops:
+        if self._loops(len(theta)):
             return torch.stack([self._one(flat, x) for flat in theta])
         return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
 
     def _rows_at_once(self, chains: int) -> int:
         """Return how many rows are computed at once, so that memory does not grow with the data."""
         most = _UNIT_NUMBERS.get(self.device.type, _DEVICE_UNIT_NUMBERS)
-        return max(1, most // (self._units * (1 if self._loops else max(chains, 1))))
+        return max(1, most // (self._units * (1 if self._loops(chains) else max(chains, 1))))
 
     def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
         """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
@@ -394,7 +394,7 @@ class BNN(RowTarget):
         """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
         if self.layers is not None:
             return mlp_kernel.outputs(self.layers, theta, x)
-        if self._loops:
+        if self._loops(len(theta)):
             return torch.stack([self._one(flat, own) for flat, own in zip(theta, x, strict=True)])
         return torch.func.vmap(self._one)(theta, x)
 
@@ -403,10 +403,9 @@ class BNN(RowTarget):
         """Whether a step on it is worth compiling: convolutions are the same routines either way."""
         return not self._convolves
 
-    @property
-    def _loops(self) -> bool:
-        """Whether chains are computed one after another: a CPU convolves faster with one set of weights."""
-        return self._convolves and self.device.type == "cpu"
+    def _loops(self, chains: int) -> bool:
+        """Whether so many chains are computed one after another: a CPU convolves faster with one set of weights."""
+        return self._convolves and (self.device.type == "cpu" or chains == 1)
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
         return torch.func.functional_call(self.module, self.unflatten(flat), (x,))
@@ -450,7 +449,7 @@ class BNN(RowTarget):
         if self.layers is not None:
             run = mlp_kernel.forward(self.layers, theta, rows.x)
             return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
-        if not self._loops or self.noise_is_learnt:
+        if not self._loops(len(theta)) or self.noise_is_learnt:
             return differentiate(lambda x: self._loss(x, rows), theta)
         loss, gradient, own = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
         for k, flat in enumerate(theta):
