@@ -101,6 +101,24 @@ SIX = ("BPS", "σ-BPS", "Boomerang", "SGLD", "SGHMC", "FuncHMC")
 METHODS = ("MLE", "MAP", "BBP", "SGLD", "MC dropout", "SAE", "PMCnet")
 
 
+ANGLES = np.linspace(-180, 180, 13)
+
+
+def course_lane(name: str, seed: int) -> dict:
+    """Give a lane whose figures settle."""
+    rng, n = np.random.default_rng(seed), 40
+    rise = 1 - np.exp(-np.arange(n) / 8)
+    noise = 0.01 * rng.standard_normal((3, n))
+    figures = {"accuracy": 0.6 + 0.3 * rise, "nll": 1.4 - rise, "ece": 0.2 - 0.15 * rise}
+    each = {key: line + part for (key, line), part in zip(figures.items(), noise, strict=True)}
+    return {"name": name, "seconds": np.linspace(1, 30 + seed, n)} | each
+
+
+def turned_lane(name: str, seed: int) -> dict:
+    """Give a lane that is the less sure the further an image is turned."""
+    return {"name": name, "entropy": (1 + 0.1 * seed) * (1 - np.cos(np.radians(ANGLES))) / 1.2}
+
+
 def example_parts() -> dict[str, list[dict]]:
     """Give parts by the names of the views that show them: plain and crowded ones."""
     lines = [history_line(name, 0.9 - 0.02 * k, 2.0 + k, k) for k, name in enumerate(("full", "light", "diagonal"))]
@@ -138,6 +156,14 @@ def example_parts() -> dict[str, list[dict]]:
         ],
         "attack": [steps | {"lanes": lanes}, steps | {"lanes": [attack_lane("BPS", 0.1, 60)]}],
         "attack_entropy": [steps | {"lanes": lanes}],
+        "course": [
+            {"lanes": [course_lane(name, k) for k, name in enumerate(SIX)]},
+            {"lanes": [course_lane("BPS", 1)]},
+        ],
+        "turned": [
+            {"angles": ANGLES, "angle": 30.0, "lanes": [turned_lane(name, k) for k, name in enumerate(SIX)]},
+            {"angles": ANGLES, "angle": 0.0, "lanes": [turned_lane("BPS", 1)]},
+        ],
         "digit": [
             {"classes": digits, "observed": 7, "lanes": [chance_lane(name, k, 10) for k, name in enumerate(SIX[:3])]},
             {"classes": signs, "observed": 40, "lanes": [chance_lane(name, k, 43) for k, name in enumerate(SIX)]},

@@ -14,12 +14,14 @@ from bnnviz.views.base import View
 from bnnviz.views.chances import ChancesView
 from bnnviz.views.class_chances import ClassChancesView
 from bnnviz.views.confusion import ConfusionView
+from bnnviz.views.course import CourseView
 from bnnviz.views.entropy import EntropyView
 from bnnviz.views.errors2 import SquaredErrorsView
 from bnnviz.views.history import HistoryView
 from bnnviz.views.palette import DARK, LIGHT
 from bnnviz.views.reliability import ReliabilityView
 from bnnviz.views.roc import RocView
+from bnnviz.views.turned import TurnedView
 
 VIEWS: dict[str, type[View]] = {
     view.name: view
@@ -34,6 +36,8 @@ VIEWS: dict[str, type[View]] = {
         AttackView,
         AttackEntropyView,
         ClassChancesView,
+        CourseView,
+        TurnedView,
     )
 }
 WIDTH, HEIGHT = 360, 320
