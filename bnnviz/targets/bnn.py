@@ -354,7 +354,8 @@ class BNN(RowTarget):
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return weighted negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
-        loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, len(theta)))
+        each = 1 if rows.y.ndim == 1 and self._takes_turns(theta) else len(theta)
+        loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, each))
         return rows.weight * loss + self._penalty(theta)
 
     def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
@@ -363,14 +364,17 @@ class BNN(RowTarget):
         if rows.y.ndim == 2:
             return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
         each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.dtype.itemsize))
-        whole = self.layers is None or self.device.type != "cpu" or theta.requires_grad
-        if whole or len(rows.y) <= _MANY * each:
+        if not self._takes_turns(theta) or len(rows.y) <= _MANY * each:
             return likelihood.loss(self._outputs_of(theta, rows.x), rows.y)
         # What comes between the layers of so many rows would leave the cache for memory and come back.
         parts = list(zip(torch.split(rows.x, each), torch.split(rows.y, each), strict=True))
         return torch.cat(
             [sum(self.likelihood_at(one).loss(self._outputs_of(one, x), y) for x, y in parts) for one in theta.split(1)]
         )
+
+    def _takes_turns(self, theta: Tensor) -> bool:
+        """Whether chains may be computed one after another, a few rows at a time."""
+        return self.layers is not None and self.device.type == "cpu" and not theta.requires_grad
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) of a multilayer perceptron whose units are multiplied.
