@@ -28,10 +28,10 @@ _MOST_JACOBIAN = 400_000_000
 # An estimate is the sum over parts of so many rows at most, seen so often that there are 200 terms: its relative
 # standard error is a tenth where rows are alike.
 _SIGNED_ROWS, _SIGNED_TERMS = 50, 200
-# Of the units of a network, for all rows and chains that are computed at once: 128 MB in single precision, of which a
-# gradient takes a few times as much. A CPU gains nothing by more.
-_UNIT_NUMBERS = {"cpu": 32_000_000}
-_DEVICE_UNIT_NUMBERS = 400_000_000
+# Numbers that a network computes of all rows and chains at once, of which a gradient keeps a few times as many.
+_UNIT_NUMBERS = {"cpu": 32_000_000, "cuda": 400_000_000}
+# Of convolutions on a CPU, where more leave the cache, and the fewest rows that fill it.
+_CONVOLVED_NUMBERS, _CONVOLVED_ROWS = 6_000_000, 40
 _FEWEST_ROWS, _MANY = 256, 4  # rows at a time, and how many times as many there have to be for that
 _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
 NOISES = ("fixed", "learnt")
@@ -232,7 +232,8 @@ class BNN(RowTarget):
         return x
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        x, y = torch.as_tensor(np.asarray(x)), torch.as_tensor(np.asarray(y))
+        # Arrays that cannot be written are copied: tensors always can.
+        x, y = (torch.as_tensor(np.require(part, requirements="W")) for part in (x, y))
         x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
         missing = len(x) == 0 and self.data_set is None
@@ -328,8 +329,10 @@ class BNN(RowTarget):
 
     def _rows_at_once(self, chains: int) -> int:
         """Return how many rows are computed at once, so that memory does not grow with the data."""
-        most = _UNIT_NUMBERS.get(self.device.type, _DEVICE_UNIT_NUMBERS)
-        return max(1, most // (self._units * (1 if self._loops(chains) else max(chains, 1))))
+        if self._convolves and self.device.type == "cpu":
+            return max(_CONVOLVED_ROWS, _CONVOLVED_NUMBERS // self._units)
+        most = _UNIT_NUMBERS.get(self.device.type, _UNIT_NUMBERS["cpu"])
+        return max(1, most // (self._units * max(chains, 1)))
 
     def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
         """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
