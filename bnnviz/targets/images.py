@@ -48,7 +48,7 @@ class ImageNetwork(BNN):
         " normalisation and swish; gtsrb: conv6-conv16-128, from the functional paper; mlp: 100-100 with ReLU.",
     )
     train_rows = settings.Integer(
-        None,
+        1000,
         bounds=(1, 1_000_000),
         scale="log",
         allow_None=True,
