@@ -35,10 +35,10 @@ def test_the_table_of_bad_inputs_is_long_enough():
 @pytest.mark.parametrize(("make", "words"), [row[1:] for row in BAD_TABLES], ids=[row[0] for row in BAD_TABLES])
 def test_a_bad_table_gets_one_sentence(make, words, tmp_path):
     source, target, task = make(tmp_path)
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(BnnvizError) as caught:
         data.read_table(source, target, task)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5  # it does not hang
     sentence = caught.value.sentence
     assert words in sentence
     assert sentence.endswith((".", "?"))

@@ -87,6 +87,32 @@ _UNTIL_PAINTED = """async (button) => {
   return bnnvizProbe.frames[before][2] - begin
 }"""
 
+# Milliseconds until the mean of the prediction at x has moved by so much from where it is now.
+_UNTIL_MOVED = """async ([x, least]) => {
+  const models = [...Bokeh.documents[0]._all_models.values()]
+  const figure = models.find((model) => model.type === "Figure" && model.name === "prediction")
+  const band = figure.tags[0].tags.map((stroke) => stroke.source).find((source) => source.tags[0].includes("lo95"))
+  const mean = () => {
+    const {packed} = band.data, names = band.tags[0], rows = packed.length / names.length
+    const column = (name) => packed.slice(names.indexOf(name) * rows, (names.indexOf(name) + 1) * rows)
+    return column("mean")[column("x").findIndex((value) => value >= x)]
+  }
+  const before = mean(), begin = performance.now()
+  return new Promise((resolve, reject) => {
+    band.properties.data.change.connect(() => {
+      if (Math.abs(mean() - before) > least) { requestAnimationFrame(() => resolve(performance.now() - begin)) }
+    })
+    setTimeout(() => reject(new Error("the band did not move")), 30000)
+  })
+}"""
+_PLACE = """([x, y]) => {
+  const models = [...Bokeh.documents[0]._all_models.values()]
+  const figure = models.find((model) => model.type === "Figure" && model.name === "prediction")
+  const view = Bokeh.index.get_one(figure)
+  const {left, top} = view.canvas_view.events_el.getBoundingClientRect()
+  return [left + view.frame.x_scale.compute(x), top + view.frame.y_scale.compute(y)]
+}"""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -124,9 +150,9 @@ class Lab:
     def __init__(self, page: Any) -> None:
         self.page = page
 
-    def open(self, url: str) -> None:
-        """Open the dashboard and wait until every figure is painted."""
-        self.page.goto(f"{url}?tour=0", timeout=PATIENCE_MS)
+    def open(self, url: str, query: str = "") -> None:
+        """Open the dashboard on a link, or on what it opens on, and wait until every figure is painted."""
+        self.page.goto(f"{url}?tour=0{query}", timeout=PATIENCE_MS)
         self.page.wait_for_function(_PAINTED, timeout=PATIENCE_MS)
 
     def wait_for_first_frame(self) -> None:
@@ -141,6 +167,15 @@ class Lab:
         """Press play; return the seconds until the first frame is painted. Needs the probe."""
         self.wait_for_rest()
         return self._play.evaluate(_UNTIL_PAINTED, timeout=PATIENCE_MS) / 1000
+
+    def seconds_from_drag(self, x: float, y: float, end: float, least: float) -> float:
+        """Drag the data point at (x, y) to a height; return the seconds until the mean there has moved by so much."""
+        moving = self.page.evaluate_handle(f"(at) => ({{done: ({_UNTIL_MOVED})(at)}})", [x, least])
+        self.page.mouse.move(*self.page.evaluate(_PLACE, [x, y]))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.page.evaluate(_PLACE, [x, end]), steps=5)
+        self.page.mouse.up()
+        return moving.evaluate("async (moving) => await moving.done") / 1000
 
     def hide(self, hidden: bool) -> None:
         """Put the tab into the background, as far as the page can tell, or back."""

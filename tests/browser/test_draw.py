@@ -29,17 +29,17 @@ const columns = ({data: {packed}, tags: [names]}) => {
   return Object.fromEntries(names.map((name, i) => [name, [...packed.slice(i * n, (i + 1) * n)]]))
 }
 """
-# Milliseconds from now until the mean at x has moved by so much.
+# Until the mean at x has moved by so much.
 UNTIL_MOVED = (
     """async ([x, least]) => {"""
     + HELP
     + """
   const band = sheet("prediction", ["mean", "lo95"])
   const mean = () => { const c = columns(band); return c.mean[c.x.findIndex((v) => v >= x)] }
-  const before = mean(), begin = performance.now()
+  const before = mean()
   return new Promise((resolve, reject) => {
     band.properties.data.change.connect(() => {
-      if (Math.abs(mean() - before) > least) { requestAnimationFrame(() => resolve(performance.now() - begin)) }
+      if (Math.abs(mean() - before) > least) { requestAnimationFrame(resolve) }
     })
     setTimeout(() => reject("the band did not move in 15 s"), 15000)
   })
@@ -144,12 +144,12 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
 
 
 @pytest.mark.quick
-def test_the_band_follows_within_a_second(draw: Callable[..., Drawing]) -> None:
+def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
+    # How soon is measured by `bnnviz bench live --case drawing`.
     lab = draw().sampling()
     moving = lab.page.evaluate_handle(f"(at) => ({{done: ({UNTIL_MOVED})(at)}})", [0.0, 0.1])
     lab.drag("prediction", (0.0, 0.0), (0.0, 0.45))
-    took = moving.evaluate("async (m) => await m.done")
-    assert took < 1000, f"{took:.0f} ms"
+    moving.evaluate("async (m) => await m.done")
     until(lambda: lab.number("draws") > 15, 30, "the run did not go on")
 
 

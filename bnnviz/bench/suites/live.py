@@ -31,6 +31,13 @@ FLAT = Goal("<=", 1.25)
 SLOW_BY_S = 0.15
 SLOW_LATE = Goal("<", 400)
 COST = Goal(">=", 0.95)
+FOLLOWS = Goal("<", 1)
+#: A network on five points, of which the middle one is dragged up and down.
+DRAGGED = (
+    "&target=network&t.data=toy_c&t.hidden=10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=10"
+    "&t.points=-0.4,-0.5;-0.2,0.3;0,0;0.2,0.3;0.4,-0.5"
+)
+HIGH, MOVED, REST_S = 0.45, 0.1, 3.0
 FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
 SETTLE_S = 3.0  # between play and the measurement
 LOOKS = ("looked_at", "background", "only_painting")
@@ -98,10 +105,33 @@ def startup(seconds: float, tell: Tell) -> Iterator[Row]:
             yield Row("torch_in_page_process", len(served.torch_libraries()), "libraries", NO_TORCH)
 
 
+def drawing(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure how soon the band follows when a data point is dragged while the network is sampled."""
+    with chromium() as browser, dashboard() as served, browser.tab() as lab:
+        lab.open(served.url, DRAGGED)
+        lab.wait_for_first_frame()
+        lab.play()
+        time.sleep(SETTLE_S)
+        tell(f"Dragging a point up and down for {seconds:g} s.")
+        height, took, begin = 0.0, [], time.monotonic()
+        while not took or time.monotonic() - begin < seconds:
+            end = HIGH if height <= 0 else -HIGH
+            took.append(lab.seconds_from_drag(0.0, height, end, MOVED))
+            height = end
+            time.sleep(REST_S)  # until there are draws again for the new data
+    yield Row("drag_to_band", statistics.median(took), "s", FOLLOWS, {"drags": len(took), "slowest": max(took)})
+
+
 SUITE = Suite(
     name="live",
     title="the dashboard in a real browser while a sampler runs",
-    cases={"frames": frames, "slow_browser": slow_browser, "sampler_cost": sampler_cost, "startup": startup},
+    cases={
+        "frames": frames,
+        "slow_browser": slow_browser,
+        "sampler_cost": sampler_cost,
+        "startup": startup,
+        "drawing": drawing,
+    },
 )
 
 
