@@ -229,6 +229,7 @@ def test_startup_is_measured_and_the_page_has_no_torch() -> None:
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
+@pytest.mark.timeout(400)
 def test_ctrl_c_leaves_no_process_behind() -> None:
     command = [sys.executable, "-m", "bnnviz.cli", "bench", "live", "--case", "frames"]
     bench = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -240,7 +241,8 @@ def test_ctrl_c_leaves_no_process_behind() -> None:
         started = {process for process in psutil.Process(bench.pid).children(recursive=True) if process.is_running()}
     # As a terminal does: to everything in the group.
     os.killpg(bench.pid, signal.SIGINT)
-    out, err = bench.communicate(timeout=60)
+    # That nothing is left is what counts here, not how soon: on a busy machine each part takes its time.
+    out, err = bench.communicate(timeout=150)
     assert (bench.returncode, out) == (130, b"")
     assert b"Traceback" not in err
     _, alive = psutil.wait_procs(started, timeout=10)

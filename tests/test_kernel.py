@@ -149,6 +149,7 @@ def finished(spec: Spec) -> Run:
 
 @needs_compiler
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     live = Run(BANANA.replace(kernel="compiled", draws=None).checked())
