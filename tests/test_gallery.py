@@ -171,11 +171,14 @@ def test_other_images_from_elsewhere_are_asked_about(gallery: Gallery) -> None:
     assert "mnist" not in names
     if gallery.foreign is None:
         pytest.skip("no other images of this shape are here")
+    before = gallery.table()
     gallery.watch(elsewhere=names[-1])
-    while gallery._look():
-        pass
     assert gallery.foreign.name == names[-1]
     assert gallery.chances(1)[1].shape[1] == len(gallery.foreign.y_test)
+    # It is over, and all the same they are asked; what was known of the test rows stays.
+    after = gallery.table()
+    assert [row["nll"] for row in after] == [row["nll"] for row in before]
+    assert [row["auroc"] for row in after] != [row["auroc"] for row in before]
 
 
 def test_a_link_gives_the_same_gallery() -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bnnviz import data as datasets
 from bnnviz import diagnostics
@@ -26,6 +27,7 @@ FOREIGN_ROWS = 250  # of the set from elsewhere
 WALLS = ("hardest", "attacked")
 _SHARE = 0.3  # of the time that lanes have had, for what is asked of their draws
 _LOOK_S = 0.03  # at once
+_AT_ONCE_S = 2.0  # that somebody waits for all lanes
 
 
 class Moment(NamedTuple):
@@ -45,12 +47,15 @@ class GalleryLane(Lane):
     Attributes
     ----------
     opinions : Opinions
-        What its draws say of the test rows, and after them of the rows from elsewhere.
+        What its draws say of the test rows.
+    foreign : Opinions or None
+        What they say of rows from elsewhere; None where there are none.
     course : list of Moment
         How well it predicted on the way.
     """
 
     opinions: Opinions
+    foreign: Opinions | None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -65,7 +70,7 @@ class GalleryLane(Lane):
         version = self.opinions.version
         if self.opinions.asked and self._scored[0] != version:
             y = self.target.data_set.y_test
-            mean = self.opinions.chances[:, : len(y)].mean(0, dtype=float)
+            mean = self.opinions.chances.mean(0, dtype=float)
             mean /= mean.sum(1, keepdims=True)
             found = {
                 "accuracy": float((mean.argmax(1) == y).mean()),
@@ -74,6 +79,10 @@ class GalleryLane(Lane):
             }
             self._scored = version, found
         return self._scored[1]
+
+    def asked(self) -> list[Opinions]:
+        """Return what its draws are asked for."""
+        return [self.opinions] if self.foreign is None else [self.opinions, self.foreign]
 
     def mark(self) -> None:
         """Note how well it predicts now."""
@@ -118,18 +127,16 @@ class Gallery(Race):
         self.images = data
         self.foreign = self.foreign or _from_elsewhere(data)
         super()._take_lanes(lanes)
-        self._ask_anew()
+        for lane in self.lanes:
+            lane.opinions = Opinions(lane, _rows(self.images, lane))
+        self._go_elsewhere()
         self.onlooker = Onlooker(self)
 
-    def _ask_anew(self) -> None:
-        """Begin to ask all lanes about the test rows and the rows from elsewhere."""
-        first = self.lanes[0].target
-        parts = [self.images.scaled("test")[0]]
-        if self.foreign is not None:
-            parts.append(self.foreign.scaled_like(self.images).scaled("test")[0])
-        rows = torch.as_tensor(np.concatenate(parts), dtype=first.dtype, device=first.device)
+    def _go_elsewhere(self) -> None:
+        """Begin to ask all lanes about the rows from elsewhere."""
+        found = None if self.foreign is None else self.foreign.scaled_like(self.images)
         for lane in self.lanes:
-            lane.opinions = Opinions(lane, rows)
+            lane.foreign = None if found is None else Opinions(lane, _rows(found, lane))
 
     # driving
 
@@ -154,13 +161,13 @@ class Gallery(Race):
     def _look(self) -> int:
         """Ask draws that have not been asked, of the lane with most of them; return whether there was anything."""
         begun = time.perf_counter()
-        waiting = {number: len(lane.opinions.missing()) for number, lane in enumerate(self.lanes)}
-        number = max(waiting, key=waiting.__getitem__)
-        found = bool(waiting[number])
+        asked = [(lane, opinions) for lane in self.lanes for opinions in lane.asked()]
+        waiting = [len(opinions.missing()) for _, opinions in asked]
+        found = any(waiting)
         if found:
-            lane = self.lanes[number]
-            lane.opinions.look(_LOOK_S)
-            if not lane.opinions.missing():
+            lane, opinions = asked[int(np.argmax(waiting))]
+            opinions.look(_LOOK_S)
+            if opinions is lane.opinions and not opinions.missing():
                 lane.mark()
         else:
             found = self.onlooker.look()
@@ -173,7 +180,7 @@ class Gallery(Race):
             self.phase = "done"
 
     def _unasked(self) -> bool:
-        return any(lane.opinions.missing() for lane in self.lanes) or self.onlooker.busy
+        return any(opinions.missing() for lane in self.lanes for opinions in lane.asked()) or self.onlooker.busy
 
     # what is looked at
 
@@ -204,8 +211,10 @@ class Gallery(Race):
         """
         if elsewhere is not None:
             self.foreign = _chosen(elsewhere, self.images)
-            self._ask_anew()
-            self.onlooker.forget()
+            self._go_elsewhere()
+            if self.finished:
+                # Nobody will advance it any more.
+                self._ask_at_once()
         if wall is not None:
             if wall not in WALLS:
                 raise BnnvizError(f"There is no wall {wall!r}; choose one of {', '.join(WALLS)}.", "wall")
@@ -215,14 +224,26 @@ class Gallery(Race):
         if what:
             super().watch(**what)
 
+    def _ask_at_once(self) -> None:
+        """Ask all lanes about the rows from elsewhere, as many draws as there is time for."""
+        for lane in self.lanes:
+            if lane.foreign is not None:
+                lane.foreign.look(_AT_ONCE_S / len(self.lanes))
+
     def elsewhere(self) -> list[str]:
         """Return the names of the data sets that rows from elsewhere can be of."""
         return [each["name"] for each in _candidates(self.images)]
 
     def chances(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what a lane's draws say of the test rows and of those from elsewhere, (draws, rows, classes)."""
-        found, rows = self.lanes[number].opinions.chances, len(self.images.y_test)
-        return found[:, :rows], found[:, rows:]
+        lane = self.lanes[number]
+        known = lane.opinions.chances
+        return known, known[:, :0] if lane.foreign is None else lane.foreign.chances
+
+
+def _rows(images: ImageSet, lane: Lane) -> Tensor:
+    """Return the test rows of a set as a lane's network sees them."""
+    return torch.as_tensor(images.scaled("test")[0], dtype=lane.target.dtype, device=lane.target.device)
 
 
 def _candidates(images: ImageSet) -> list[dict[str, Any]]:

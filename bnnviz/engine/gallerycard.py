@@ -42,7 +42,7 @@ class GalleryCard(RaceCard):
 
     def __init__(self, gallery: Gallery) -> None:
         super().__init__(gallery)
-        self._detected: dict[int, tuple[int, diagnostics.Detection]] = {}
+        self._detected: dict[int, tuple[Any, diagnostics.Detection]] = {}
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same: as of a race, and the images' shape, classes and counts."""
@@ -98,12 +98,12 @@ class GalleryCard(RaceCard):
         if not len(inside):
             return np.empty(0), np.empty(0)
         known = diagnostics.predictive_entropy(inside)
-        return known, diagnostics.predictive_entropy(outside) if outside.shape[1] else np.empty(0)
+        return known, diagnostics.predictive_entropy(outside) if outside.size else np.empty(0)
 
     def detected(self, number: int) -> diagnostics.Detection:
         """Return how well a lane's entropy tells rows from elsewhere; nan where it is not known yet."""
-        version = self._race.lanes[number].opinions.version
-        held, found = self._detected.get(number, (-1, diagnostics.Detection(*[math.nan] * 6)))
+        version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
+        held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
         if held != version:
             inside, outside = self.entropies(number)
             if len(inside) and len(outside):

@@ -42,10 +42,6 @@ class Onlooker:
         self._answers: dict[int, tuple[tuple[int, int], float, np.ndarray]] = {}
         self._attacks: dict[int, tuple[int, list[dict[str, Any]]]] = {}
 
-    def forget(self) -> None:
-        """Drop all answers: the lanes are asked anew."""
-        self._answers = {}
-
     # one image
 
     def show(self, image: dict[str, Any]) -> None:
