@@ -258,13 +258,17 @@ def data_fetch(
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="NAME", help="Which part, of a table of data sets.")] = None,
+    scale: Annotated[
+        str | None, typer.Option(metavar="small|paper", help="Of a large experiment: minutes, or as published.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
-    found = _papers().find(experiment)
+    found = _papers().find(experiment).at(data, scale)
     found.check()
     out = _check_figure(found, out)
     _announce(found, repetitions)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.wellsspec import WellsSpec
 
@@ -80,6 +81,19 @@ class Experiment:
     def keeps(self) -> bool:
         """Whether its runs are kept on disk, so that it can go on after an interruption."""
         return False
+
+    def at(self, data: str | None, scale: str | None) -> Experiment:
+        """Return its part of a data set, or at another scale.
+
+        Raises
+        ------
+        BnnvizError
+            If it has no such part.
+        """
+        for field_name, value in (("data", data), ("scale", scale)):
+            if value is not None:
+                raise BnnvizError(f"{self.name} has one {field_name} only; leave out --{field_name}.", field_name)
+        return self
 
     def check(self) -> None:
         """Raise a `BnnvizError` if it cannot be run."""
