@@ -5,6 +5,7 @@ Importing this package loads nothing heavy; torch comes with the first name that
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.version import VERSION as __version__
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from bnnviz.errors import BnnvizError
     from bnnviz.racespec import RaceSpec
     from bnnviz.spec import Spec
+
+# Threads of a gradient that wait for each other would spin, and take the cores from whatever else runs: with the
+# machine busy a gradient then takes six times as long. Read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOMES = {
     "BNN": "bnnviz.targets",

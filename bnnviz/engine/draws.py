@@ -52,7 +52,7 @@ class DrawStore:
         self.limit, self.skip, self.every = limit, skip, 1
         room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)
         capacity = min(capacity, room) if limit is None else limit
-        self._room = _Room((chains, capacity, dim), device, dtype)
+        self._room = Room((chains, capacity, dim), device, dtype)
         self.buffer = self._room.tensor
         # Of the warm-up only the last few are looked at, until there are others.
         self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
@@ -125,7 +125,7 @@ class DrawStore:
         self.every = saved["every"]
 
 
-class _Room:
+class Room:
     """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it.
 
     Parameters

@@ -302,7 +302,9 @@ def at_once(target: BNN, rows: int) -> int:
     return max(1, min(_CHUNK, _LAYER_NUMBERS // max(rows * target.widest, 1)))
 
 
-def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+def averaged(
+    target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
+) -> tuple[np.ndarray, float]:
     """Return what draws predict for the test rows on average, and its nll.
 
     Parameters
@@ -311,6 +313,8 @@ def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> t
     draws : Tensor, shape (..., dim)
     weights : ndarray or None, shape (draws,)
         Of sum 1; None for equal ones.
+    known : Tensor or None, shape (draws, rows, outputs)
+        What the draws put out at the test rows, where that is known already (`Run.answers`).
 
     Returns
     -------
@@ -326,11 +330,15 @@ def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> t
     # Most of the draws of many a population weigh nothing.
     kept = np.flatnonzero(shares > _NOTHING * shares.max())
     if len(kept) < len(flat):
-        flat, shares = flat[torch.as_tensor(kept, device=flat.device)], shares[kept] / shares[kept].sum()
+        places = torch.as_tensor(kept, device=flat.device)
+        flat, shares = flat[places], shares[kept] / shares[kept].sum()
+        known = None if known is None else known[places]
     shares = torch.as_tensor(shares)
     total, log_sum, size = 0.0, [], at_once(target, len(x))
-    for part, share in zip(torch.split(flat, size), torch.split(shares.to(flat.device), size), strict=True):
-        f = target.outputs(part, x)
+    shares = shares.to(flat.device)
+    for begin in range(0, len(flat), size):
+        part, share = flat[begin : begin + size], shares[begin : begin + size]
+        f = target.outputs(part, x) if known is None else known[begin : begin + size]
         total = total + torch.tensordot(share, target.likelihood.mean(f).double(), 1).cpu()
         density = target.likelihood_at(part).log_density(f, y).double()
         log_sum.append(torch.logsumexp(density + share.log()[:, None], 0).cpu())
@@ -349,9 +357,11 @@ def observed_rows(target: BNN) -> np.ndarray:
     return target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test
 
 
-def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dict[str, float]:
+def scores(
+    target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
+) -> dict[str, float]:
     """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
-    mean, nll = averaged(target, draws, weights)
+    mean, nll = averaged(target, draws, weights, known)
     y = observed_rows(target)
     if target.likelihood.task == "classification":
         right = float((mean.argmax(-1) == y).mean())

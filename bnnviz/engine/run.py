@@ -14,6 +14,7 @@ import torch
 
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine import checkpoint
+from bnnviz.engine.answers import Answers
 from bnnviz.engine.draws import LIVE_CAPACITY, DrawStore
 from bnnviz.engine.frame import FrameBuilder
 from bnnviz.engine.kernel import Compilation, Kernel
@@ -24,6 +25,7 @@ from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Block
 from bnnviz.spec import Spec
+from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
     import xarray
@@ -132,6 +134,7 @@ class Run:
         self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
         self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
+        self._answers = Answers(self) if isinstance(self.target, BNN) else None
 
     @property
     def capacity(self) -> int:
@@ -503,6 +506,16 @@ class Run:
     def draws(self) -> np.ndarray:
         """Kept draws of the living chains, (chains, draws, dim)."""
         return self.store.view(self.alive).cpu().numpy()
+
+    def answers(self) -> torch.Tensor | None:
+        """Return what the draws put out at a network's test rows, computed once for each draw.
+
+        Returns
+        -------
+        Tensor or None, shape (draws of all living chains, rows, outputs)
+            None for what is no network, for draws with weights, and where the numbers are too many to keep.
+        """
+        return None if self._answers is None else self._answers.outputs()
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none.

@@ -23,13 +23,15 @@ RESAMPLES = 100
 class Given(NamedTuple):
     """A network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
 
-    The draws are those of the first chain, then of the second, and so on.
+    The draws are those of the first chain, then of the second, and so on. ``known`` are their outputs at the test rows
+    (draws, rows, outputs) where a run has kept them.
     """
 
     target: BNN
     theta: Tensor
     log_weights: np.ndarray | None
     chains: int
+    known: Tensor | None = None
 
 
 class Predictions(NamedTuple):
@@ -44,15 +46,17 @@ class Predictions(NamedTuple):
     sds: np.ndarray | None = None
 
 
-def predict(target: BNN, theta: Tensor) -> Predictions:
-    """Return what weights (draws, dim) predict at the target's test rows."""
+def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predictions:
+    """Return what weights (draws, dim) predict at the target's test rows, or what is known of it (see `Given`)."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
-        return Predictions(chances=chances_at(target, theta, x))
-    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    parts = [target.outputs(part, x) for part in pieces]
+        chances = chances_at(target, theta, x) if known is None else chances_of(target, known)
+        return Predictions(chances=chances)
+    if known is None:
+        pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+        known = torch.cat([target.outputs(part, x) for part in pieces])
     scale = None if target.data_set is None else target.data_set.standardiser
-    means = torch.cat(parts)[..., 0].double().cpu().numpy()
+    means = known[..., 0].double().cpu().numpy()
     sds = target.noise_sd_of(theta).double().cpu().numpy()
     return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * _unit(target))
 
@@ -60,10 +64,11 @@ def predict(target: BNN, theta: Tensor) -> Predictions:
 def chances_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
     """Return the chances (draws, rows, classes) that weights (draws, dim) give at inputs on the network's scale."""
     pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    return np.concatenate([_chances(target, target.outputs(piece, x)) for piece in pieces])
+    return np.concatenate([chances_of(target, target.outputs(piece, x)) for piece in pieces])
 
 
-def _chances(target: BNN, outputs: Tensor) -> np.ndarray:
+def chances_of(target: BNN, outputs: Tensor) -> np.ndarray:
+    """Return the chances (draws, rows, classes) that outputs (draws, rows, outputs) of a network stand for."""
     chances = target.likelihood.mean(outputs).double().cpu().numpy()
     return chances if chances.ndim == 3 else np.stack([1 - chances, chances], -1)
 
@@ -158,12 +163,12 @@ def measure(
     BnnvizError
         If it is no network, there are no draws, weights and draws do not fit, or scikit-learn is missing.
     """
-    target, theta, log_weights, _ = given_draws(target_or_run, draws, log_weights)
+    target, theta, log_weights, _, known = given_draws(target_or_run, draws, log_weights)
     picked = chosen(len(theta), log_weights, resamples, seed)
     weights = None if log_weights is None else normalised(log_weights)
     named = class_names(target)
-    each = predict(target, theta[picked])
-    mean, nll = averaged(target, theta, weights)
+    each = predict(target, theta[picked], None if known is None else known[picked])
+    mean, nll = averaged(target, theta, weights, known)
     found = (_classes if named else _numbers)(target, each, mean)
     found["averaged"]["nll"] = nll
     return {
@@ -184,19 +189,21 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     target = getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
         raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")
+    known = None
     if draws is None:
         draws, log_weights = _of_run(target_or_run)
+        known = target_or_run.answers()
     shape = np.shape(draws)
     theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, shape[-1])
     if not len(theta):
         raise BnnvizError("There are no draws to measure; sample some first.", "draws")
     chains = shape[0] if len(shape) > 2 else 1
     if log_weights is None:
-        return Given(target, theta, None, chains)
+        return Given(target, theta, None, chains, known)
     flat = np.asarray(log_weights, dtype=float).ravel()
     if len(flat) != len(theta):
         raise BnnvizError(f"There are {len(theta)} draws and {len(flat)} weights; give one for each.", "log_weights")
-    return Given(target, theta, flat, chains)
+    return Given(target, theta, flat, chains, known)
 
 
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:

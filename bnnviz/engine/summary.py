@@ -134,7 +134,7 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws.astype(float)) | _along_path(run)
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive)) | {"metrics": _metrics(run)}
+        found |= scores(run.target, run.store.view(run.alive), known=run.answers()) | {"metrics": _metrics(run)}
     return found
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import evenly
-from bnnviz.engine.scoring import Given, chances_at, class_names, given_draws, normalised
+from bnnviz.engine.scoring import Given, chances_at, chances_of, class_names, given_draws, normalised
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
@@ -41,7 +41,12 @@ class Predictive(NamedTuple):
 
 
 def predictive(
-    target: BNN, theta: Tensor, x: Tensor, weights: np.ndarray | None = None, base: float = math.e
+    target: BNN,
+    theta: Tensor,
+    x: Tensor,
+    weights: np.ndarray | None = None,
+    base: float = math.e,
+    known: Tensor | None = None,
 ) -> Predictive:
     """Return what weights (draws, dim) say of inputs (rows, ...) on the network's scale, in pieces of bounded memory.
 
@@ -55,12 +60,15 @@ def predictive(
         What each draw counts; None: all the same.
     base : float, default e
         Of the entropies' logarithm: e gives nats, 2 bits.
+    known : Tensor or None, shape (draws, rows, outputs)
+        What the draws put out at these inputs, where that is known already (`Run.answers`).
     """
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
     parts = []
-    for rows in torch.split(x, each):
-        chances = chances_at(target, theta, rows)
+    for begin in range(0, len(x), each):
+        rows = slice(begin, begin + each)
+        chances = chances_at(target, theta, x[rows]) if known is None else chances_of(target, known[:, rows])
         expected = diagnostics.expected_entropy(chances, base, weights)
         total = diagnostics.predictive_entropy(chances, base, weights)
         mutual = diagnostics.mutual_information(chances, base, weights)
@@ -126,10 +134,12 @@ def uncertainty(
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
+    # Of draws with weights only those that count are asked.
+    known = given.known if theta is given.theta else None
     x, y = class_rows(target)
     observed = y.cpu().numpy().astype(int)
     outside = None if ood is None else outside_rows(target, ood, most_outside, seed)
-    inner = predictive(target, theta, x, weights, base)
+    inner = predictive(target, theta, x, weights, base, known)
     outer = None if outside is None else predictive(target, theta, outside, weights, base)
     reliability = diagnostics.reliability(inner.chances, observed, bins)
     ess, unknown = _function_ess(given, x)
@@ -251,7 +261,11 @@ def _function_ess(given: Given, x: Tensor) -> tuple[dict[str, Any] | None, dict[
     """Return the effective sample size of the draws as functions, and what is not known of it."""
     if given.log_weights is not None:
         return None, {"function_ess": "Draws with weights are no chain: see their weights' ESS (weights_ess)."}
-    chances = chances_at(given.target, given.theta, x[torch.as_tensor(evenly(len(x), _ESS_ROWS), device=x.device)])
+    places = torch.as_tensor(evenly(len(x), _ESS_ROWS), device=x.device)
+    if given.known is None:
+        chances = chances_at(given.target, given.theta, x[places])
+    else:
+        chances = chances_of(given.target, given.known[:, places])
     found = diagnostics.function_ess(chances.reshape(given.chains, -1, *chances.shape[1:]))
     known = found.unknown < found.each.size
     summary = {

@@ -8,6 +8,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.papers.boston import BOSTON
 from bnnviz.papers.experiment import Case, Experiment
 from bnnviz.papers.fig3 import FIG3
+from bnnviz.papers.functional import FUNCTIONAL
 from bnnviz.papers.images import TABLE2
 from bnnviz.papers.pmcnet import PMCNET
 from bnnviz.papers.sweeps import SWEEPS
@@ -15,7 +16,7 @@ from bnnviz.papers.table1 import TABLE1
 from bnnviz.papers.wells import WELLS
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (BOSTON, TABLE1, TABLE2, FIG3, SWEEPS, WELLS, *PMCNET)
+    experiment.name: experiment for experiment in (BOSTON, TABLE1, TABLE2, FIG3, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET)
 }
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bnnviz import data as datasets
@@ -95,64 +94,91 @@ class ImageTable(Experiment):
             )
 
 
-def _rows(data: str, scale: str) -> dict[str, Mapping[str, Any]]:
-    """Return the sampler and its settings for each row of the table."""
-    batch = {"batch_size": _BATCHES.get(data, 100)}
-    small = scale == "small"
-    start = {"start": "mode", "mode_steps": 400 if small else 10_000}
-    # Two hundred draws, a tenth of the moves that the paper keeps between two, at the small scale.
-    moves = {"every": 5 if small else 10}
-    common = {**batch, **start}
-    return {
-        "BPS": {"sampler": "bps", **common},
-        "sigma-BPS": {"sampler": "sigma_bps", **common},
-        "Boomerang": {"sampler": "boomerang", **common},
-        "SGLD": {"sampler": "sgld", "decay": 0.55, **moves, **common},
-        "SGLD-ND": {"sampler": "sgld", **moves, **common},
-        "SGHMC": {"sampler": "sghmc", **moves, **common},
+#: Algorithm 2 as the paper has it, with a batch that is held from one event to the next.
+ALGORITHM_2 = {
+    "bound": "interpolated",
+    "alpha": 1.0,
+    "reject_above": 2.0,
+    "horizon": 1000.0,
+    "samples": "events",
+    "batch": "event",
+}
+_PDMPS = {"BPS": "bps", "sigma-BPS": "sigma_bps", "Boomerang": "boomerang"}
+_SMALL_ROWS, _SMALL_TEST, _SMALL_DRAWS = 500, 500, 40
+
+
+def _rows(data: str, small: bool) -> dict[str, dict[str, Any]]:
+    """Return sampler and settings of each row: the samplers as they should be, then the paper's three as printed."""
+    batches = {"batch_size": _BATCHES.get(data, 100)}
+    # At the small scale every evaluation reads all rows: rates of batches are no guide to each other there, and an
+    # envelope that holds for all batches rejects nearly every proposal.
+    whole = {"bound": "interpolated"} if small else batches
+    learnt = {"warmup_events": 100} if small else {}
+    # A tenth of what is found from the curvature alone: with that, the noise of batches throws SGHMC out.
+    short = {"step_size": 5e-6} if small else {}
+    moves = {"every": 80 if small else 10}  # which makes the gradients about equal at the small scale
+    rows = {
+        "BPS": {"sampler": "bps", **whole},
+        "sigma-BPS": {"sampler": "sigma_bps", **learnt, **whole},
+        "Boomerang": {"sampler": "boomerang", **whole},
+        "SGLD": {"sampler": "sgld", "decay": 0.55, **moves, **batches},
+        "SGLD-ND": {"sampler": "sgld", **moves, **batches},
+        "SGHMC": {"sampler": "sghmc", **short, **moves, **batches},
     }
+    for name, sampler in _PDMPS.items():
+        reading = {"Boomerang": {"reference": "prior"}, "sigma-BPS": {"variant": "paper", **learnt}}.get(name, {})
+        rows[f"{name}, Algorithm 2"] = {"sampler": sampler, **reading, **ALGORITHM_2, **batches}
+    start = {"start": "mode", "mode_steps": 400 if small else 10_000}
+    return {name: row | start for name, row in rows.items()}
 
 
 def _table(data: str, scale: str) -> ImageTable:
     small = scale == "small"
     network = _NETWORKS.get(data, "lenet5" if small else "lenet5_swish")
-    target = {"data": data, "network": network, "train_rows": 1000 if small else None}
-    target["test_rows"] = 500 if small else 10_000
-    draws = 60 if small else 200
-    cases = []
-    for name, settings in _rows(data, scale).items():
-        given = dict(settings)
-        sampler = given.pop("sampler")
-        specs = tuple(
-            Spec("images", target, sampler, given, chains=1, draws=draws, warmup=5, seed=seed)
-            for seed in (SMALL_SEEDS if small else SEEDS)
-        )
-        accuracy, nll, ece, ess = PUBLISHED[data][name]
-        published = {"accuracy": accuracy, "nll": nll, "ece": ece / 100, "ess_pc1": ess}
-        cases.append(Case(name, specs, published, _NOTES.get(name, "")))
+    target = {"data": data, "network": network, "train_rows": _SMALL_ROWS if small else None}
+    target["test_rows"] = _SMALL_TEST if small else 10_000
     return ImageTable(
         name="pdmp-table2",
         title=f"{network} on {data}, all samplers from one MAP (PDMP paper, Table 2; scale {scale})",
         doc=_SMALL if small else _PAPER,
         measures=("accuracy", "nll", "ece", "ess_pc1", "ess_function_median", "ess_per_million"),
-        cases=tuple(cases),
-        minutes=9 if small else None,
+        cases=tuple(_case(name, data, target, row, small) for name, row in _rows(data, small).items()),
+        minutes=8 if small else None,
         data=data,
         scale=scale,
     )
 
 
+def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], small: bool) -> Case:
+    settings = {key: value for key, value in row.items() if key != "sampler"}
+    draws = _SMALL_DRAWS if small else 200
+    specs = tuple(
+        Spec("images", target, row["sampler"], settings, chains=1, draws=draws, warmup=5, seed=seed)
+        for seed in (SMALL_SEEDS if small else SEEDS)
+    )
+    accuracy, nll, ece, ess = PUBLISHED[data][name.removesuffix(", Algorithm 2")]
+    published = {"accuracy": accuracy, "nll": nll, "ece": ece / 100, "ess_pc1": ess}
+    return Case(name, specs, published, _NOTES.get(name, ""))
+
+
 _SMALL = (
-    "Reduced: 1,000 training and 500 test rows, one run of 60 draws of each sampler, and on MNIST and Fashion-MNIST the"
-    " LeNet-5 of 61,706 weights in place of the paper's of 545,546. ECE from 0 to 1, where the paper prints it times"
-    " 100. ess_pc1 is at most the number of draws, 60, where the paper has 200."
+    f"Reduced: {_SMALL_ROWS} training and {_SMALL_TEST} test rows, one run of {_SMALL_DRAWS} draws of each sampler, at"
+    " about equal numbers of gradients, and on MNIST and Fashion-MNIST the LeNet-5 of 61,706 weights in place of the"
+    " paper's of 545,546. ECE from 0 to 1, where the paper prints it times 100. ess_pc1 is at most"
+    f" {_SMALL_DRAWS} here, 200 in the paper."
 )
 _PAPER = (
     "All training rows, five runs of 200 draws of each sampler. ECE from 0 to 1, where the paper prints it times 100."
     " The paper's step sizes and refresh rates are in no public file: ours are the defaults."
 )
+_HELD = "One batch is held from an event to the next and becomes part of the state; half of the ratios are above 1."
 _NOTES = {
-    "Boomerang": "The posterior itself with N(0, 1), where the paper's has a flat prior and its reference.",
+    "BPS": "Draws two events apart leave the MAP slowly: its figures are the MAP's.",
+    "Boomerang": "The posterior itself with N(0, 1), where the paper's has a flat prior and its reference. It leaves"
+    " the MAP, and with few rows the posterior predicts less well than the MAP does (a cold posterior is better).",
     "SGLD": "The paper's noise is added to the gradient, which makes it SGD in effect: its draws converge to a point.",
+    "BPS, Algorithm 2": _HELD,
+    "sigma-BPS, Algorithm 2": _HELD,
+    "Boomerang, Algorithm 2": _HELD + " The reference stands in for the prior.",
 }
-TABLE2 = replace(_table("mnist", "small"))
+TABLE2 = _table("mnist", "small")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from bokeh.layouts import column, row
 from bokeh.models import Column, Div, LayoutDOM
 
+from bnnviz.views.acf import AcfView
 from bnnviz.views.attack import AttackEntropyView, AttackView
 from bnnviz.views.base import View
 from bnnviz.views.chances import ChancesView
@@ -21,6 +22,7 @@ from bnnviz.views.history import HistoryView
 from bnnviz.views.palette import DARK, LIGHT
 from bnnviz.views.reliability import ReliabilityView
 from bnnviz.views.roc import RocView
+from bnnviz.views.trace import TraceView
 from bnnviz.views.turned import TurnedView
 
 VIEWS: dict[str, type[View]] = {
@@ -38,6 +40,8 @@ VIEWS: dict[str, type[View]] = {
         ClassChancesView,
         CourseView,
         TurnedView,
+        TraceView,
+        AcfView,
     )
 }
 WIDTH, HEIGHT = 360, 320

@@ -1,0 +1,105 @@
+"""Figures of what a posterior is good for: entropies elsewhere, reliability, attacks, hardest images, traces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bnnviz import data as datasets
+from bnnviz.errors import BnnvizError
+from bnnviz.papers import store
+from bnnviz.papers.experiment import Case, standard_error
+from bnnviz.papers.scored import Scored
+from bnnviz.spec import Spec
+
+#: Views whose part is made of the lanes of all cases.
+_TOGETHER = {
+    "entropy": "Predictive entropy",
+    "reliability": "Reliability",
+    "attack": "Accuracy under attack",
+    "attack_entropy": "Entropy under attack",
+    "digit": "The hardest images",
+}
+_SHOWN = {"trace": "Trace of the first component", "acf": "Its autocorrelation"}
+
+
+@dataclass(frozen=True)
+class Judged(Scored):
+    """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds.
+
+    Parameters
+    ----------
+    foreign : str
+        The data set whose test images come from elsewhere.
+    base : float or None
+        Of the entropies' logarithm; None: e.
+    missing : str
+        The data set of the paper where it is not the one taken; "" where it is.
+    """
+
+    foreign: str = "notmnist"
+    base: float | None = None
+    missing: str = ""
+
+    def at(self, data: str | None, scale: str | None) -> Judged:
+        """Return it on other images; there is one scale."""
+        if scale is not None:
+            raise BnnvizError(f"{self.name} has one scale only; leave out --scale.", "scale")
+        if data is None:
+            return self
+        if data not in datasets.names("images"):
+            known = ", ".join(name for name in datasets.names("images") if datasets.describe(name)["trainable"])
+            raise BnnvizError(f"There are no images called {data!r}; choose one of {known}.", "data")
+        cases = tuple(replace(case, specs=tuple(_on(spec, data) for spec in case.specs)) for case in self.cases)
+        return replace(self, cases=cases, missing="" if data == self.missing else self.missing)
+
+    def check(self) -> None:
+        """Raise a `BnnvizError` if the images are not to be had."""
+        name = self.cases[0].specs[0].target_settings["data"]
+        if not len(datasets.load(name).y_train):
+            raise BnnvizError(
+                f"There are no training images of {name} here: fetch the whole set, or take other images with --data.",
+                "data",
+            )
+
+    def _place(self, spec: Spec) -> Any:
+        # All figures of a run are taken at once: another experiment with the same runs finds them.
+        return store.place(spec.checked().to_json(), [f"judged {self.foreign} {self.base}"])
+
+    def _run(self, spec: Spec) -> dict[str, Any]:
+        from bnnviz.papers.judged_run import result  # with torch
+
+        return result(spec, self.foreign, self.base)
+
+    def row(self, case: Case, summaries: Any) -> dict[str, Any]:
+        """Return a case's figures: the mean over runs, its standard error, and the paper's."""
+        summaries = list(summaries)
+        row: dict[str, Any] = {"experiment": self.name, "case": case.name, "runs": len(summaries), "weights_ess": None}
+        for key in self.measures:
+            values = [s["figures"][key] for s in summaries if s["figures"].get(key) is not None]
+            row[key] = sum(values) / len(values) if values else None
+            row[f"{key}_se"], row[f"{key}_sd"] = standard_error(values), None
+            row[f"{key}_published"], row[f"{key}_published_sd"] = case.published.get(key), None
+        failed = [s["error"] for s in summaries if s.get("error")]
+        return row | {"note": " ".join([case.note, *failed[:1]]).strip()}
+
+    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
+        parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture) is not None]
+        if not parts:
+            return []
+        if picture in _SHOWN:
+            return [(f"{name}: {_SHOWN[picture]}", picture, part) for name, part in parts]
+        if picture == "digit":
+            images = range(len(parts[0][1]["images"]))
+            return [(parts[0][1]["images"][i], picture, _one_image(parts, i)) for i in images]
+        lanes = [part["lane"] | {"name": name} for name, part in parts]
+        return [(_TOGETHER[picture], picture, parts[0][1]["scene"] | {"lanes": lanes})]
+
+
+def _one_image(parts: list[tuple[str, dict[str, Any]]], number: int) -> dict[str, Any]:
+    scene = parts[0][1]["scene"] | {"observed": parts[0][1]["observed"][number]}
+    return scene | {"lanes": [part["lanes"][number] | {"name": name} for name, part in parts]}
+
+
+def _on(spec: Spec, data: str) -> Spec:
+    return spec.replace(target_settings={**spec.target_settings, "data": data})
