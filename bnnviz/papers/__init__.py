@@ -6,7 +6,7 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.papers.boston import BOSTON
-from bnnviz.papers.experiment import Case, Experiment
+from bnnviz.papers.experiment import LABELS, Case, Experiment
 from bnnviz.papers.fig3 import FIG3
 from bnnviz.papers.pmcnet import PMCNET
 from bnnviz.papers.sweeps import SWEEPS
@@ -33,4 +33,4 @@ def describe() -> list[dict[str, Any]]:
     ]
 
 
-__all__ = ["EXPERIMENTS", "Case", "Experiment", "describe", "find"]
+__all__ = ["EXPERIMENTS", "LABELS", "Case", "Experiment", "describe", "find"]

@@ -10,12 +10,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.wellsspec import WellsSpec
 
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
+#: What a table and a figure call the measures.
+LABELS: dict[str, str] = {
+    "auc": "AUC",
+    "auc_weighted": "AUC",
+    "precision": "precision",
+    "recall": "recall",
+    "specificity": "specificity",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "mse": "test MSE",
+    "seconds": "seconds",
+    "test_ms": "ms for a test row",
+    "ess_per_million": "ESS / 10⁶ gradients",
+    "ess_pc1": "ESS of PC1",
+    "violation_share": "violations (share)",
+    "rmse": "test RMSE",
+    "nll": "test NLL",
+    "widening_share": "variance off by (share)",
+    "band_near": "band near the data",
+    "band_away": "band away from them",
+    "func_hmc_covered": "FuncHMC covers both",
+    "hmc_covered": "HMC covers both",
+    "func_hmc_median": "FuncHMC, distance",
+    "hmc_median": "HMC, distance",
+    "first_distance": "distance at first",
+}
+_EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
 _NEAR = 0.02  # of the width of the data: so near a training input lies what counts as among the data
 
 
@@ -81,6 +109,19 @@ class Experiment:
         """Whether its runs are kept on disk, so that it can go on after an interruption."""
         return False
 
+    def at(self, data: str | None, scale: str | None) -> Experiment:
+        """Return its part of a data set, or at another scale.
+
+        Raises
+        ------
+        BnnvizError
+            If it has no such part.
+        """
+        for field_name, value in (("data", data), ("scale", scale)):
+            if value is not None:
+                raise BnnvizError(f"{self.name} has one {field_name} only; leave out --{field_name}.", field_name)
+        return self
+
     def check(self) -> None:
         """Raise a `BnnvizError` if it cannot be run."""
 
@@ -108,6 +149,19 @@ class Experiment:
                     run.advance(0.5)
                 summary = _with_more(run.summary())
                 yield case, i, summary | (_band(run) if self.bands else {})
+
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return (heading, view, part) of each picture of finished runs.
+
+        Parameters
+        ----------
+        done : dict of str to list of dict
+            What `reproduce` gave, by the cases' names.
+        """
+        if not self.bands:
+            return []
+        drawn = [(case, [summary["band"] for summary in done.get(case.name, [])]) for case in self.cases]
+        return [(case.name, "band", _drawn(case, bands)) for case, bands in drawn if bands]
 
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """Return a case's means and standard errors beside the published figures."""
@@ -148,6 +202,13 @@ def _band(run: Run) -> dict[str, Any]:
         "band_near": float(half[near].mean()),
         "band_away": float(half[~near].mean()),
     }
+
+
+def _drawn(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is drawn of a case's predictions: the first run's band, and the means of all."""
+    first, *others = (band["part"] for band in bands)
+    parts = [{n: first[n] for n in _EDGES}, *({n: other[n] for n in ("x", "mean")} for other in others)]
+    return {"row": case.at["data"], "column": case.at["sampler"], "data": bands[0]["data"], "parts": parts}
 
 
 def standard_error(values: list[float]) -> float | None:
