@@ -4,9 +4,9 @@ A maintainer records an experiment by
 
     python -m bnnviz.papers.measured NAME [--repetitions N] [--data D] [--scale S]
 
-It is run as `bnnviz reproduce` runs it, and its rows are written to ``bnnviz/papers/measured``, with version, date, device,
-and the arrays of its picture where they are small. What `bnnviz reproduce` came to on a user's machine is written in the
-same form under ``BNNVIZ_HOME``.
+It is run as `bnnviz reproduce` runs it, and its rows are written to ``bnnviz/papers/measured``, with version, date,
+device, and the arrays of its picture where they are small. What `bnnviz reproduce` came to on a user's machine is
+written in the same form under ``BNNVIZ_HOME``.
 """
 
 from __future__ import annotations
