@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from bnnviz.views.band_multiples import band_multiples
 from bnnviz.views.panels import Panel, panels
 from bnnviz.views.small_multiples import small_multiples
 
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _BAND = "band"  # pictures of this kind share their axes
 _LARGE = 1.25
 _NARROW = 226  # pixels: five predictions stand side by side
@@ -85,12 +88,15 @@ th.first, td.first {{border-left: 1px solid var(--mui-palette-divider)}}
 th.case, td.case {{text-align: left; font-weight: 500; color: var(--mui-palette-text-primary)}}
 td.case {{white-space: normal; min-width: 110px}}
 td.published {{color: var(--mui-palette-text-secondary)}}
+td a {{display: block; font-size: .88em; font-weight: 400}}
+table.many td small {{display: block}}
 td small {{color: var(--mui-palette-text-secondary); font-size: .88em}}
 td.off {{background: var(--tint); color: var(--off); font-weight: 600}}
 td.off small {{color: inherit; font-weight: 400}}
 ul {{margin: 0; padding: 0; list-style: none; max-width: 125ch}}
 li {{margin: 0 0 5px}}
 li b {{font-weight: 600}}
+code {{white-space: nowrap; font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
 h4 {{margin: 4px 0 4px; font-size: calc(14.5px * {_SIZE}); font-weight: 600}}
 """
 
@@ -214,7 +220,7 @@ class PaperCard:
     def _opened(self) -> list[Any]:
         e = self.experiment
         said = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
-        shown = [self._text(f"<p>{html.escape(e.doc)}</p>{said}{self._together()}"), self._command()]
+        shown = [self._text(f"<p>{_prose(e.doc)}</p>{said}{self._together()}"), self._command()]
         if not self._records:
             return [*shown, *self._part(e, None)]
         return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
@@ -230,7 +236,7 @@ class PaperCard:
             self._text(f"{part}<p class='where'>{_where(record)}</p>{picture[0]}"),
             *picture[1:],
             self._text(f"<div class='scroll'>{table}</div>{_key(found)}"),
-            self._text(_notes(experiment, rows)),
+            self._text(_notes(experiment, rows, "Why they differ" if any(f.paired for f in found) else "Notes")),
         ]
 
     def _picture(self, experiment: Experiment, record: Record | None, found: list[Figure]) -> list[Any]:
@@ -360,13 +366,13 @@ def _table(experiment: Experiment, rows: list[dict[str, Any]], found: list[Figur
         seen = openings.opening(case.specs[0]) if case.specs else None
         link = "" if seen is None else _link(seen, f"Open in {_the(seen.title)}", flags)
         lines.append(
-            f"<tr><td class='case'>{html.escape(case.name)}</td><td>{runs.get(case.name) or '–'}</td>{figures_of}"
-            f"<td class='first'>{link}</td></tr>"
+            f"<tr><td class='case'>{html.escape(case.name)}{link}</td><td>{runs.get(case.name) or '–'}</td>"
+            f"{figures_of}</tr>"
         )
     many = "many" if sum(1 + both for _, both in groups) > 8 else ""
     return (
-        f"<table class='{many}'><thead><tr><th></th><th></th>{heads}<th class='first'></th></tr>"
-        f"<tr><th class='case' scope='col'>case</th><th scope='col'>runs</th>{names}<th class='first'></th></tr>"
+        f"<table class='{many}'><thead><tr><th></th><th></th>{heads}</tr>"
+        f"<tr><th class='case' scope='col'>case</th><th scope='col'>runs</th>{names}</tr>"
         f"</thead><tbody>{''.join(lines)}</tbody></table>"
     )
 
@@ -381,15 +387,15 @@ def _cells(figure: Figure, both: bool) -> str:
     off = figure.off
     kind = ["off"] if figure.differs else []
     kind += [] if both else ["first"]
-    why = "" if off is None else f" title='{abs(off):.1f} standard errors {'above' if off > 0 else 'below'}'"
+    why = f" title='{abs(off):.1f} standard errors {'above' if off > 0 else 'below'}'" if off and isfinite(off) else ""
     arrow = "" if not figure.differs else ("▲ " if off > 0 else "▼ ")
-    error = "" if figure.error is None else f" <small>± {figure.error:.2g}</small>"
+    error = "" if figure.error is None else f" <small>± {figure.error:.1g}</small>"
     ours = f"{arrow}{_number(figure.measured, figure.error)}{error}{_spread(figure.sd)}"
     return f"{published if both else ''}<td class='{' '.join(kind)}'{why}>{ours}</td>"
 
 
 def _spread(sd: float | None) -> str:
-    return "" if not sd else f" <small>({sd:.2g})</small>"
+    return "" if not sd else f" <small>({sd:.1g})</small>"
 
 
 def _number(value: float | None, error: float | None) -> str:
@@ -415,16 +421,21 @@ def _key(found: list[Figure]) -> str:
     return f"<p class='where'>{'; '.join(said)}.</p>" if said else ""
 
 
-def _notes(experiment: Experiment, rows: list[dict[str, Any]]) -> str:
+def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> str:
     """Write each comment once, after the cases that it is on."""
     failed = {row["case"]: row.get("note", "") for row in rows if not _measured(experiment, row)}
     cases: dict[str, list[str]] = {}
     for case in experiment.cases:
         cases.setdefault(failed.get(case.name) or case.note, []).append(case.name)
     items = "".join(
-        f"<li>{_whose(names, len(experiment.cases))}{html.escape(note)}</li>" for note, names in cases.items() if note
+        f"<li>{_whose(names, len(experiment.cases))}{_prose(note)}</li>" for note, names in cases.items() if note
     )
-    return f"<h4>Why they differ</h4><ul>{items}</ul>" if items else ""
+    return f"<h4>{title}</h4><ul>{items}</ul>" if items else ""
+
+
+def _prose(text: str) -> str:
+    """Write a text so that the options in it are not broken."""
+    return _OPTION.sub(r"<code>\1</code>", html.escape(text))
 
 
 def _whose(names: list[str], count: int) -> str:

@@ -21,6 +21,7 @@ from tools import tool
 _NAME, _OPEN, _ALL = "papers", "open", "All papers"
 _SAID = 3  # names of the address that there are not
 _SIZE = "var(--size, 1)"
+_WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as what they hold: the page scrolls
 _WORDS = {
     "published, measured": "the paper's figure, and ours: the mean over runs with different seeds or splits",
     "standard error": "of our mean, over the runs; with few runs it is itself a rough guess. What the papers' own is,"
@@ -48,7 +49,9 @@ class _Section:
         self.paper, self.cards = paper, cards
         text = f"<h2>{html.escape(paper.title)}</h2><p>{html.escape(paper.authors)}. {html.escape(paper.about)}</p>"
         head = pn.pane.HTML(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=[_TITLE])
-        self.root = pn.Column(head, *(card.root for card in cards), sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(
+            head, *(card.root for card in cards), sizing_mode="stretch_width", margin=0, styles=_WHOLE
+        )
 
     def filter(self, paper: str, text: str) -> int:
         """Show the cards that are asked for, and return how many these are."""
@@ -92,6 +95,7 @@ class PapersPage:
             *(section.root for section in self._sections),
             sizing_mode="stretch_width",
             margin=(0, 24, 30, 24),
+            styles=_WHOLE,
         )
         hidden = (self.guide.root, self.address, self.narrator.root)
         self._outer = pn.Column(self.column, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[_PAGE])

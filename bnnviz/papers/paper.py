@@ -56,7 +56,7 @@ PAPERS: tuple[Paper, ...] = (
         "func",
         "Functional BNN",
         "Functional Bayesian Neural Networks for Model Uncertainty Quantification",
-        "under review at ICLR 2019",
+        "Authors unnamed, under review at ICLR 2019",
         "Samplers whose states are distributions of weights, not weights.",
     ),
 )
@@ -70,4 +70,6 @@ def paper_of(experiment: Experiment) -> Paper | None:
 def heading(experiment: Experiment) -> tuple[str, str]:
     """Return what an experiment is of, and which table or figure it is; "" where its title does not say."""
     found = _TITLE.fullmatch(experiment.title)
-    return (experiment.title, "") if found is None else (found["what"], found["place"])
+    if found is None:
+        return experiment.title, ""
+    return found["what"], found["place"][0].upper() + found["place"][1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,9 +42,12 @@ class Figure:
     @property
     def off(self) -> float | None:
         """By how much ours is above the paper's, in standard errors; None where that is not known."""
-        if not self.paired or not self.error:
+        if not self.paired or self.error is None:
             return None
-        return (self.measured - self.published) / self.error
+        gap = self.measured - self.published
+        if self.error > 0:
+            return gap / self.error
+        return math.copysign(math.inf, gap) if gap else 0.0  # runs that are all alike
 
     @property
     def differs(self) -> bool:

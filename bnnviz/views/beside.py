@@ -107,7 +107,7 @@ def _figure(cases: Sequence[str], palette: Palette, scale: float, height: int, t
     )
     paint(fig, palette, scale)
     fig.title.align, fig.yaxis.visible = "center", False
-    fig.axis.update(axis_line_color=None, major_tick_line_color=None)
+    fig.axis.axis_line_color = fig.axis.major_tick_line_color = None
     fig.yaxis.major_label_text_color = palette.ink
     fig.xaxis.ticker.desired_num_ticks = 3
     return fig
