@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import numpy as np
 import pytest
-from bokeh.models import Scatter
+from bokeh.models import Plot, Scatter
 
 from bnnviz import cli, link, papers, racelink, wellslink
 from bnnviz.errors import BnnvizError
@@ -26,6 +27,7 @@ from bnnviz.papers.paper import PAPERS, heading, paper_of
 from bnnviz.papers.verdict import Figure, figures, verdict
 from bnnviz.spec import Spec
 from bnnviz.version import VERSION
+from bnnviz.views import DARK
 from bnnviz.views.beside import Dot, beside
 from bnnviz.wellsspec import WellsSpec
 
@@ -386,6 +388,36 @@ def test_words_and_papers_choose_among_the_cards(page: Any) -> None:
     assert {card.experiment.name for card in shown.cards if card.root.visible} == {
         e.name for e in ALL if paper_of(e) is PAPERS[0]
     }
+
+
+def test_a_sweep_is_drawn_from_its_rows(page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    at = [{"setting": "rate", "value": value, "sampler": "bps"} for value in (1.0, 2.0)]
+    cases = [dataclasses.replace(case, at=where) for case, where in zip(small().cases, at, strict=True)]
+    made = small(cases=tuple(cases))
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
+    measured.write(made, {"one": summaries(0.9, 0.91), "two": summaries(0.8, 0.7)}, 3.0, folders["own"])
+    (card,) = [c for c in page.PapersPage(True, {}, ["pdmp-table1"]).cards if c.open]
+    (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
+    assert len(list(drawn.select({"type": Plot}))) == 2  # a panel for each measure
+    assert {plot.background_fill_color for plot in drawn.select({"type": Plot})} == {DARK.surface}
+
+
+def test_predictions_are_drawn_from_their_record(
+    page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.linspace(0, 1, 5)
+    part = {"x": x, "mean": x, "lo50": x - 1, "hi50": x + 1, "lo95": x - 2, "hi95": x + 2, "more": x}
+    data = {"x": x, "y": x, "x_range": [0.0, 1.0], "y_range": [-1.0, 1.0], "x_label": "x", "y_label": "y"}
+    cases = [dataclasses.replace(case, at={"data": "toy_a", "sampler": case.name}) for case in small().cases]
+    made = small(cases=tuple(cases), bands=True)
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
+    done = [{"rmse": 0.5, "grad_evals": 10, "band": {"part": part, "data": data}}] * 2
+    path = measured.write(made, {"one": done, "two": done[:1]}, 1.0, folders["own"])
+    one = measured.read(path, "pdmp-table1", here=True)
+    assert [set(each) for each in one.panels[0][2]["parts"]] == [set(part) - {"more"}, {"x", "mean"}]
+    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
+    assert [plot.title.text for plot in drawn.select({"type": Plot})] == ["one, toy_a", "two, toy_a"]
 
 
 def test_this_machine_s_figures_say_so_and_what_cannot_be_read_too(

@@ -79,7 +79,7 @@ def _draw(panel: Panel, reach: tuple[float, float], palette: Palette, width: int
         width=width,
         height=HEIGHT,
         title=f"{panel.column}, {panel.row}",
-        x_range=data["x_range"],
+        x_range=(float(data["x_range"][0]), float(data["x_range"][1])),
         y_range=reach,
         tools="",
     )
