@@ -383,14 +383,14 @@ def _the(title: str) -> str:
 
 
 def _cells(figure: Figure, both: bool) -> str:
-    published = f"<td class='published first'>{_number(figure.published, None)}{_spread(figure.published_sd)}</td>"
+    published = f"<td class='published first'>{_printed(figure.published)}{_spread(figure.published_sd)}</td>"
     off = figure.off
     kind = ["off"] if figure.differs else []
     kind += [] if both else ["first"]
     why = f" title='{abs(off):.1f} standard errors {'above' if off > 0 else 'below'}'" if off and isfinite(off) else ""
     arrow = "" if not figure.differs else ("▲ " if off > 0 else "▼ ")
     error = "" if figure.error is None else f" <small>± {figure.error:.1g}</small>"
-    ours = f"{arrow}{_number(figure.measured, figure.error)}{error}{_spread(figure.sd)}"
+    ours = f"{arrow}{_number(figure.measured)}{error}{_spread(figure.sd)}"
     return f"{published if both else ''}<td class='{' '.join(kind)}'{why}>{ours}</td>"
 
 
@@ -398,13 +398,18 @@ def _spread(sd: float | None) -> str:
     return "" if not sd else f" <small>({sd:.1g})</small>"
 
 
-def _number(value: float | None, error: float | None) -> str:
+def _number(value: float | None) -> str:
     if value is None:
         return "–"
     if value != 0 and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}"
     digits = 4 if abs(value) < 1 else 2 if abs(value) < 100 else 0
     return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def _printed(value: float | None) -> str:
+    """Write a published figure with no more digits than it has."""
+    return "–" if value is None else f"{value:.6g}".replace("-", "\u2212")
 
 
 def _link(found: openings.Opening, text: str, flags: Mapping[str, str]) -> str:
