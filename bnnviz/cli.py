@@ -13,6 +13,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,26 +46,6 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 SLICE_S = 0.2  # seconds of sampling between two looks at the progress and at Ctrl-C
 SHOWN_COORDINATES = 20
-LABELS = {
-    "auc": "AUC",
-    "auc_weighted": "AUC",
-    "precision": "precision",
-    "recall": "recall",
-    "specificity": "specificity",
-    "accuracy": "accuracy",
-    "f1": "F1",
-    "mse": "test MSE",
-    "seconds": "seconds",
-    "test_ms": "ms for a test row",
-    "ess_per_million": "ESS / 10⁶ gradients",
-    "ess_pc1": "ESS of PC1",
-    "violation_share": "violations (share)",
-    "rmse": "test RMSE",
-    "nll": "test NLL",
-    "widening_share": "variance off by (share)",
-    "band_near": "band near the data",
-    "band_away": "band away from them",
-}
 WORDS = {
     "true": True,
     "yes": True,
@@ -273,6 +254,7 @@ def reproduce(
     out = _check_figure(found, out)
     _announce(found, repetitions)
     done: dict[str, list[dict[str, Any]]] = {}
+    begun = time.perf_counter()
     try:
         for case, i, summary in _with_progress(found, repetitions):
             done.setdefault(case.name, []).append(summary)
@@ -284,6 +266,7 @@ def reproduce(
         said = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
         print(f"bnnviz: stopped{said}.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+    importlib.import_module("bnnviz.papers.measured").keep(found, done, time.perf_counter() - begun)
     rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
         _draw_experiment(found, rows, done, out)
@@ -339,7 +322,7 @@ def _beside(row: dict[str, Any], key: str) -> str:
 
 
 def _runs_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Table:
-    heads = [f"{LABELS.get(key, key)} (± s.e.; published)" for key in experiment.measures]
+    heads = [f"{_papers().LABELS.get(key, key)} (± s.e.; published)" for key in experiment.measures]
     table = _table("case", "runs", *heads)
     for row in rows:
         table.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in experiment.measures))
@@ -349,7 +332,7 @@ def _runs_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Ta
 def _draws_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Table:
     """Return a table of figures over draws, as the paper prints them: each with its standard deviation below."""
     weighted = any(row["weights_ess"] is not None for row in rows)
-    heads = [LABELS.get(key, key) for key in experiment.measures]
+    heads = [_papers().LABELS.get(key, key) for key in experiment.measures]
     table = _table("case", "runs", *heads, *(["weights' ESS"] if weighted else []))
     table.caption = "(standard deviation over draws), ± standard error over runs"
     for column in table.columns:
@@ -402,7 +385,7 @@ def _draw_experiment(
             panels.append(Panel(case.at["data"], case.at["sampler"], bands[0]["data"], [b["part"] for b in bands]))
         layout = band_multiples(panels)
     else:
-        layout = small_multiples(rows, {key: LABELS.get(key, key) for key in experiment.measures})
+        layout = small_multiples(rows, {key: _papers().LABELS.get(key, key) for key in experiment.measures})
     out.write_text(page(layout, experiment.title), encoding="utf-8")
 
 

@@ -23,6 +23,12 @@ from bnnviz.views.small_multiples import small_multiples
 SWEEPS = papers.find("pdmp-sweeps")
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_kept_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Have what is reproduced kept in a folder of the test's own."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+
+
 def run_here(line: str) -> int:
     with pytest.raises(SystemExit) as ended:
         cli.main(shlex.split(line))

@@ -39,6 +39,7 @@ _ENTRIES = (
     Entry("uncertainty", "Uncertainty", "pages.uncertainty"),
     Entry("wells", "Wells", "pages.wells"),
     Entry("microscope", "Step size", "pages.microscope"),
+    Entry("papers", "Papers", "pages.papers"),
 )
 PAGES: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 FIRST = next(iter(PAGES))

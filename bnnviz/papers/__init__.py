@@ -6,7 +6,7 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.papers.boston import BOSTON
-from bnnviz.papers.experiment import Case, Experiment
+from bnnviz.papers.experiment import LABELS, Case, Experiment
 from bnnviz.papers.fig3 import FIG3
 from bnnviz.papers.functional import FUNCTIONAL
 from bnnviz.papers.images import TABLE2
@@ -35,4 +35,4 @@ def describe() -> list[dict[str, Any]]:
     ]
 
 
-__all__ = ["EXPERIMENTS", "Case", "Experiment", "describe", "find"]
+__all__ = ["EXPERIMENTS", "LABELS", "Case", "Experiment", "describe", "find"]

@@ -17,6 +17,33 @@ from bnnviz.wellsspec import WellsSpec
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
+#: What a table and a figure call the measures.
+LABELS: dict[str, str] = {
+    "auc": "AUC",
+    "auc_weighted": "AUC",
+    "precision": "precision",
+    "recall": "recall",
+    "specificity": "specificity",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "mse": "test MSE",
+    "seconds": "seconds",
+    "test_ms": "ms for a test row",
+    "ess_per_million": "ESS / 10⁶ gradients",
+    "ess_pc1": "ESS of PC1",
+    "violation_share": "violations (share)",
+    "rmse": "test RMSE",
+    "nll": "test NLL",
+    "widening_share": "variance off by (share)",
+    "band_near": "band near the data",
+    "band_away": "band away from them",
+    "func_hmc_covered": "FuncHMC covers both",
+    "hmc_covered": "HMC covers both",
+    "func_hmc_median": "FuncHMC, distance",
+    "hmc_median": "HMC, distance",
+    "first_distance": "distance at first",
+}
+_EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
 _NEAR = 0.02  # of the width of the data: so near a training input lies what counts as among the data
 
 
@@ -123,6 +150,19 @@ class Experiment:
                 summary = _with_more(run.summary())
                 yield case, i, summary | (_band(run) if self.bands else {})
 
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return (heading, view, part) of each picture of finished runs.
+
+        Parameters
+        ----------
+        done : dict of str to list of dict
+            What `reproduce` gave, by the cases' names.
+        """
+        if not self.bands:
+            return []
+        drawn = [(case, [summary["band"] for summary in done.get(case.name, [])]) for case in self.cases]
+        return [(case.name, "band", _drawn(case, bands)) for case, bands in drawn if bands]
+
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """Return a case's means and standard errors beside the published figures."""
         summaries = list(summaries)
@@ -162,6 +202,13 @@ def _band(run: Run) -> dict[str, Any]:
         "band_near": float(half[near].mean()),
         "band_away": float(half[~near].mean()),
     }
+
+
+def _drawn(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is drawn of a case's predictions: the first run's band, and the means of all."""
+    first, *others = (band["part"] for band in bands)
+    parts = [{n: first[n] for n in _EDGES}, *({n: other[n] for n in ("x", "mean")} for other in others)]
+    return {"row": case.at["data"], "column": case.at["sampler"], "data": bands[0]["data"], "parts": parts}
 
 
 def standard_error(values: list[float]) -> float | None:

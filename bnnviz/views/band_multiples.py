@@ -10,8 +10,9 @@ from bokeh.models import Column, Div
 from bokeh.plotting import figure
 
 from bnnviz.views.base import extent
-from bnnviz.views.palette import LIGHT
+from bnnviz.views.palette import DARK, LIGHT, Palette
 from bnnviz.views.prediction import DATA, NARROW, ROOM, WIDE
+from bnnviz.views.still import paint
 
 WIDTH, HEIGHT = 270, 230
 _KEY = (
@@ -39,15 +40,27 @@ class Panel(NamedTuple):
     parts: Sequence[dict[str, Any]]
 
 
-def band_multiples(panels: Sequence[Panel]) -> Column:
-    """Draw predictions; the panels of a row share their axes."""
+def band_multiples(panels: Sequence[Panel], dark: bool = False, width: int = WIDTH) -> Column:
+    """Draw predictions; the panels of a row share their axes.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+    dark : bool, default False
+    width : int, default 270
+        Of a panel, in pixels.
+    """
+    palette = DARK if dark else LIGHT
     across = list(dict.fromkeys(panel.column for panel in panels))
     grid: dict[str, list[figure | None]] = {panel.row: [None] * len(across) for panel in panels}
     for panel in panels:
         place = across.index(panel.column)
         reach = _reach([other for other in panels if other.row == panel.row])
-        grid[panel.row][place] = _draw(panel, reach, first=place == 0)
-    return column(Div(text=_KEY), gridplot(list(grid.values()), toolbar_location=None))
+        grid[panel.row][place] = _draw(panel, reach, palette, width, first=place == 0)
+    return column(
+        Div(text=_KEY, styles={"color": palette.muted}, width_policy="max"),
+        gridplot(list(grid.values()), toolbar_location=None),
+    )
 
 
 def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
@@ -60,23 +73,23 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     return max(least - edge, low - room), min(most + edge, high + room)
 
 
-def _draw(panel: Panel, reach: tuple[float, float], first: bool) -> figure:
+def _draw(panel: Panel, reach: tuple[float, float], palette: Palette, width: int, first: bool) -> figure:
     data, (band, *others) = panel.data, panel.parts
     fig = figure(
-        width=WIDTH,
+        width=width,
         height=HEIGHT,
         title=f"{panel.column}, {panel.row}",
-        x_range=data["x_range"],
+        x_range=(float(data["x_range"][0]), float(data["x_range"][1])),
         y_range=reach,
         tools="",
     )
-    fig.grid.grid_line_color, fig.title.text_color = LIGHT.grid, LIGHT.ink
+    paint(fig, palette)
     fig.xaxis.axis_label, fig.yaxis.axis_label = data["x_label"], data["y_label"] if first else None
-    fig.varea(band["x"], band["lo95"], band["hi95"], color=LIGHT.blue, alpha=WIDE)
-    fig.varea(band["x"], band["lo50"], band["hi50"], color=LIGHT.blue, alpha=NARROW)
+    fig.varea(band["x"], band["lo95"], band["hi95"], color=palette.blue, alpha=WIDE)
+    fig.varea(band["x"], band["lo50"], band["hi50"], color=palette.blue, alpha=NARROW)
     for other in others:
-        fig.line(other["x"], other["mean"], color=LIGHT.blue, line_width=1, alpha=0.8)
-    colour = getattr(LIGHT, DATA.role)
+        fig.line(other["x"], other["mean"], color=palette.blue, line_width=1, alpha=0.8)
+    colour = getattr(palette, DATA.role)
     fig.scatter(data["x"], data["y"], marker=DATA.marker, size=3, fill_color=None, line_color=colour, line_alpha=0.5)
-    fig.line(band["x"], band["mean"], color=LIGHT.ink, line_width=2)
+    fig.line(band["x"], band["mean"], color=palette.ink, line_width=2)
     return fig

@@ -64,12 +64,14 @@ def panels(found: Sequence[Panel], heading: str = "", dark: bool = False) -> Col
     ----------
     found : sequence of Panel
     heading : str
-        Above all of them.
+        Above all of them; without one the figures stand on a page of somebody else's.
     dark : bool, default False
     """
     size = (WIDTH, HEIGHT) if len(found) > 1 else LARGE
     cards = [_card(panel, dark, *size) for panel in found]
     rows = [row(*cards[k : k + ACROSS], spacing=14) for k in range(0, len(cards), ACROSS)]
+    if not heading:
+        return column(*rows, spacing=14)
     palette, background = (DARK, "#10161c") if dark else (LIGHT, "#eef1f4")
     style = f"margin:0;color:{palette.ink};font:600 18px sans-serif"
     title = Div(text=f"<h2 style='{style}'>{html.escape(heading)}</h2>")

@@ -13,7 +13,8 @@ from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
 from bnnviz.views.base import extent
-from bnnviz.views.palette import LIGHT
+from bnnviz.views.palette import DARK, LIGHT, Palette
+from bnnviz.views.still import paint
 
 WIDTH, HEIGHT = 330, 200
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle")
@@ -27,6 +28,7 @@ def small_multiples(
     column: str = "setting",
     x: str = "value",
     series: str = "sampler",
+    dark: bool = False,
 ) -> GridPlot:
     """Draw a sweep.
 
@@ -38,12 +40,14 @@ def small_multiples(
         What is drawn, with the label of its axis.
     column, x, series : str
         Keys of what a column is for, of the place on the axis, and of what a line is for.
+    dark : bool, default False
 
     Returns
     -------
     GridPlot
         A row of panels for each measure, which share their height.
     """
+    palette = DARK if dark else LIGHT
     columns = list(dict.fromkeys(row[column] for row in rows))
     lines = list(dict.fromkeys(row[series] for row in rows))
     grid: list[list[figure]] = []
@@ -55,11 +59,12 @@ def small_multiples(
         for name in columns:
             shown = [row for row in rows if row[column] == name]
             panel = figure(width=WIDTH, height=HEIGHT, x_axis_type="log", y_range=(low, high), tools="")
-            panel.toolbar.logo, panel.grid.grid_line_color = None, LIGHT.grid
+            panel.toolbar.logo = None
             panel.xaxis.axis_label, panel.yaxis.axis_label = name.replace("_", " "), label
             panel.xaxis.ticker = sorted({row[x] for row in shown})
             for number, line in enumerate(lines):
-                _draw(panel, [row for row in shown if row[series] == line], x, measure, line, number)
+                _draw(panel, [row for row in shown if row[series] == line], x, measure, line, number, palette)
+            paint(panel, palette)
             panel.legend.visible = not grid and name == told
             panel.legend.background_fill_alpha = 0.6
             panels.append(panel)
@@ -74,11 +79,13 @@ def _reach(rows: Sequence[dict[str, Any]], measure: str) -> tuple[float, float]:
     return low - edge, high + edge
 
 
-def _draw(panel: figure, rows: list[dict[str, Any]], x: str, measure: str, line: str, number: int) -> None:
+def _draw(
+    panel: figure, rows: list[dict[str, Any]], x: str, measure: str, line: str, number: int, palette: Palette
+) -> None:
     rows = [row for row in rows if row[measure] is not None]
     if not rows:
         return
-    colour = LIGHT.chains[number % len(LIGHT.chains)]
+    colour = palette.chains[number % len(palette.chains)]
     errors = [row.get(f"{measure}_se") or math.nan for row in rows]
     y = [row[measure] for row in rows]
     source = ColumnDataSource(

@@ -1,0 +1,114 @@
+"""Which page shows a spec, and the address that opens the page on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from bnnviz import catalogue, link, racelink, wellslink
+from bnnviz.errors import BnnvizError
+from bnnviz.galleryspec import GallerySpec
+from bnnviz.papers import Experiment
+from bnnviz.racespec import MOST, RaceSpec
+from bnnviz.spec import Spec
+from bnnviz.wellsspec import WellsSpec
+from pages import PAGES
+
+_POPULATION = "population"  # what a sampler emits that has one
+_LAB, _RACE, _WELLS, _UNCERTAINTY = "lab", "race", "wells", "uncertainty"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A page and what it opens on.
+
+    Parameters
+    ----------
+    page : str
+        Its name in the address.
+    spec : Spec, RaceSpec, GallerySpec or WellsSpec
+        What it opens on.
+    codes : module
+        Writes and reads its links.
+    """
+
+    page: str
+    spec: Any
+    codes: ModuleType
+
+    @property
+    def title(self) -> str:
+        """The page's name in the header."""
+        return PAGES[self.page].title
+
+    def query(self, flags: Mapping[str, str] | None = None) -> str:
+        """Return what stands after the question mark."""
+        return link.query_text({"page": self.page, **self.codes.to_query(self.spec), **(flags or {})})
+
+
+def of_images(data: str | None) -> bool:
+    """Tell whether a data set is one of images."""
+    entry = next((entry for entry in catalogue.load()["data"] if entry["name"] == data), None)
+    return entry is not None and entry["shape"] is not None
+
+
+def opening(spec: Any) -> Opening | None:
+    """Return where a spec can be seen; None where no link holds it whole.
+
+    Parameters
+    ----------
+    spec : Spec, RaceSpec, GallerySpec or WellsSpec
+        Checked or not.
+    """
+    found = _opening(spec)
+    return found if found is not None and _arrives(found) else None
+
+
+def _opening(spec: Any) -> Opening | None:
+    """Return the page that is made for a spec."""
+    if isinstance(spec, GallerySpec):
+        return Opening(_UNCERTAINTY, spec, racelink)
+    if isinstance(spec, RaceSpec):
+        return Opening(_RACE, spec, racelink)
+    if isinstance(spec, WellsSpec):
+        return Opening(_WELLS, spec, wellslink)
+    if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
+        return None  # a page of images has several samplers
+    drawn = catalogue.find("samplers", spec.sampler)["emits"]
+    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec, link)
+
+
+def _arrives(found: Opening) -> bool:
+    """Tell whether what the link says is read as what it was written from."""
+    try:
+        spec = found.spec.checked()
+    except BnnvizError:
+        return False
+    if found.codes.shareable(spec):
+        return False
+    opened, sentences = found.codes.from_query(found.codes.to_query(spec), spec)
+    return not sentences and opened == spec
+
+
+def together(experiment: Experiment) -> Opening | None:
+    """Return where the cases of an experiment on images can be seen side by side; None where they cannot."""
+    firsts = [case.specs[0] for case in experiment.cases if case.specs]
+    if not firsts or not all(isinstance(s, Spec) and of_images(s.target_settings.get("data")) for s in firsts):
+        return None
+    return _gallery(_alike(firsts)[:MOST])
+
+
+def _alike(specs: Sequence[Spec]) -> list[Spec]:
+    """Return those that have all in common with the first one but the sampler."""
+    first = specs[0]
+    same = [s for s in specs if (s.target, s.target_settings) == (first.target, first.target_settings)]
+    return [s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same]
+
+
+def _gallery(lanes: Sequence[Spec]) -> Opening | None:
+    try:
+        return opening(GallerySpec(tuple(lanes)).checked())
+    except BnnvizError:
+        return None

@@ -1,0 +1,451 @@
+"""A paper's experiment on a card: what it is, its picture, and its figures beside the published ones."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
+
+import openings
+from bnnviz.papers import LABELS, Experiment
+from bnnviz.papers.measured import Record
+from bnnviz.papers.paper import heading
+from bnnviz.papers.verdict import Figure, Verdict, figures, verdict
+from bnnviz.views import beside
+from bnnviz.views.band_multiples import Panel as Band
+from bnnviz.views.band_multiples import band_multiples
+from bnnviz.views.panels import Panel, panels
+from bnnviz.views.small_multiples import small_multiples
+
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
+_BAND = "band"  # pictures of this kind share their axes
+_LARGE = 1.25
+_NARROW = 226  # pixels: five predictions stand side by side
+_SIZE = "var(--size, 1)"
+_HEAD = f"""
+:host {{width: 100%; color: var(--mui-palette-text-primary); --meter: #2b6cb0}}
+:host(.dark) {{--meter: #66aaf0}}
+h3 {{margin: 0; font: inherit; scroll-margin-top: 8px}}
+button {{display: grid; grid-template-columns: calc(16px * {_SIZE}) calc(74px * {_SIZE}) minmax(0, 1fr) auto;
+  align-items: baseline; gap: 10px; width: 100%; padding: calc(10px * {_SIZE}) 16px; border: 0; background: none;
+  color: inherit; font: 400 calc(15px * {_SIZE})/1.35 Roboto, sans-serif; text-align: left; cursor: pointer;
+  border-radius: 8px}}
+button:hover {{background: color-mix(in srgb, var(--mui-palette-primary-main) 7%, transparent)}}
+button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: -2px}}
+.arrow {{color: var(--mui-palette-text-secondary); transition: transform .12s; text-align: center;
+  font-size: calc(20px * {_SIZE}); line-height: .7}}
+[aria-expanded=true] .arrow {{transform: rotate(90deg)}}
+.place {{font-weight: 600; color: var(--mui-palette-primary-main); white-space: nowrap;
+  font-size: calc(13.5px * {_SIZE})}}
+[aria-expanded=true] .title {{font-weight: 600}}
+.verdict {{display: flex; align-items: center; gap: 10px; color: var(--mui-palette-text-secondary);
+  font-size: calc(13.5px * {_SIZE}); white-space: nowrap; font-variant-numeric: tabular-nums}}
+.verdict i {{width: 72px; height: 8px; border-radius: 4px; overflow: hidden; background: var(--mui-palette-divider)}}
+.verdict i[hidden] {{display: block; visibility: hidden}}
+.verdict b {{display: block; height: 100%; background: var(--meter)}}
+.verdict.none {{font-style: italic}}
+@media (prefers-reduced-motion: reduce) {{.arrow {{transition: none}}}}
+"""
+_COMMAND = f"""
+:host {{color: var(--mui-palette-text-primary)}}
+div {{display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px}}
+code {{font: calc(13.5px * {_SIZE})/1.4 ui-monospace, "DejaVu Sans Mono", monospace; padding: 5px 12px;
+  border-radius: 6px; background: var(--mui-palette-background-default);
+  border: 1px solid var(--mui-palette-divider)}}
+button {{font: 600 calc(13px * {_SIZE}) Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
+  color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor}}
+button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}}
+span {{font-size: calc(13.5px * {_SIZE}); color: var(--mui-palette-text-secondary)}}
+.done:empty {{display: none}}
+"""
+_TEXT = f"""
+:host {{font-size: calc(14.5px * {_SIZE}); line-height: 1.5; color: var(--mui-palette-text-primary);
+  --off: #b3134f; --tint: #fbe9f1}}
+:host(.dark) {{--off: #ff86b0; --tint: #41202f}}
+p {{margin: 0 0 4px; max-width: 125ch}}
+p.where, .key {{color: var(--mui-palette-text-secondary); font-size: calc(13.5px * {_SIZE})}}
+.key {{display: flex; flex-wrap: wrap; gap: 4px 22px; margin-bottom: 2px}}
+p.wrong {{color: var(--off); font-weight: 600}}
+a {{color: var(--mui-palette-primary-main)}}
+.scroll {{overflow-x: auto}}
+table {{border-collapse: collapse; font-size: calc(13.5px * {_SIZE}); font-variant-numeric: tabular-nums}}
+table.many {{font-size: calc(12.5px * {_SIZE})}}
+th {{font-weight: 500; color: var(--mui-palette-text-secondary); padding: 3px 8px; text-align: right;
+  white-space: nowrap; vertical-align: bottom}}
+th.group {{text-align: center; color: var(--mui-palette-text-primary); font-weight: 600;
+  border-left: 1px solid var(--mui-palette-divider)}}
+td {{padding: 4px 8px; text-align: right; white-space: nowrap; border-top: 1px solid var(--mui-palette-divider)}}
+table.many td, table.many th {{padding-left: 5px; padding-right: 5px}}
+th.first, td.first {{border-left: 1px solid var(--mui-palette-divider)}}
+th.case, td.case {{text-align: left; font-weight: 500; color: var(--mui-palette-text-primary)}}
+td.case {{white-space: normal; min-width: 110px}}
+td.published {{color: var(--mui-palette-text-secondary)}}
+td a {{display: block; font-size: .88em; font-weight: 400}}
+table.many td small {{display: block}}
+td small {{color: var(--mui-palette-text-secondary); font-size: .88em}}
+td.off {{background: var(--tint); color: var(--off); font-weight: 600}}
+td.off small {{color: inherit; font-weight: 400}}
+ul {{margin: 0; padding: 0; list-style: none; max-width: 125ch}}
+li {{margin: 0 0 5px}}
+li b {{font-weight: 600}}
+code {{white-space: nowrap; font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
+h4 {{margin: 4px 0 4px; font-size: calc(14.5px * {_SIZE}); font-weight: 600}}
+"""
+
+
+class CardHead(JSComponent):
+    """The heading of a card, which opens and closes it."""
+
+    experiment = param.String()
+    place = param.String(doc="Table or figure of the paper.")
+    title = param.String()
+    verdict = param.String()
+    share = param.List([0, 0], doc="Figures within two standard errors, and those whose standard error is known.")
+    known = param.Boolean(True, doc="Whether anything was measured.")
+    open = param.Boolean(False)
+    sought = param.Boolean(False, doc="Whether the address names this card.")
+
+    _esm = "cardhead.js"
+
+
+class Command(JSComponent):
+    """A command line to copy, and what is said of it."""
+
+    line = param.String()
+    said = param.String()
+
+    _esm = "command.js"
+
+
+class PaperCard:
+    """One experiment; what a closed card holds is not made before it is opened.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    records : list of Record
+        Of its parts.
+    sentences : list of str
+        What could not be read of its records.
+    on_open : callable
+        Called with the card when its reader opens or closes it.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        records: list[Record],
+        sentences: list[str],
+        on_open: Callable[[PaperCard], None],
+    ) -> None:
+        self.experiment, self._records, self._sentences = experiment, records, sentences
+        self._on_open = on_open
+        self._dark, self._large, self._flags = False, False, {}
+        title, place = heading(experiment)
+        said = self.verdict
+        self._head = CardHead(
+            experiment=experiment.name,
+            title=title,
+            place=place,
+            verdict=said.text,
+            share=[said.near, said.judged],
+            known=self.measured,
+            sizing_mode="stretch_width",
+            margin=0,
+            stylesheets=[_HEAD],
+        )
+        self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), told=True))
+        self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
+        self.root = pmui.Paper(
+            self._head,
+            self._body,
+            elevation=1,
+            margin=(0, 0, 8, 0),
+            sizing_mode="stretch_width",
+            sx={"overflow": "hidden", "borderRadius": "8px"},
+        )
+
+    @property
+    def open(self) -> bool:
+        """Whether its body is seen."""
+        return self._head.open
+
+    @property
+    def measured(self) -> bool:
+        """Whether any of its figures was measured."""
+        return bool(self._records)
+
+    @property
+    def verdict(self) -> Verdict:
+        """How what was measured compares with what was published."""
+        first = next((record for record in self._records if not record.part), None)
+        rows = [] if first is None else first.rows
+        return verdict(figures(self.experiment, rows))
+
+    def turn(self, wanted: bool, told: bool = False, sought: bool = False) -> None:
+        """Open or close it; ``told``: its reader did; ``sought``: the address names it."""
+        self._head.param.update(open=wanted, sought=sought)
+        self._fill()
+        if told:
+            self._on_open(self)
+
+    def matches(self, text: str) -> bool:
+        """Tell whether every word of a text is in what the card says."""
+        e = self.experiment
+        said = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
+        return all(word in said for word in text.casefold().split())
+
+    def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
+        """Turn light or dark, small or large; links keep these flags."""
+        self._dark, self._large, self._flags = dark, large, dict(flags)
+        self._head.css_classes = ["dark"] if dark else []
+        if self.open:
+            self._fill()
+
+    # ---- the body -----------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Make what an open card shows; a closed one shows nothing."""
+        self._body[:] = self._opened() if self.open else []
+        self._body.visible = self.open
+
+    def _opened(self) -> list[Any]:
+        e = self.experiment
+        said = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
+        shown = [self._text(f"<p>{_prose(e.doc)}</p>{said}{self._together()}"), self._command()]
+        if not self._records:
+            return [*shown, *self._part(e, None)]
+        return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
+
+    def _part(self, experiment: Experiment, record: Record | None) -> list[Any]:
+        """Return the picture, the table and the notes of one part."""
+        rows = [] if record is None else record.rows
+        found = figures(experiment, rows)
+        picture = self._picture(experiment, record, found)
+        part = "" if record is None or not record.part else f"<h4>{html.escape(heading(experiment)[0])}</h4>"
+        table = _table(experiment, rows, found, self._flags)
+        return [
+            self._text(f"{part}<p class='where'>{_where(record)}</p>{picture[0]}"),
+            *picture[1:],
+            self._text(f"<div class='scroll'>{table}</div>{_key(found)}"),
+            self._text(_notes(experiment, rows, "Why they differ" if any(f.paired for f in found) else "Notes")),
+        ]
+
+    def _picture(self, experiment: Experiment, record: Record | None, found: list[Figure]) -> list[Any]:
+        """Return the legend and the figure, the recorded one if there is any; an empty legend alone where none is."""
+        if record is not None and record.panels:
+            return ["", self._figure(self._panels(record))]
+        if record is not None and experiment.swept:
+            labels = {key: LABELS.get(key, key) for key in experiment.measures}
+            rows = [row for row in record.rows if "setting" in row]
+            return ["", self._figure(small_multiples(rows, labels, dark=self._dark))]
+        known = [figure for figure in found if figure.measured is not None or figure.published is not None]
+        shown = {figure.measure for figure in known if figure.published is not None}
+        dots = [_dot(figure) for figure in known if figure.measure in shown]
+        if not dots:
+            return [""]
+        key = f"<div class='key'>{beside.legend_html(self._dark)}</div>" if record is not None else ""
+        return [key, self._figure(beside.beside(dots, self._dark, _LARGE if self._large else 1.0))]
+
+    def _panels(self, record: Record) -> Any:
+        if record.panels[0][1] == _BAND:
+            bands = [Band(**_arrays(part)) for _, _, part in record.panels]
+            return band_multiples(bands, dark=self._dark, width=_NARROW)
+        return panels([Panel(title, view, _arrays(part)) for title, view, part in record.panels], dark=self._dark)
+
+    def _figure(self, drawn: Any) -> pn.pane.Bokeh:
+        return pn.pane.Bokeh(drawn, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
+
+    def _text(self, text: str) -> pn.pane.HTML:
+        return pn.pane.HTML(
+            text,
+            sizing_mode="stretch_width",
+            margin=(2, 0, 6, 0),
+            stylesheets=[_TEXT],
+            css_classes=["dark"] if self._dark else [],
+        )
+
+    def _together(self) -> str:
+        found = openings.together(self.experiment)
+        return "" if found is None else f"<p>{_link(found, f'Open these samplers in {found.title}', self._flags)}</p>"
+
+    def _command(self) -> Command:
+        return Command(
+            line=f"bnnviz reproduce {self.experiment.name}",
+            said=_how_long(self.experiment, self._records),
+            sizing_mode="stretch_width",
+            margin=(2, 0, 8, 0),
+            stylesheets=[_COMMAND],
+        )
+
+
+def _part_of(experiment: Experiment, record: Record) -> Experiment:
+    """Return the part of an experiment that a record is of."""
+    return experiment.at(record.part.get("data"), record.part.get("scale")) if record.part else experiment
+
+
+def _how_long(experiment: Experiment, records: Iterable[Record]) -> str:
+    """Say about how long all runs take, as declared or as the record's runs took."""
+    runs = experiment.runs()
+    if not runs:
+        return "cannot be run yet"
+    minutes = experiment.minutes
+    known = next((record for record in records if not record.part and record.runs), None)
+    if minutes is None and known is not None:
+        minutes = known.seconds / 60 * runs / known.runs
+    said = "1 run" if runs == 1 else f"{runs} runs"
+    return said if minutes is None else f"{said}, {_time(minutes)} on two CPU cores"
+
+
+def _time(minutes: float) -> str:
+    if minutes < 1:
+        return "less than a minute"
+    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
+
+
+def _where(record: Record | None) -> str:
+    if record is None:
+        return "Nobody has measured this yet: the command above does, and its figures will stand here."
+    who = "Measured on this machine" if record.here else "Measured by the authors of bnnviz"
+    runs = sorted({row["runs"] for row in record.rows if row["runs"]})
+    each = "" if not runs else f"{runs[0]} {'run' if runs[-1] == 1 else 'runs'} of each case"
+    each = each if len(runs) < 2 else f"{runs[0]} to {runs[-1]} runs of each case"
+    return html.escape(f"{who}, {record.date}, version {record.version}: {each}, on {record.device}.")
+
+
+def _dot(figure: Figure) -> beside.Dot:
+    label = LABELS.get(figure.measure, figure.measure)
+    return beside.Dot(figure.case, label, figure.published, figure.measured, figure.error, figure.differs)
+
+
+def _arrays(value: Any) -> Any:
+    """Return lists of numbers as arrays, where nothing is not a number."""
+    if isinstance(value, dict):
+        return {key: _arrays(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(each is None or isinstance(each, int | float) for each in value):
+        return np.array(value, dtype=float)
+    made = [_arrays(each) for each in value]
+    shapes = {each.shape if isinstance(each, np.ndarray) else None for each in made}
+    return np.array(made) if len(shapes) == 1 and None not in shapes else made
+
+
+# --- the table
+
+
+def _table(experiment: Experiment, rows: list[dict[str, Any]], found: list[Figure], flags: Mapping[str, str]) -> str:
+    """Write the figures: a line for each case, the published figure and ours side by side for each measure."""
+    if not experiment.cases:
+        return ""
+    printed = {figure.measure for figure in found if figure.published is not None}
+    groups = [(key, key in printed) for key in experiment.measures]
+    heads = "".join(
+        f"<th class='group' scope='colgroup' colspan='{1 + both}'>{html.escape(LABELS.get(key, key))}</th>"
+        for key, both in groups
+    )
+    names = "".join(
+        "<th class='first' scope='col'>published</th><th scope='col'>measured</th>"
+        if both
+        else "<th class='first' scope='col'>measured</th>"
+        for _, both in groups
+    )
+    cells = {(figure.case, figure.measure): figure for figure in found}
+    runs = {row["case"]: row["runs"] for row in rows}
+    lines = []
+    for case in experiment.cases:
+        figures_of = "".join(_cells(cells[case.name, key], both) for key, both in groups)
+        seen = openings.opening(case.specs[0]) if case.specs else None
+        link = "" if seen is None else _link(seen, f"Open in {_the(seen.title)}", flags)
+        lines.append(
+            f"<tr><td class='case'>{html.escape(case.name)}{link}</td><td>{runs.get(case.name) or '–'}</td>"
+            f"{figures_of}</tr>"
+        )
+    many = "many" if sum(1 + both for _, both in groups) > 8 else ""
+    return (
+        f"<table class='{many}'><thead><tr><th></th><th></th>{heads}</tr>"
+        f"<tr><th class='case' scope='col'>case</th><th scope='col'>runs</th>{names}</tr>"
+        f"</thead><tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _the(title: str) -> str:
+    """Return a page's name as a sentence says it."""
+    return f"the {title}" if title == "Lab" else title
+
+
+def _cells(figure: Figure, both: bool) -> str:
+    published = f"<td class='published first'>{_printed(figure.published)}{_spread(figure.published_sd)}</td>"
+    off = figure.off
+    kind = ["off"] if figure.differs else []
+    kind += [] if both else ["first"]
+    why = f" title='{abs(off):.1f} standard errors {'above' if off > 0 else 'below'}'" if off and isfinite(off) else ""
+    arrow = "" if not figure.differs else ("▲ " if off > 0 else "▼ ")
+    error = "" if figure.error is None else f" <small>± {figure.error:.1g}</small>"
+    ours = f"{arrow}{_number(figure.measured)}{error}{_spread(figure.sd)}"
+    return f"{published if both else ''}<td class='{' '.join(kind)}'{why}>{ours}</td>"
+
+
+def _spread(sd: float | None) -> str:
+    return "" if not sd else f" <small>({sd:.1g})</small>"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    if value != 0 and not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.2e}"
+    digits = 4 if abs(value) < 1 else 2 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def _printed(value: float | None) -> str:
+    """Write a published figure with no more digits than it has."""
+    return "–" if value is None else f"{value:.6g}".replace("-", "\u2212")
+
+
+def _link(found: openings.Opening, text: str, flags: Mapping[str, str]) -> str:
+    return f"<a href='?{html.escape(found.query(flags), quote=True)}'>{html.escape(text)}</a>"
+
+
+def _key(found: list[Figure]) -> str:
+    """Explain what stands in the table."""
+    said = ["± standard error over runs"] if any(figure.error is not None for figure in found) else []
+    if any(figure.sd or figure.published_sd for figure in found):
+        said.append("in brackets the standard deviation over draws")
+    if any(figure.differs for figure in found):
+        said.append("▲ ▼ ours is more than two of its standard errors above or below")
+    return f"<p class='where'>{'; '.join(said)}.</p>" if said else ""
+
+
+def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> str:
+    """Write each comment once, after the cases that it is on."""
+    failed = {row["case"]: row.get("note", "") for row in rows if not _measured(experiment, row)}
+    cases: dict[str, list[str]] = {}
+    for case in experiment.cases:
+        cases.setdefault(failed.get(case.name) or case.note, []).append(case.name)
+    items = "".join(
+        f"<li>{_whose(names, len(experiment.cases))}{_prose(note)}</li>" for note, names in cases.items() if note
+    )
+    return f"<h4>{title}</h4><ul>{items}</ul>" if items else ""
+
+
+def _prose(text: str) -> str:
+    """Write a text so that the options in it are not broken."""
+    return _OPTION.sub(r"<code>\1</code>", html.escape(text))
+
+
+def _whose(names: list[str], count: int) -> str:
+    return "" if len(names) == count else f"<b>{html.escape(', '.join(names))}.</b> "
+
+
+def _measured(experiment: Experiment, row: dict[str, Any]) -> bool:
+    return any(row.get(key) is not None for key in experiment.measures)

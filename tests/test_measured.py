@@ -1,0 +1,436 @@
+"""The Papers page without a browser: records and which of them counts, verdicts, links, a card for each experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import importlib
+import json
+import math
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from bokeh.models import Plot, Scatter
+
+from bnnviz import cli, link, papers, racelink, wellslink
+from bnnviz.errors import BnnvizError
+from bnnviz.galleryspec import GallerySpec
+from bnnviz.papers import Case, Experiment, measured
+from bnnviz.papers.paper import PAPERS, heading, paper_of
+from bnnviz.papers.verdict import Figure, figures, verdict
+from bnnviz.spec import Spec
+from bnnviz.version import VERSION
+from bnnviz.views import DARK
+from bnnviz.views.beside import Dot, beside
+from bnnviz.wellsspec import WellsSpec
+
+APP = Path(__file__).parent.parent / "app"
+ALL = list(papers.EXPERIMENTS.values())
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+named = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experiment.name)
+
+
+@pytest.fixture(autouse=True)
+def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
+    """Have this machine's records in a folder of the test's own, and name both folders."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+    return {"own": measured.own(), "shipped": measured.SHIPPED}
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[Callable[[str], Any]]:
+    """Return a function that imports a module of the dashboard, as the server does."""
+    sys.path.insert(0, str(APP))
+    yield importlib.import_module
+    sys.path.remove(str(APP))
+
+
+class Told(Experiment):
+    """An experiment that has its summaries without a run."""
+
+    def reproduce(self, repetitions: int | None = None) -> Iterator[tuple[Case, int, dict[str, Any]]]:
+        """Yield what is told."""
+        for case in self.cases:
+            for i, _ in enumerate(case.specs[:repetitions]):
+                yield case, i, {"rmse": 1 / (3 + i), "grad_evals": 10}
+
+
+def small(name: str = "pdmp-table1", **changes: Any) -> Experiment:
+    """Return an experiment that takes no time."""
+    target = {"data": "toy_c", "hidden": "2", "points": [[-0.2, 0.1], [0.2, 0.3]]}
+    specs = tuple(Spec("network", target, "bps", {"mode_steps": 20}, 1, 8, 2, seed) for seed in range(2))
+    cases = (Case("one", specs, {"rmse": 0.5}, "Why."), Case("two", specs, {}))
+    made = Experiment(name, "Small (PDMP paper, Table 1)", "Little.", ("rmse", "grad_evals"), cases)
+    return dataclasses.replace(made, **changes)
+
+
+def summaries(*values: float) -> list[dict[str, Any]]:
+    return [{"rmse": value, "grad_evals": 10} for value in values]
+
+
+def record(folder: Path, *values: float) -> Path:
+    """Write a record of the small experiment."""
+    return measured.write(small(), {"one": summaries(*values), "two": summaries(*values)}, 3.0, folder)
+
+
+def run_here(line: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(line))
+    return ended.value.code
+
+
+# --- records
+
+
+@named
+def test_what_comes_with_bnnviz_is_a_record_of_cases_that_there_are(experiment: Experiment) -> None:
+    found, sentences = measured.records(experiment.name)
+    assert sentences == []
+    for one in found:
+        part = experiment.at(one.part.get("data"), one.part.get("scale")) if one.part else experiment
+        assert not one.here
+        assert DATE.fullmatch(one.date)
+        assert one.device
+        assert one.seconds > 0
+        assert {row["case"] for row in one.rows} <= {case.name for case in part.cases}
+        assert all(len(json.dumps(panel)) <= measured.MOST_BYTES for panel in one.panels)
+        for row in one.rows:
+            case = next(case for case in part.cases if case.name == row["case"])
+            assert row["runs"] <= len(case.specs)
+            printed = {key: row.get(f"{key}_published") for key in part.measures}
+            assert printed == {key: case.published.get(key) for key in part.measures}
+
+
+def test_files_that_come_with_bnnviz_are_of_experiments_that_there_are() -> None:
+    names = {path.name.removesuffix(".json").split(",")[0] for path in measured.SHIPPED.iterdir()}
+    assert names
+    assert names <= set(papers.EXPERIMENTS)
+
+
+def test_a_record_says_what_was_measured_and_where(tmp_path: Path) -> None:
+    path = record(tmp_path, 0.4, 0.6)
+    one = measured.read(path, "pdmp-table1", here=False)
+    assert (one.version, one.seconds, one.part, one.runs, one.panels) == (VERSION, 3.0, {}, 4, [])
+    assert one.row("one")["rmse"] == pytest.approx(0.5)
+    assert one.row("one")["rmse_se"] == pytest.approx(0.1)
+    assert one.row("none") is None
+
+
+def test_this_machine_s_record_goes_before_what_came_with_bnnviz(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measured, "SHIPPED", tmp_path / "shipped")
+    assert measured.records("pdmp-table1") == ([], [])
+    record(tmp_path / "shipped", 0.3)
+    ((shipped,), _) = measured.records("pdmp-table1")
+    assert (shipped.here, shipped.row("one")["rmse"]) == (False, pytest.approx(0.3))
+    record(folders["own"], 0.9)
+    ((own,), _) = measured.records("pdmp-table1")
+    assert (own.here, own.row("one")["rmse"]) == (True, pytest.approx(0.9))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"format": 1}', '{"format": 99, "experiment": "pdmp-table1"}', "\x00\xff"],
+)
+def test_a_file_that_is_no_record_is_a_sentence_and_the_next_one_counts(
+    text: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measured, "SHIPPED", tmp_path / "shipped")
+    record(tmp_path / "shipped", 0.3)
+    folders["own"].mkdir(parents=True)
+    (folders["own"] / "pdmp-table1.json").write_text(text, encoding="latin-1")
+    found, (sentence,) = measured.records("pdmp-table1")
+    assert [one.here for one in found] == [False]
+    assert "pdmp-table1.json" in sentence
+    assert sentence.endswith("write it anew with: bnnviz reproduce pdmp-table1.")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("experiment", "pdmp-fig3"),
+        ("rows", [{"case": "one"}]),
+        ("rows", [{"case": "one", "runs": 1, "rmse": "low", "rmse_se": None}]),
+        ("rows", "none"),
+        ("seconds", "long"),
+        ("panels", [["heading"]]),
+        ("part", None),
+    ],
+)
+def test_a_record_that_was_changed_is_refused(key: str, value: Any, tmp_path: Path) -> None:
+    path = record(tmp_path, 0.4)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(BnnvizError, match=r"install bnnviz anew\.$"):
+        measured.read(path, "pdmp-table1", here=False)
+
+
+def test_reproduce_keeps_its_rows_and_a_longer_record_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = Told(**{field.name: getattr(small(), field.name) for field in dataclasses.fields(Experiment)})
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", told)
+    assert run_here("reproduce pdmp-table1 --json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    ((kept,), sentences) = measured.records("pdmp-table1")
+    assert (kept.here, sentences, kept.runs) == (True, [], 4)
+    for ours, theirs in zip(kept.rows, printed, strict=True):
+        assert ours["case"] == theirs["case"]
+        assert ours["rmse"] == pytest.approx(theirs["rmse"], rel=1e-4)
+        assert ours["rmse_se"] == pytest.approx(theirs["rmse_se"], rel=1e-4)
+    assert run_here("reproduce pdmp-table1 --repetitions 1") == 0
+    assert measured.records("pdmp-table1")[0][0].runs == 4
+
+
+def test_the_maintainers_command_writes_a_record_of_real_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measured, "SHIPPED", tmp_path)
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", small())
+    assert measured.main(["pdmp-table1", "--repetitions", "1"]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "pdmp-table1.json")
+    assert measured.records("pdmp-table1")[0][0].runs == 2
+    assert measured.main(["nothing"]) == 2
+    assert "choose one of" in capsys.readouterr().err
+
+
+def test_a_large_picture_is_left_out_and_what_is_no_number_is_nothing(tmp_path: Path) -> None:
+    class Drawn(Experiment):
+        def panels(self, done: Any) -> list[Any]:
+            return [("One", "roc", {"values": done["one"][0]["values"]})]
+
+    made = Drawn(**{field.name: getattr(small(), field.name) for field in dataclasses.fields(Experiment)})
+    for count, kept in ((10, 1), (measured.MOST_BYTES, 0)):
+        done = {"one": [{"rmse": math.nan, "values": [math.inf, *[1 / 3] * count]}]}
+        one = measured.read(measured.write(made, done, 1.0, tmp_path), made.name, here=False)
+        assert one.row("one")["rmse"] is None
+        assert len(one.panels) == kept
+        assert not kept or one.panels[0][2]["values"][:2] == [None, 0.33333]
+
+
+# --- what they come to
+
+
+def test_a_figure_is_off_by_its_standard_errors() -> None:
+    def figure(ours: float | None, error: float | None, theirs: float | None) -> Figure:
+        return Figure("case", "rmse", ours, error, theirs)
+
+    assert figure(1.2, 0.1, 1.0).off == pytest.approx(2.0)
+    assert not figure(1.19, 0.1, 1.0).differs
+    assert figure(0.7, 0.1, 1.0).differs
+    assert [figure(*known).off for known in ((None, None, 1.0), (1.0, None, 1.0), (1.0, 0.1, None))] == [None] * 3
+    assert (figure(1.0, 0.0, 1.0).off, figure(1.0, 0.0, 2.0).off) == (0.0, -math.inf)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ((), "not measured yet"),
+        ((0.4,), "1 published figures beside a single run each"),
+        ((0.45, 0.55), "1 of 1 within two standard errors"),
+        ((0.9, 0.91), "0 of 1 within two standard errors"),
+    ],
+)
+def test_the_verdict_counts_what_can_be_judged(values: tuple[float, ...], text: str) -> None:
+    made = small()
+    rows = [made.row(case, summaries(*values)) for case in made.cases] if values else []
+    assert verdict(figures(made, rows)).text == text
+
+
+def test_published_figures_are_the_experiment_s_not_the_record_s() -> None:
+    made = small()
+    rows = [made.row(case, summaries(0.4)) | {"rmse_published": 9.0} for case in made.cases]
+    assert [f.published for f in figures(made, rows) if f.measure == "rmse"] == [0.5, None]
+
+
+@named
+def test_every_experiment_is_of_a_paper(experiment: Experiment) -> None:
+    assert paper_of(experiment) in PAPERS
+    what, place = heading(experiment)
+    assert what
+    assert place
+    assert "paper" not in place
+
+
+def test_a_title_without_a_paper_stays_whole() -> None:
+    assert heading(small(title="Small")) == ("Small", "")
+    assert paper_of(small("mine")) is None
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_picture_marks_what_differs(dark: bool) -> None:
+    dots = [
+        Dot("a", "RMSE", 1.0, 1.1, 0.1),
+        Dot("b", "RMSE", 1.0, 2.0, 0.1, off=True),
+        Dot("c", "RMSE", 2.0, None, None),
+        Dot("a", "ESS", 900.0, 2.0, None),
+    ]
+    names, first, second = beside(dots, dark).children
+    assert list(names.y_range.factors) == list(first.y_range.factors) == ["c", "b", "a"]
+    source = first.select({"type": Scatter})
+    assert source
+    data = first.renderers[0].data_source.data
+    assert data["mark"] == ["circle", "square", "circle"]
+    assert data["colour"][0] != data["colour"][1]
+    assert data["low"][:2] == pytest.approx([0.9, 1.8])
+    assert first.x_range.start < 0.9
+    assert first.x_range.end > 2.2
+    assert type(second.x_scale).__name__ == "LogScale"
+
+
+# --- links
+
+
+@named
+def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment, app: Any) -> None:
+    openings = app("openings")
+    codes = {Spec: link, WellsSpec: wellslink}
+    for case in experiment.cases:
+        found = openings.opening(case.specs[0]) if case.specs else None
+        if found is None:
+            continue
+        given = parse_qs(found.query())
+        (page,) = given.pop("page")
+        assert page in app("pages").PAGES
+        spec, sentences = codes[type(found.spec)].from_query(given, type(found.spec)())
+        assert sentences == []
+        assert spec == case.specs[0].checked()
+
+
+def test_what_a_link_cannot_hold_has_none(app: Any) -> None:
+    opening = app("openings").opening
+    network = Spec("network", {"data": "toy_c"}, "bps")
+    assert opening(network).page == "lab"
+    assert opening(network.replace(chains=link.MOST_CHAINS + 1)) is None
+    assert opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
+    assert opening(network.replace(settings={"refresh_rate": -1})) is None
+
+
+def test_a_population_and_the_wells_open_on_pages_of_their_own(app: Any) -> None:
+    opening = app("openings").opening
+    assert opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
+    assert opening(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
+
+
+def test_samplers_on_images_open_side_by_side(app: Any) -> None:
+    openings = app("openings")
+    target = {"data": "mnist", "network": "lenet5", "train_rows": 100, "test_rows": 50}
+    case = [Case(name, (Spec("images", target, name, {}, 1, 10, 2),), {}) for name in ("bps", "sgld")]
+    found = openings.together(small(cases=tuple(case)))
+    given = parse_qs(found.query())
+    assert given.pop("page") == ["uncertainty"]
+    spec, sentences = racelink.from_query(given, found.spec)
+    assert sentences == []
+    assert isinstance(spec, GallerySpec)
+    assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
+    assert openings.opening(case[0].specs[0]) is None
+    assert openings.together(small(cases=tuple(case[:1]))) is None
+    assert openings.together(small()) is None
+
+
+# --- the page
+
+
+@pytest.fixture
+def page(app: Any) -> Any:
+    """Return the page's module."""
+    return app("pages.papers")
+
+
+def texts(card: Any) -> str:
+    """Return what the body of a card says."""
+    return " ".join(str(item.object) for item in card._body if hasattr(item, "object") and isinstance(item.object, str))
+
+
+def test_every_experiment_has_a_card_that_opens(page: Any) -> None:
+    shown = page.PapersPage(False, {}, [])
+    assert [card.experiment for card in shown.cards] == ALL
+    for card in shown.cards:
+        assert len(card._body) == 0
+        card.turn(True)
+        said = texts(card)
+        assert all(html.escape(case.name) in said for case in card.experiment.cases)
+        assert f"bnnviz reproduce {card.experiment.name}" in [getattr(item, "line", "") for item in card._body]
+        (who,) = {"Nobody has measured", "by the authors of bnnviz"} & set(
+            re.findall("Nobody has measured|by the authors of bnnviz", said)
+        )
+        assert card.measured == (who != "Nobody has measured")
+        card.turn(False)
+        assert len(card._body) == 0
+
+
+def test_the_address_opens_cards_and_follows_them(page: Any) -> None:
+    flags, opened = page.asked({"page": [b"papers"], "open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]})
+    shown = page.PapersPage(True, flags | {"theme": "dark"}, opened)
+    assert shown.large
+    assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
+    assert "&#x27;nope&#x27;" in shown._made_of.object
+    assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&projector=1&theme=dark"
+    shown._close_all()
+    assert shown.address.query == "page=papers&projector=1&theme=dark"
+
+
+def test_words_and_papers_choose_among_the_cards(page: Any) -> None:
+    shown = page.PapersPage(False, {}, [])
+    shown._text.value_input = "double WELL"
+    assert [card.experiment.name for card in shown.cards if card.root.visible] == ["func-wells"]
+    shown._paper.value = PAPERS[0].short
+    assert not any(card.root.visible for card in shown.cards)
+    assert "No experiment has all of these words" in shown._found.object
+    shown._text.value_input = ""
+    assert {card.experiment.name for card in shown.cards if card.root.visible} == {
+        e.name for e in ALL if paper_of(e) is PAPERS[0]
+    }
+
+
+def test_a_sweep_is_drawn_from_its_rows(page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    at = [{"setting": "rate", "value": value, "sampler": "bps"} for value in (1.0, 2.0)]
+    cases = [dataclasses.replace(case, at=where) for case, where in zip(small().cases, at, strict=True)]
+    made = small(cases=tuple(cases))
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
+    measured.write(made, {"one": summaries(0.9, 0.91), "two": summaries(0.8, 0.7)}, 3.0, folders["own"])
+    (card,) = [c for c in page.PapersPage(True, {}, ["pdmp-table1"]).cards if c.open]
+    (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
+    assert len(list(drawn.select({"type": Plot}))) == 2  # a panel for each measure
+    assert {plot.background_fill_color for plot in drawn.select({"type": Plot})} == {DARK.surface}
+
+
+def test_predictions_are_drawn_from_their_record(
+    page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.linspace(0, 1, 5)
+    part = {"x": x, "mean": x, "lo50": x - 1, "hi50": x + 1, "lo95": x - 2, "hi95": x + 2, "more": x}
+    data = {"x": x, "y": x, "x_range": [0.0, 1.0], "y_range": [-1.0, 1.0], "x_label": "x", "y_label": "y"}
+    cases = [dataclasses.replace(case, at={"data": "toy_a", "sampler": case.name}) for case in small().cases]
+    made = small(cases=tuple(cases), bands=True)
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
+    done = [{"rmse": 0.5, "grad_evals": 10, "band": {"part": part, "data": data}}] * 2
+    path = measured.write(made, {"one": done, "two": done[:1]}, 1.0, folders["own"])
+    one = measured.read(path, "pdmp-table1", here=True)
+    assert [set(each) for each in one.panels[0][2]["parts"]] == [set(part) - {"more"}, {"x", "mean"}]
+    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
+    assert {plot.title.text for plot in drawn.select({"type": Plot})} == {"one, toy_a", "two, toy_a"}
+
+
+def test_this_machine_s_figures_say_so_and_what_cannot_be_read_too(
+    page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, app: Any
+) -> None:
+    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", small())
+    path = record(folders["own"], 0.9, 0.91)
+    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    assert f"Measured on this machine, {measured.records('pdmp-table1')[0][0].date}" in texts(card)
+    assert "▲ 0.9050" in texts(card)
+    assert "<h4>Why they differ</h4><ul><li><b>one.</b> Why.</li></ul>" in texts(card)
+    path.write_text("{")
+    monkeypatch.setattr(measured, "SHIPPED", folders["own"] / "none")
+    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    assert "cannot be read" in texts(card)
+    assert "Nobody has measured this yet" in texts(card)
