@@ -424,7 +424,7 @@ def said(cell: Any) -> str:
 def test_every_notebook_is_run_by_a_test():
     assert [path.name for path in NOTEBOOKS] == [
         "01_first_look.ipynb", "02_thinning.ipynb", "03_functional.ipynb", "04_race.ipynb",
-        "05_pmcnet.ipynb",
+        "05_pmcnet.ipynb", "06_uncertainty.ipynb",
     ]  # fmt: skip
 
 
@@ -497,3 +497,20 @@ def test_the_notebook_on_pmcnet_shows_what_it_says(tmp_path):
     spread = {line[:32].strip(): float(line.split("(")[1].split(")")[0]) for line in lines}
     assert spread["T = 10, weights ignored"] > 0.01 > 0.5 * spread["T = 10, by their weights"]
     assert "HMC" in said(cells["posterior"])
+
+
+@pytest.mark.slow
+def test_the_notebook_on_uncertainty_shows_what_it_says(tmp_path):
+    cells = executed("06_uncertainty.ipynb", tmp_path)
+    assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["picture"]
+    told = [float(line.split("AUROC ")[1].split()[0]) for line in said(cells["judged"]).splitlines()]
+    assert 0.8 < told[0] < told[1]  # the posterior tells letters better than the mode does
+    alone, together = (float(line.split("(")[1].split()[0]) for line in said(cells["parts"]).splitlines())
+    assert together > alone > 1
+    attacker, others = said(cells["attack"]).splitlines()
+    accuracy = [
+        [float(part.split("accuracy ")[1].split(",")[0]) for part in line.split(";")] for line in (attacker, others)
+    ]
+    assert all(right > wrong for wrong, right in zip(*accuracy, strict=True))
+    assert accuracy[0][-1] < 0.1 < accuracy[1][-1] < accuracy[1][0]
+    assert float(said(cells["chains"]).split("worth: ")[1].split()[0]) < 50
