@@ -10,14 +10,14 @@ from bnnviz.papers.experiment import LABELS, Case, Experiment
 from bnnviz.papers.fig3 import FIG3
 from bnnviz.papers.functional import FUNCTIONAL
 from bnnviz.papers.images import TABLE2
+from bnnviz.papers.pictured import PICTURED
 from bnnviz.papers.pmcnet import PMCNET
 from bnnviz.papers.sweeps import SWEEPS
 from bnnviz.papers.table1 import TABLE1
 from bnnviz.papers.wells import WELLS
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (BOSTON, TABLE1, TABLE2, FIG3, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET)
-}
+_ALL = (BOSTON, TABLE1, TABLE2, FIG3, *PICTURED, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 
 def find(name: str) -> Experiment:

@@ -104,7 +104,7 @@ ALGORITHM_2 = {
     "batch": "event",
 }
 _PDMPS = {"BPS": "bps", "sigma-BPS": "sigma_bps", "Boomerang": "boomerang"}
-_SMALL_ROWS, _SMALL_TEST, _SMALL_DRAWS = 500, 500, 40
+_SMALL_ROWS, _SMALL_TEST, _SMALL_DRAWS = 400, 500, 40
 
 
 def _rows(data: str, small: bool) -> dict[str, dict[str, Any]]:
@@ -116,7 +116,7 @@ def _rows(data: str, small: bool) -> dict[str, dict[str, Any]]:
     learnt = {"warmup_events": 100} if small else {}
     # A tenth of what is found from the curvature alone: with that, the noise of batches throws SGHMC out.
     short = {"step_size": 5e-6} if small else {}
-    moves = {"every": 80 if small else 10}  # which makes the gradients about equal at the small scale
+    moves = {"every": 60 if small else 10}  # which makes the gradients about equal at the small scale
     rows = {
         "BPS": {"sampler": "bps", **whole},
         "sigma-BPS": {"sampler": "sigma_bps", **learnt, **whole},

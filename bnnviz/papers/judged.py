@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from bnnviz import data as datasets
 from bnnviz.errors import BnnvizError
 from bnnviz.papers import store
@@ -15,11 +17,12 @@ from bnnviz.spec import Spec
 #: Views whose part is made of the lanes of all cases.
 _TOGETHER = {
     "entropy": "Predictive entropy",
+    "entropy_bars": "Predictive entropy",
     "reliability": "Reliability",
     "attack": "Accuracy under attack",
     "attack_entropy": "Entropy under attack",
-    "digit": "The hardest images",
 }
+_HARDEST = 3  # images whose chances are drawn
 _SHOWN = {"trace": "Trace of the first component", "acf": "Its autocorrelation"}
 
 
@@ -90,15 +93,23 @@ class Judged(Scored):
         if picture in _SHOWN:
             return [(f"{name}: {_SHOWN[picture]}", picture, part) for name, part in parts]
         if picture == "digit":
-            images = range(len(parts[0][1]["images"]))
-            return [(parts[0][1]["images"][i], picture, _one_image(parts, i)) for i in images]
+            return _hardest(parts)
         lanes = [part["lane"] | {"name": name} for name, part in parts]
-        return [(_TOGETHER[picture], picture, parts[0][1]["scene"] | {"lanes": lanes})]
+        view = picture.removesuffix("_bars")
+        return [(_TOGETHER[picture], view, parts[0][1]["scene"] | {"lanes": lanes})]
 
 
-def _one_image(parts: list[tuple[str, dict[str, Any]]], number: int) -> dict[str, Any]:
-    scene = parts[0][1]["scene"] | {"observed": parts[0][1]["observed"][number]}
-    return scene | {"lanes": [part["lanes"][number] | {"name": name} for name, part in parts]}
+def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what all cases say of the images that they are least sure of on average."""
+    entropy = np.mean([part["entropy"] for _, part in parts], axis=0)
+    first = parts[0][1]
+    found = []
+    for row in np.argsort(-entropy)[:_HARDEST].tolist():
+        own = int(first["observed"][row])
+        lanes = [{"name": name} | {key: part[key][row] for key in ("mean", "low", "high")} for name, part in parts]
+        heading = f"Test image {row}, a {first['classes'][own]}"
+        found.append((heading, "digit", {"classes": first["classes"], "observed": own, "lanes": lanes}))
+    return found
 
 
 def _on(spec: Spec, data: str) -> Spec:

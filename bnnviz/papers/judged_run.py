@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.engine.attack import attack
 from bnnviz.engine.run import Run
@@ -14,9 +13,9 @@ from bnnviz.engine.uncertainty import uncertainty
 from bnnviz.spec import Spec
 
 _SLICE_S = 0.5
-_HARDEST = 3  # test images whose chances are drawn
 _ATTACKED = 200  # rows
 _EPS = (0.0, 0.05, 0.1, 0.2, 0.3)
+_BARS = 20  # of a histogram of entropies
 _SHOWN = ("trace", "acf")
 
 
@@ -39,9 +38,7 @@ def result(spec: Spec, foreign: str, base: float | None) -> dict[str, Any]:
     if run.store.common(run.alive) < 1:
         return {"error": said or "There are no draws.", "figures": {}, "pictures": {}, "seconds": run.seconds}
     told = math.e if base is None else base
-    found = uncertainty(run, ood=foreign, base=told)
-    hardest = np.argsort(-found["arrays"]["test"]["entropy"])[:_HARDEST]
-    found["arrays"]["intervals"] = uncertainty(run, rows=hardest, base=told)["arrays"]["intervals"]
+    found = uncertainty(run, ood=foreign, rows=range(len(run.target.held_out()[1])), base=told)
     attacked = _attacked(run, told)
     figures = _figures(run, found["summary"], attacked)
     pictures = _pictures(run, found, attacked, foreign, told)
@@ -80,33 +77,24 @@ def _pictures(
     arrays, classes = found["arrays"], found["summary"]["class_names"]
     top, unit = math.log(len(classes)) / math.log(base), "bits" if base == 2 else "nats"
     images = run.target.data_set
-    sides = {"inside": f"{images.title}, test", "outside": foreign}
-    entropies = {"kind": "ecdf", "unit": unit, "top": top, **sides}
-    lane = {
-        "inside": diagnostics.score_ecdf(arrays["test"]["entropy"])._asdict(),
-        "outside": diagnostics.score_ecdf(arrays["ood"]["entropy"])._asdict(),
-        "auroc": found["summary"]["detection"]["auroc"],
-    }
+    sides = {"inside": f"{images.title}, test", "outside": datasets.describe(foreign)["title"]}
+    entropies = {"unit": unit, "top": top, **sides}
+    detection = {"auroc": found["summary"]["detection"]["auroc"]}
+    both = arrays["test"]["entropy"], arrays["ood"]["entropy"]
+    steps_of = dict(zip(("inside", "outside"), (diagnostics.score_ecdf(each)._asdict() for each in both), strict=True))
+    bars = (diagnostics.score_histogram(each, top, _BARS)._asdict() for each in both)
+    bars_of = dict(zip(("inside", "outside"), bars, strict=True))
     against = {"label": "change of each pixel (of 1)", "unit": unit, "top": top}
     steps = {key: value for key, value in attacked.items() if key == "eps" or key.startswith(("accuracy", "entropy"))}
-    shown = run.frame(list(_SHOWN))
+    shown, scene = run.frame(list(_SHOWN)), {"dim": run.target.dim, "names": list(run.target.names()[:2])}
     return {
-        "entropy": {"scene": entropies, "lane": lane},
+        "entropy": {"scene": {"kind": "ecdf", **entropies}, "lane": steps_of | detection},
+        "entropy_bars": {"scene": {"kind": "histogram", **entropies}, "lane": bars_of | detection},
         "reliability": {"scene": {}, "lane": arrays["reliability"]},
         "attack": {"scene": against, "lane": steps},
         "attack_entropy": {"scene": against, "lane": steps},
-        "digit": _hardest(arrays["intervals"], classes),
-        **{name: _plain(shown[name]) for name in _SHOWN if shown.get(name) is not None},
-    }
-
-
-def _hardest(found: dict[str, np.ndarray], classes: list[str]) -> dict[str, Any]:
-    observed = found["observed"].tolist()
-    return {
-        "scene": {"classes": classes},
-        "images": [f"Test image {row}, a {classes[y]}" for row, y in zip(found["rows"], observed, strict=True)],
-        "observed": observed,
-        "lanes": [{name: found[name][i] for name in ("mean", "low", "high")} for i in range(len(observed))],
+        "digit": {"classes": classes, "entropy": arrays["test"]["entropy"], **arrays["intervals"]},
+        **{name: _plain(shown[name]) | {"scene": scene} for name in _SHOWN if shown.get(name) is not None},
     }
 
 

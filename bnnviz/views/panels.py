@@ -50,7 +50,10 @@ ACROSS = 3
 
 
 class Panel(NamedTuple):
-    """One figure: its heading, the name of a view, and the part of a frame that it shows."""
+    """One figure: its heading, the name of a view, and the part of a frame that it shows.
+
+    A view of a run finds under ``scene`` in the part what it needs of the run's scene.
+    """
 
     title: str
     view: str
@@ -79,8 +82,9 @@ def panels(found: Sequence[Panel], heading: str = "", dark: bool = False) -> Col
 
 
 def _card(panel: Panel, dark: bool, width: int, height: int) -> LayoutDOM:
-    view = VIEWS[panel.view]({}, dark)
-    view.update({panel.view: panel.part})
+    part = dict(panel.part)
+    view = VIEWS[panel.view](part.pop("scene", {}), dark)
+    view.update({panel.view: part})
     view.root.update(width=width, height=height, sizing_mode="fixed")
     p = view.palette
     text = (

@@ -1,0 +1,205 @@
+"""Figures of what a posterior is good for, and the outputs that a run keeps for them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz import papers
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.papers.judged import Judged
+from bnnviz.spec import Spec
+from bnnviz.views import panels
+from bnnviz.views.small_multiples import page
+
+JUDGED = [experiment for experiment in papers.EXPERIMENTS.values() if isinstance(experiment, Judged)]
+DRAWS = 6
+
+
+def brief(experiment: Judged) -> Judged:
+    """Return it with two short runs of its first two cases that end on a small network."""
+
+    def short(spec: Spec) -> Spec:
+        target = spec.target_settings | {"data": "mnist", "network": "mlp", "train_rows": 60, "test_rows": 40}
+        settings = spec.settings | ({"mode_steps": 20} if "mode_steps" in spec.settings else {})
+        settings |= {"warmup_events": 20} if "warmup_events" in settings else {}
+        settings |= {"smoothing": 0.5} if "rld" in spec.sampler else {}
+        settings |= {"every": 2, "step_size": 1e-6} if "every" in settings else {}
+        return spec.replace(draws=DRAWS, warmup=2, settings=settings, target_settings=target)
+
+    cases = [case for case in experiment.cases if "printed" not in case.name]
+    few = tuple(dataclasses.replace(case, specs=tuple(map(short, case.specs[:2]))) for case in cases[:2])
+    return dataclasses.replace(experiment, cases=few)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+
+
+# --- experiments
+
+
+@pytest.mark.parametrize("experiment", JUDGED, ids=lambda experiment: experiment.name)
+def test_its_specs_can_be_run(experiment):
+    for case in experiment.cases:
+        for spec in case.specs:
+            assert spec.checked().draws == spec.draws
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("experiment", JUDGED, ids=lambda experiment: experiment.name)
+def test_its_runs_are_figures_rows_and_pictures(experiment):
+    short, done = brief(experiment), {}
+    for case, _, summary in short.reproduce(1):
+        done.setdefault(case.name, []).append(summary)
+    rows = [short.row(case, done[case.name]) for case in short.cases]
+    assert all(np.isfinite(row[key]) for row in rows for key in short.measures if not key.startswith("ess"))
+    found = [panels.Panel(*panel) for panel in short.panels(done)]
+    assert found
+    assert short.title.split("(")[0] in page(panels.panels(found, short.title), short.title)
+
+
+def test_its_figures_are_those_of_the_runs_draws():
+    short = brief(papers.find("func-fig2"))
+    spec = short.cases[0].specs[0]
+    figures = next(iter(short.reproduce(1)))[2]["figures"]
+    run = Run(spec)
+    while not run.finished:
+        run.advance(0.5)
+    said = bnnviz.uncertainty(run, ood="notmnist")["summary"]
+    attacked = bnnviz.attack(run, eps=(0.1, 0.3), rows=200)
+    assert figures["nll"] == said["nll"]
+    assert figures["auroc"] == said["detection"]["auroc"]
+    assert figures["accuracy_attacked"] == attacked["accuracy"][0]
+    assert figures["entropy_attacked"] == pytest.approx(attacked["entropy"][1])
+
+
+def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
+    first, second = (brief(papers.find(name)) for name in ("func-fig2", "func-fig3"))
+    assert len(list(first.reproduce(1))) == 2
+    monkeypatch.setattr(Judged, "_run", lambda *_: pytest.fail("it ran again"))
+    assert second.kept(1) == 2
+    assert len(list(second.reproduce(1))) == 2
+
+
+def test_a_run_that_fails_is_a_row_with_its_reason():
+    short = brief(papers.find("func-fig2"))
+    case = short.cases[0]
+    far = case.specs[0].replace(settings=case.specs[0].settings | {"step_size": 100.0})
+    case = dataclasses.replace(case, specs=(far,))
+    summaries = [summary for _, _, summary in dataclasses.replace(short, cases=(case,)).reproduce()]
+    row = short.row(case, summaries)
+    assert "not finite" in row["note"]
+    assert short.panels({case.name: summaries}) == [] or row["accuracy"] is not None
+
+
+def test_other_images_stand_in():
+    other = papers.find("func-table1").at("mnist", None)
+    assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"mnist"}
+    other.check()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "scale", "words"),
+    [
+        ("func-fig2", "bananas", None, "There are no images called 'bananas'; choose one of mnist"),
+        ("func-fig2", None, "paper", "func-fig2 has one scale only"),
+        ("pdmp-table2", "notmnist", None, "pdmp-table2 has no part 'notmnist'; choose one of mnist"),
+        ("pdmp-table2", None, "large", "There is no scale 'large'; choose one of small, paper."),
+        ("pdmp-table1", "mnist", None, "pdmp-table1 has one data only; leave out --data."),
+    ],
+)
+def test_a_part_that_is_not_there_gets_a_sentence(name, data, scale, words):
+    with pytest.raises(BnnvizError, match=words):
+        papers.find(name).at(data, scale)
+
+
+@pytest.mark.parametrize("name", ["pdmp-fig5", "pdmp-table2"])
+def test_images_that_are_not_here_get_a_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("BNNVIZ_DATA", str(tmp_path))
+    with pytest.raises(BnnvizError) as caught:
+        papers.find(name).at("svhn", None).check()
+    assert caught.value.sentence.endswith(".")
+
+
+def test_table_2_names_its_part_and_what_it_reduces():
+    part = papers.find("pdmp-table2").at("cifar10", "small")
+    assert "resnet20 on cifar10" in part.title
+    assert len(part.cases) == 9
+    assert part.cases[0].published["ess_pc1"] == 2.70
+    whole = papers.find("pdmp-table2").at("fashion_mnist", "paper")
+    assert all(len(case.specs) == 5 and case.specs[0].draws == 200 for case in whole.cases)
+
+
+# --- answers
+
+
+IMAGES = {"data": "mnist", "network": "mlp", "train_rows": 40, "test_rows": 30}
+SETTINGS = {"batch_size": 20, "every": 2, "step_size": 1e-6, "mode_steps": 10}
+
+
+def sampled(draws: int | None = DRAWS, chains: int = 2, sampler: str = "sgld") -> Run:
+    run = Run(Spec("images", IMAGES, sampler, SETTINGS, chains=chains, draws=draws, warmup=2))
+    while run.store.common(run.alive) < DRAWS:
+        run.advance(0.01)
+    return run
+
+
+def outputs(run: Run) -> torch.Tensor:
+    rows, _ = run.target.held_out()
+    return run.target.outputs(run.store.view(run.alive).flatten(0, 1), rows)
+
+
+def test_answers_are_what_the_draws_put_out():
+    run = sampled()
+    assert torch.allclose(run.answers(), outputs(run), atol=1e-5)
+    assert run.answers().shape == (2 * DRAWS, 30, 10)
+
+
+def test_each_draw_is_asked_once(monkeypatch):
+    run, asked = sampled(None), []
+    real = run.target.outputs
+    monkeypatch.setattr(run.target, "outputs", lambda theta, x: asked.append(len(theta)) or real(theta, x))
+    before = len(run.answers())
+    assert sum(asked) == before
+    run.summary(), bnnviz.measure(run), bnnviz.uncertainty(run)
+    asked.clear()
+    run.answers(), bnnviz.measure(run)
+    assert not asked
+    while run.store.common(run.alive) < before:
+        run.advance(0.01)
+    new = len(run.answers()) - before
+    assert sum(asked) == new > 0
+    assert torch.allclose(run.answers(), outputs(run), atol=1e-5)
+
+
+def test_other_draws_are_asked_anew():
+    run = sampled()
+    first = run.answers().clone()
+    run.change({"step_size": 1e-5})
+    while run.store.common(run.alive) < DRAWS:
+        run.advance(0.01)
+    assert torch.allclose(run.answers(), outputs(run), atol=1e-5)
+    assert not torch.allclose(run.answers(), first, atol=1e-5)
+
+
+def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
+    run = sampled()
+    kept = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]
+    monkeypatch.setattr(type(run), "answers", lambda self: None)
+    anew = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]
+    assert kept[0]["averaged"]["nll"] == pytest.approx(anew[0]["averaged"]["nll"], rel=1e-5)
+    assert kept[0]["confusion"] == anew[0]["confusion"]
+    assert kept[1]["function_ess"]["median"] == pytest.approx(anew[1]["function_ess"]["median"], rel=1e-3)
+    assert kept[1]["test"]["mutual"] == pytest.approx(anew[1]["test"]["mutual"], rel=1e-4)
+    assert kept[1]["detection"]["auroc"] == pytest.approx(anew[1]["detection"]["auroc"], abs=1e-4)
+
+
+def test_draws_with_weights_and_densities_keep_none():
+    assert Run(Spec("banana", {}, "bps", {}, chains=2, draws=5)).answers() is None
