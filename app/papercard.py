@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 import param
@@ -22,7 +21,7 @@ from bnnviz.papers.verdict import Figure, Verdict, figures, verdict
 from bnnviz.views import beside
 from bnnviz.views.band_multiples import Panel as Band
 from bnnviz.views.band_multiples import band_multiples
-from bnnviz.views.panels import Panel, panels
+from bnnviz.views.panels import Panel, arrays, panels
 from bnnviz.views.small_multiples import small_multiples
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
@@ -257,9 +256,9 @@ class PaperCard:
 
     def _panels(self, record: Record) -> Any:
         if record.panels[0][1] == _BAND:
-            bands = [Band(**_arrays(part)) for _, _, part in record.panels]
+            bands = [Band(**arrays(part)) for _, _, part in record.panels]
             return band_multiples(bands, dark=self._dark, width=_NARROW)
-        return panels([Panel(title, view, _arrays(part)) for title, view, part in record.panels], dark=self._dark)
+        return panels([Panel(*panel) for panel in record.panels], dark=self._dark)
 
     def _figure(self, drawn: Any) -> pn.pane.Bokeh:
         return pn.pane.Bokeh(drawn, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
@@ -324,19 +323,6 @@ def _where(record: Record | None) -> str:
 def _dot(figure: Figure) -> beside.Dot:
     label = LABELS.get(figure.measure, figure.measure)
     return beside.Dot(figure.case, label, figure.published, figure.measured, figure.error, figure.differs)
-
-
-def _arrays(value: Any) -> Any:
-    """Return lists of numbers as arrays, where nothing is not a number."""
-    if isinstance(value, dict):
-        return {key: _arrays(each) for key, each in value.items()}
-    if not isinstance(value, list):
-        return value
-    if value and all(each is None or isinstance(each, int | float) for each in value):
-        return np.array(value, dtype=float)
-    made = [_arrays(each) for each in value]
-    shapes = {each.shape if isinstance(each, np.ndarray) else None for each in made}
-    return np.array(made) if len(shapes) == 1 and None not in shapes else made
 
 
 # --- the table

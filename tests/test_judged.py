@@ -12,11 +12,13 @@ import bnnviz
 from bnnviz import papers
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.papers.framed import Framed
 from bnnviz.papers.judged import Judged
 from bnnviz.spec import Spec
 from bnnviz.views import panels
 from bnnviz.views.small_multiples import page
 
+FRAMED = [experiment for experiment in papers.EXPERIMENTS.values() if isinstance(experiment, Framed)]
 JUDGED = [experiment for experiment in papers.EXPERIMENTS.values() if isinstance(experiment, Judged)]
 DRAWS = 6
 
@@ -63,6 +65,28 @@ def test_its_runs_are_figures_rows_and_pictures(experiment):
     found = [panels.Panel(*panel) for panel in short.panels(done)]
     assert found
     assert short.title.split("(")[0] in page(panels.panels(found, short.title), short.title)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("experiment", FRAMED, ids=lambda experiment: experiment.name)
+def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
+    def short(spec):
+        learnt = {"warmup_events": 20} if "warmup_events" in spec.settings else {}
+        steps = {"mode_steps": 20} if "mode_steps" in spec.settings else {}
+        hidden = {"hidden": "5"} if "hidden" in spec.target_settings else {}
+        return spec.replace(
+            draws=100, warmup=5, settings=spec.settings | learnt | steps, target_settings=spec.target_settings | hidden
+        )
+
+    cases = tuple(dataclasses.replace(case, specs=tuple(map(short, case.specs))) for case in experiment.cases[:2])
+    brief = dataclasses.replace(experiment, cases=cases)
+    done = {case.name: [summary] for case, _, summary in brief.reproduce()}
+    again = {case.name: [summary] for case, _, summary in brief.reproduce()}  # as they are kept
+    found = brief.panels(again)
+    assert len(found) == len(brief.panels(done)) == 2 * len(experiment.pictures)
+    drawn = panels.panels([panels.Panel(*panel) for panel in found], experiment.title)
+    assert page(drawn, experiment.title)
+    assert all(np.isfinite(brief.row(case, done[case.name])[experiment.measures[0]]) for case in cases)
 
 
 def test_its_figures_are_those_of_the_runs_draws():

@@ -8,6 +8,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.papers.boston import BOSTON
 from bnnviz.papers.experiment import LABELS, Case, Experiment
 from bnnviz.papers.fig3 import FIG3
+from bnnviz.papers.framed import FRAMED
 from bnnviz.papers.functional import FUNCTIONAL
 from bnnviz.papers.images import TABLE2
 from bnnviz.papers.pictured import PICTURED
@@ -16,7 +17,7 @@ from bnnviz.papers.sweeps import SWEEPS
 from bnnviz.papers.table1 import TABLE1
 from bnnviz.papers.wells import WELLS
 
-_ALL = (BOSTON, TABLE1, TABLE2, FIG3, *PICTURED, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET)
+_ALL = (BOSTON, TABLE1, TABLE2, FIG3, *FRAMED, *PICTURED, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 

@@ -84,6 +84,5 @@ TABLE1 = Judged(
     measures=("accuracy", "nll", "ece"),
     cases=_cases(_SIGNS, {"SGFuncRLD": 0.9167, "pSGLD": 0.9017, "SGHMC": 0.8835, "SGLD": 0.9110}),
     pictures=("reliability",),
-    missing="gtsrb",
 )
 FUNCTIONAL = (FIG2, FIG3, TABLE1)

@@ -36,13 +36,10 @@ class Judged(Scored):
         The data set whose test images come from elsewhere.
     base : float or None
         Of the entropies' logarithm; None: e.
-    missing : str
-        The data set of the paper where it is not the one taken; "" where it is.
     """
 
     foreign: str = "notmnist"
     base: float | None = None
-    missing: str = ""
 
     def at(self, data: str | None, scale: str | None) -> Judged:
         """Return it on other images; there is one scale."""
@@ -54,7 +51,7 @@ class Judged(Scored):
             known = ", ".join(name for name in datasets.names("images") if datasets.describe(name)["trainable"])
             raise BnnvizError(f"There are no images called {data!r}; choose one of {known}.", "data")
         cases = tuple(replace(case, specs=tuple(_on(spec, data) for spec in case.specs)) for case in self.cases)
-        return replace(self, cases=cases, missing="" if data == self.missing else self.missing)
+        return replace(self, cases=cases)
 
     def check(self) -> None:
         """Raise a `BnnvizError` if the images are not to be had."""

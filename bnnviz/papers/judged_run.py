@@ -10,6 +10,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.attack import attack
 from bnnviz.engine.run import Run
 from bnnviz.engine.uncertainty import uncertainty
+from bnnviz.papers.framed_run import plain
 from bnnviz.spec import Spec
 
 _SLICE_S = 0.5
@@ -94,10 +95,5 @@ def _pictures(
         "attack": {"scene": against, "lane": steps},
         "attack_entropy": {"scene": against, "lane": steps},
         "digit": {"classes": classes, "entropy": arrays["test"]["entropy"], **arrays["intervals"]},
-        **{name: _plain(shown[name]) | {"scene": scene} for name in _SHOWN if shown.get(name) is not None},
+        **{name: plain(shown[name]) | {"scene": scene} for name in _SHOWN if shown.get(name)},
     }
-
-
-def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part of a frame whose numbers a file of JSON can hold."""
-    return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in part.items()}

@@ -23,7 +23,6 @@ FIG5 = Judged(
     cases=_cases("BPS", "sigma-BPS", "Boomerang", "SGLD", "SGHMC"),
     pictures=("trace", "acf"),
     base=2,
-    missing="svhn",
     minutes=7,
 )
 FIG6 = Judged(
@@ -35,7 +34,6 @@ FIG6 = Judged(
     cases=_cases("Boomerang", "SGLD"),
     pictures=("digit",),
     base=2,
-    missing="svhn",
     minutes=3,
 )
 FIG7 = Judged(
@@ -47,7 +45,6 @@ FIG7 = Judged(
     cases=_cases("Boomerang", "SGLD"),
     pictures=("entropy_bars",),
     base=2,
-    missing="cifar10",
     minutes=3,
 )
 PICTURED = (FIG5, FIG6, FIG7)

@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from bokeh.layouts import column, row
 from bokeh.models import Column, Div, LayoutDOM
 
@@ -19,11 +20,17 @@ from bnnviz.views.course import CourseView
 from bnnviz.views.entropy import EntropyView
 from bnnviz.views.errors2 import SquaredErrorsView
 from bnnviz.views.history import HistoryView
+from bnnviz.views.marginal import MarginalView
 from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.views.prediction import PredictionView
+from bnnviz.views.ratios import RatiosView
 from bnnviz.views.reliability import ReliabilityView
 from bnnviz.views.roc import RocView
+from bnnviz.views.spread import SpreadView
+from bnnviz.views.thinning import ThinningView
 from bnnviz.views.trace import TraceView
 from bnnviz.views.turned import TurnedView
+from bnnviz.views.weights import WeightsView
 
 VIEWS: dict[str, type[View]] = {
     view.name: view
@@ -42,6 +49,12 @@ VIEWS: dict[str, type[View]] = {
         TurnedView,
         TraceView,
         AcfView,
+        MarginalView,
+        WeightsView,
+        ThinningView,
+        RatiosView,
+        PredictionView,
+        SpreadView,
     )
 }
 WIDTH, HEIGHT = 360, 320
@@ -82,9 +95,9 @@ def panels(found: Sequence[Panel], heading: str = "", dark: bool = False) -> Col
 
 
 def _card(panel: Panel, dark: bool, width: int, height: int) -> LayoutDOM:
-    part = dict(panel.part)
+    part = arrays(panel.part)
     view = VIEWS[panel.view](part.pop("scene", {}), dark)
-    view.update({panel.view: part})
+    view.update({view.needs[0]: part})
     view.root.update(width=width, height=height, sizing_mode="fixed")
     p = view.palette
     text = (
@@ -94,3 +107,16 @@ def _card(panel: Panel, dark: bool, width: int, height: int) -> LayoutDOM:
     )
     box = {"background": p.surface, "padding": "10px", "border-radius": "8px"}
     return column(Div(text=text, width=width), view.root, styles=box)
+
+
+def arrays(value: Any) -> Any:
+    """Return lists of numbers as arrays, where nothing is not a number."""
+    if isinstance(value, dict):
+        return {key: arrays(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(each is None or isinstance(each, int | float) for each in value):
+        return np.array(value, dtype=float)
+    made = [arrays(each) for each in value]
+    shapes = {each.shape if isinstance(each, np.ndarray) else None for each in made}
+    return np.array(made) if len(shapes) == 1 and None not in shapes else made
