@@ -33,7 +33,7 @@ def held(view) -> list:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_appears_where_its_part_is_emitted(name):
-    assert [view.name for view in views_for({"emits": [name]})] == [name]
+    assert name in [view.name for view in views_for({"emits": [VIEWS[name].needs[0]]})]
     built = VIEWS[name]()
     assert built.update({"seq": 0}) is False
     document = Document()
