@@ -160,6 +160,17 @@ def test_units_are_the_datas_own_but_for_the_nll():
     assert found["nll"]["mean"] == pytest.approx(0.5 / 0.25 + np.log(0.5 * np.sqrt(2 * np.pi)))
 
 
+@pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
+def test_a_network_that_was_never_moved_is_measured(likelihood):
+    x = np.linspace(-1, 1, 8)
+    target = targets.BNN(nn.Sequential(nn.Linear(1, 3), nn.Tanh(), nn.Linear(3, 1)), (x, x > 0), likelihood)
+    start = target.initial(4, torch.Generator().manual_seed(0))
+    assert start.dtype == target.x.dtype == target.gradient(start)[1].dtype
+    moved = bnnviz.measure(target.to("cpu", torch.float64), start)
+    fresh = targets.BNN(target.module, (x, x > 0), likelihood)
+    assert bnnviz.measure(fresh, start) == moved
+
+
 def test_classes_without_test_rows_crash_nothing():
     one = two_classes(x_test=np.ones((3, 1)), y_test=np.ones(3))
     found = bnnviz.measure(one, logits((1.0, 0.0), (2.0, 0.0)))

@@ -123,6 +123,8 @@ class BNN(RowTarget):
         noise: str = "fixed",
     ) -> None:
         super().__init__()
+        # Rows and module are kept in double precision until `to` is called, and so are states.
+        self.dtype = torch.float64
         self.module = copy.deepcopy(module).eval()
         self._refuse_batch_norm()
         self.layers = mlp_kernel.read_layers(self.module)
