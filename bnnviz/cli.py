@@ -281,6 +281,7 @@ def reproduce(
 def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
     """Say how much there is to do, before it begins."""
     runs, all_runs = experiment.runs(repetitions), experiment.runs()
+    print(experiment.doc, file=sys.stderr, flush=True)
     if experiment.keeps:
         kept = experiment.kept(repetitions)
         print(f"{experiment.title}: {runs} runs, {kept} of them kept from before.", file=sys.stderr, flush=True)

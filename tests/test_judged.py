@@ -12,6 +12,7 @@ import bnnviz
 from bnnviz import papers
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.papers import judged_run
 from bnnviz.papers.framed import Framed
 from bnnviz.papers.judged import Judged
 from bnnviz.spec import Spec
@@ -150,6 +151,37 @@ def test_images_that_are_not_here_get_a_sentence(name, tmp_path, monkeypatch):
     with pytest.raises(BnnvizError) as caught:
         papers.find(name).at("svhn", None).check()
     assert caught.value.sentence.endswith(".")
+
+
+def test_images_from_elsewhere_that_are_not_here_cost_only_their_figures(monkeypatch):
+    short = brief(papers.find("pdmp-table2"))
+    case = dataclasses.replace(short.cases[0], specs=short.cases[0].specs[:1])
+    short = dataclasses.replace(short, cases=(case,), foreign="svhn")
+    with monkeypatch.context() as m:
+        m.setattr(judged_run, "_to_be_had", lambda _: None)
+        done = {case.name: [summary] for case, _, summary in short.reproduce()}
+    row = short.row(case, done[case.name])
+    assert 0 <= row["accuracy"] <= 1
+    assert done[case.name][0]["figures"]["auroc"] is None
+    assert [view for _, view, _ in short.panels(done)] == ["reliability"]
+
+
+def test_mixing_is_of_several_chains_and_of_functions():
+    whole = papers.find("pdmp-mixing")
+    assert all(spec.chains == 4 for case in whole.cases for spec in case.specs)
+    case = whole.cases[1]
+    spec = case.specs[0].replace(draws=30, warmup=5)
+    case = dataclasses.replace(case, specs=(spec,))
+    short = dataclasses.replace(whole, cases=(case,))
+    (summary,) = [found for _, _, found in short.reproduce()]
+    run = Run(spec)
+    while not run.finished:
+        run.advance(0.5)
+    assert summary["figures"]["ess_pc1"] == run.summary()["ess_pc1"]
+    assert summary["figures"]["ess_per_million"] == pytest.approx(1e6 * run.summary()["ess_pc1"] / run.gradients)
+    ess = bnnviz.uncertainty(run)["summary"]["function_ess"]["median"]
+    assert summary["figures"]["function_ess_per_million"] == pytest.approx(1e6 * ess / run.gradients)
+    assert [view for _, view, _ in short.panels({case.name: [summary]})] == ["trace", "acf"]
 
 
 def test_table_2_names_its_part_and_what_it_reduces():

@@ -9,10 +9,11 @@ import shlex
 import numpy as np
 import pytest
 
-from bnnviz import catalogue, cli, papers
-from bnnviz.errors import BnnvizError
+from bnnviz import catalogue, cli, data, papers
+from bnnviz.data import files
 from bnnviz.papers import Case, drawn, scored
 from bnnviz.papers.pmcnet import PMCNET, prior_sd
+from bnnviz.papers.pmcnet_images import PMCNET_IMAGES, PUBLISHED, TIMES, ScoredImages
 from bnnviz.papers.scored import Scored
 from bnnviz.spec import Spec
 
@@ -50,10 +51,11 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Scored:
 
 
 def test_all_tables_and_figures_of_the_paper_are_listed():
-    assert {each.name for each in PMCNET} == NAMES
+    paper = (*PMCNET, *PMCNET_IMAGES)
+    assert {each.name for each in paper} == NAMES
     assert {entry["name"] for entry in papers.describe()} >= NAMES
     known = {item["name"] for item in catalogue.load()["samplers"]}
-    for each in PMCNET:
+    for each in paper:
         assert {spec.sampler for case in each.cases for spec in case.specs} <= known
         assert each.doc.endswith(".")
         published = set().union(*(case.published for case in each.cases)) if each.cases else set()
@@ -66,8 +68,12 @@ def test_published_figures_are_the_papers():
     assert known["ADAM-MLE"]["specificity"] == 0.8980
     assert "accuracy_sd" not in known["BBP"]
     images = {case.name: case.published for case in papers.find("pmcnet-table9").cases}
-    assert images["MNIST-C, PMCnet-light"]["accuracy"] == 0.9914
-    assert len(images) == 21
+    assert images["PMCnet-light"]["accuracy"] == 0.9914
+    assert sum(map(len, PUBLISHED.values())) == 21
+    grey = {case.name: case.published for case in papers.find("pmcnet-table9").at("svhn_grey", None).cases}
+    assert grey["PMCnet-light"]["auc"] == 0.9880
+    times = {case.name: case.published for case in papers.find("pmcnet-table12").cases}
+    assert times == TIMES
     assert prior_sd(0.0774) == pytest.approx(2.5416)
     for case in papers.find("pmcnet-table6").cases[-2:]:
         (spec, *_) = case.specs
@@ -75,12 +81,64 @@ def test_published_figures_are_the_papers():
         assert (spec.chains, spec.draws, spec.warmup, spec.settings["draws_each"]) == (50, 100, 4900, 100)
 
 
-def test_images_are_for_later_in_one_sentence(capsys):
-    for name in ("pmcnet-table9", "pmcnet-table12", "pmcnet-fig9"):
-        assert run_here(f"reproduce {name}") == 2
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1
-        assert "arrive in a later version" in said
+def brief(experiment: ScoredImages) -> ScoredImages:
+    """Return it with runs that end at once, on a small network and few images."""
+
+    def short(spec: Spec) -> Spec:
+        target = spec.target_settings | {"data": "mnist", "network": "mlp", "train_rows": 60, "test_rows": 40}
+        settings = spec.settings | {name: 20 for name in ("mode_steps", "steps") if name in spec.settings}
+        settings |= {"every": 2, "step_size": 1e-6} if "every" in settings else {}
+        light = (
+            {"chains": 3, "draws": 20, "warmup": 20} if spec.sampler == "pmcnet_light" else {"draws": 4, "warmup": 2}
+        )
+        return spec.replace(settings=settings, target_settings=target, **light)
+
+    cases = tuple(dataclasses.replace(case, specs=tuple(map(short, case.specs))) for case in experiment.cases)
+    return dataclasses.replace(experiment, cases=cases)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("scale", ["small", "paper"])
+@pytest.mark.parametrize("data", list(PUBLISHED))
+@pytest.mark.parametrize("name", [each.name for each in PMCNET_IMAGES])
+def test_parts_on_images_can_be_run(name: str, data: str, scale: str):
+    part = papers.find(name).at(data, scale)
+    assert {each.data for each in (part, part.at(None, None))} == {data}
+    assert ("Reduced" in part.doc) == (scale == "small")
+    for case in part.cases:
+        assert len(case.specs) == (1 if scale == "small" else 5)
+        assert all(spec.checked().draws for spec in case.specs)
+        assert all(spec.target_settings["data"] == data for spec in case.specs)
+
+
+def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_path):
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    table, times, figure = (brief(papers.find(each.name)) for each in PMCNET_IMAGES)
+    done = {case.name: [found] for case, _, found in table.reproduce()}
+    monkeypatch.setattr(ScoredImages, "_run", lambda *_: pytest.fail("it ran again"))
+    rows = {case.name: table.row(case, done[case.name]) for case in table.cases}
+    assert all(0 <= row["accuracy"] <= 1 and row["accuracy_published"] > 0.9 for row in rows.values())
+    assert rows["PMCnet-light"]["weights_ess"] >= 1
+    assert all(found["figures"]["test_ms"] > 0 for _, _, found in times.reproduce())
+    shown = figure.panels({case.name: [found] for case, _, found in figure.reproduce()})
+    assert [view for _, view, _ in shown] == ["confusion"] * 7
+
+
+def test_images_that_are_not_here_name_their_stand_in(capsys, monkeypatch, tmp_path):
+    (tmp_path / "mnist").symlink_to(data.path("rotated_mnist").parent)
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
+    assert run_here("reproduce pmcnet-table9 --data svhn_grey") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.endswith("Or take what is here: --data rotated_mnist.\n")
+
+
+def test_what_is_reduced_is_said_before_it_starts(capsys, small: Scored, monkeypatch):
+    monkeypatch.setitem(papers.EXPERIMENTS, small.name, dataclasses.replace(small, doc="Reduced: much."))
+    monkeypatch.setattr(Scored, "reproduce", lambda *_: pytest.fail("it started"))
+    with pytest.raises(pytest.fail.Exception):
+        cli.main(["reproduce", small.name])
+    assert "Reduced: much." in capsys.readouterr().err
 
 
 def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
@@ -162,5 +220,3 @@ def test_a_run_that_fails_is_told_in_its_row(small: Scored):
     row = small.row(small.cases[0], [{"error": "All chains met nan.", "figures": {}, "sds": {}, "averaged": {}}])
     assert row["auc"] is None
     assert row["note"] == "Note. All chains met nan."
-    with pytest.raises(BnnvizError):
-        dataclasses.replace(small, later="Later.").check()

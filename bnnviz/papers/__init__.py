@@ -11,13 +11,15 @@ from bnnviz.papers.fig3 import FIG3
 from bnnviz.papers.framed import FRAMED
 from bnnviz.papers.functional import FUNCTIONAL
 from bnnviz.papers.images import TABLE2
+from bnnviz.papers.mixing import MIXING
 from bnnviz.papers.pictured import PICTURED
 from bnnviz.papers.pmcnet import PMCNET
+from bnnviz.papers.pmcnet_images import PMCNET_IMAGES
 from bnnviz.papers.sweeps import SWEEPS
 from bnnviz.papers.table1 import TABLE1
 from bnnviz.papers.wells import WELLS
 
-_ALL = (BOSTON, TABLE1, TABLE2, FIG3, *FRAMED, *PICTURED, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET)
+_ALL = (BOSTON, TABLE1, TABLE2, MIXING, FIG3, *FRAMED, *PICTURED, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET, *PMCNET_IMAGES)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 

@@ -34,9 +34,7 @@ def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> 
     followed : tuple of str
         The figures that a history is of.
     """
-    run = Run(spec)
-    while not run.finished:
-        run.advance(_SLICE_S)
+    run = ran(spec)
     if run.error is not None:
         return {
             "error": run.error,
@@ -58,6 +56,14 @@ def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> 
         "seconds": run.seconds,
         "pictures": {name: PICTURES[name](followed, run, draws, logs, found) for name in pictures},
     }
+
+
+def ran(spec: Spec) -> Run:
+    """Run a spec to its end."""
+    run = Run(spec)
+    while not run.finished:
+        run.advance(_SLICE_S)
+    return run
 
 
 def pilot(spec: Spec) -> float:

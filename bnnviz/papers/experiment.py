@@ -43,6 +43,8 @@ LABELS: dict[str, str] = {
     "accuracy_attacked": "accuracy, attacked",
     "entropy_attacked": "entropy, attacked",
     "ess_function_median": "ESS of functions",
+    "function_ess_per_million": "ESS of functions / 10⁶ gradients",
+    "rhat_max": "largest R-hat",
     "band_near": "band near the data",
     "band_away": "band away from them",
     "func_hmc_covered": "FuncHMC covers both",
@@ -207,14 +209,6 @@ def _band(run: Run) -> dict[str, Any]:
     half = (part["hi95"] - part["lo95"]) / 2
     return {
         "band": {"part": part, "data": data},
-        "ece": "ECE",
-        "entropy_test": "entropy, test",
-        "entropy_foreign": "entropy, elsewhere",
-        "auroc": "AUROC",
-        "fpr95": "FPR95",
-        "accuracy_attacked": "accuracy, attacked",
-        "entropy_attacked": "entropy, attacked",
-        "ess_function_median": "ESS of functions",
         "band_near": float(half[near].mean()),
         "band_away": float(half[~near].mean()),
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from bnnviz import data as datasets
-from bnnviz.errors import BnnvizError
-from bnnviz.papers.experiment import Case, Experiment
+from bnnviz.papers.experiment import Case
+from bnnviz.papers.judged import Judged
+from bnnviz.papers.parted import Parted
 from bnnviz.spec import Spec
 
 SEEDS = range(5)
@@ -55,43 +55,14 @@ PUBLISHED: dict[str, dict[str, tuple[float, float, float, float]]] = {
         "SGHMC": (0.63, 1.46, 12.63, 2.71),
     },
 }
-SCALES = ("small", "paper")
 _NETWORKS = {"svhn": "resnet20", "cifar10": "resnet20", "cifar100": "resnet20"}
+_FOREIGN = {"svhn": "cifar10", "cifar10": "cifar100", "cifar100": "cifar10"}  # images of the same shape
 _BATCHES = {"cifar10": 512, "cifar100": 512}
 
 
 @dataclass(frozen=True)
-class ImageTable(Experiment):
-    """A table with a part for each data set, at two scales.
-
-    Parameters
-    ----------
-    data : str
-        The data set of this part.
-    scale : {"small", "paper"}
-    """
-
-    data: str = "mnist"
-    scale: str = "small"
-
-    def at(self, data: str | None, scale: str | None) -> ImageTable:
-        """Return the part of a data set at a scale; None leaves what it is."""
-        data, scale = data or self.data, scale or self.scale
-        if data not in PUBLISHED:
-            raise BnnvizError(f"{self.name} has no part {data!r}; choose one of {', '.join(PUBLISHED)}.", "data")
-        if scale not in SCALES:
-            raise BnnvizError(f"There is no scale {scale!r}; choose one of {', '.join(SCALES)}.", "scale")
-        return _table(data, scale)
-
-    def check(self) -> None:
-        """Raise a `BnnvizError` if the images are not to be had."""
-        rows = len(datasets.load(self.data).y_train)
-        if not rows:
-            raise BnnvizError(
-                f"There are no training images of {self.data} here: fetch the whole set, or take another part with"
-                " --data.",
-                "data",
-            )
+class ImageTable(Parted, Judged):
+    """A table of samplers on images, with a part for each data set."""
 
 
 #: Algorithm 2 as the paper has it, with a batch that is held from one event to the next.
@@ -107,16 +78,31 @@ ALGORITHM_2 = {
 _SLOW = {"velocity_sd": 1e-3, "t_init": 10.0}
 _NARROW = {"reference": "prior", "gamma": 1e-3}
 _PDMPS = {"BPS": "bps", "sigma-BPS": "sigma_bps", "Boomerang": "boomerang"}
-_SMALL_ROWS, _SMALL_TEST, _SMALL_DRAWS = 400, 500, 40
 
 
-def _rows(data: str, small: bool) -> dict[str, dict[str, Any]]:
+class _Size(NamedTuple):
+    """What the small scale has of each: rows, draws, a batch, steps to the mode, events of warm-up, minutes of all."""
+
+    rows: int
+    test_rows: int
+    draws: int
+    batch: int
+    mode_steps: int
+    warmup_events: int
+    minutes: int
+
+
+_SIZES = {"lenet5": _Size(400, 500, 40, 100, 400, 100, 8), "resnet20": _Size(100, 200, 10, 25, 100, 30, 20)}
+
+
+def _rows(data: str, size: _Size | None) -> dict[str, dict[str, Any]]:
     """Return sampler and settings of each row: the samplers as they should be, then the paper's three as printed."""
-    batches = {"batch_size": _BATCHES.get(data, 100)}
+    small = size is not None
+    batches = {"batch_size": size.batch if small else _BATCHES.get(data, 100)}
     # At the small scale every evaluation reads all rows: rates of batches are no guide to each other there, and an
     # envelope that holds for all batches rejects nearly every proposal.
     whole = {"bound": "interpolated"} if small else batches
-    learnt = {"warmup_events": 100} if small else {}
+    learnt = {"warmup_events": size.warmup_events} if small else {}
     # A tenth of what is found from the curvature alone: with that, the noise of batches throws SGHMC out.
     short = {"step_size": 5e-6} if small else {}
     moves = {"every": 60 if small else 10}  # which makes the gradients about equal at the small scale
@@ -131,45 +117,53 @@ def _rows(data: str, small: bool) -> dict[str, dict[str, Any]]:
     readings = {"BPS": _SLOW, "sigma-BPS": {"variant": "paper", **_SLOW, **learnt}, "Boomerang": _NARROW}
     for name, sampler in _PDMPS.items():
         rows[f"{name}, Algorithm 2"] = {"sampler": sampler, **readings[name], **ALGORITHM_2, **batches}
-    start = {"start": "mode", "mode_steps": 400 if small else 10_000}
+    start = {"start": "mode", "mode_steps": size.mode_steps if small else 10_000}
     return {name: row | start for name, row in rows.items()}
 
 
 def _table(data: str, scale: str) -> ImageTable:
     small = scale == "small"
     network = _NETWORKS.get(data, "lenet5" if small else "lenet5_swish")
-    target = {"data": data, "network": network, "train_rows": _SMALL_ROWS if small else None}
-    target["test_rows"] = _SMALL_TEST if small else 10_000
+    size = _SIZES[network] if small else None
+    rows, test_rows = (size.rows, size.test_rows) if small else (None, 10_000)
+    target = {"data": data, "network": network, "train_rows": rows, "test_rows": test_rows}
     return ImageTable(
         name="pdmp-table2",
         title=f"{network} on {data}, all samplers from one MAP (PDMP paper, Table 2; scale {scale})",
-        doc=_SMALL if small else _PAPER,
+        doc=_reduced(size, network) if small else _PAPER,
         measures=("accuracy", "nll", "ece", "ess_pc1", "ess_function_median", "ess_per_million"),
-        cases=tuple(_case(name, data, target, row, small) for name, row in _rows(data, small).items()),
-        minutes=8 if small else None,
+        cases=tuple(_case(name, data, target, row, size) for name, row in _rows(data, size).items()),
+        pictures=("reliability",),
+        minutes=size.minutes if small else None,
+        foreign=_FOREIGN.get(data, "notmnist"),
+        base=2,
         data=data,
         scale=scale,
+        parts=tuple(PUBLISHED),
+        made=_table,
     )
 
 
-def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], small: bool) -> Case:
+def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], size: _Size | None) -> Case:
     settings = {key: value for key, value in row.items() if key != "sampler"}
-    draws = _SMALL_DRAWS if small else 200
+    draws, seeds = (200, SEEDS) if size is None else (size.draws, SMALL_SEEDS)
     specs = tuple(
-        Spec("images", target, row["sampler"], settings, chains=1, draws=draws, warmup=5, seed=seed)
-        for seed in (SMALL_SEEDS if small else SEEDS)
+        Spec("images", target, row["sampler"], settings, chains=1, draws=draws, warmup=5, seed=seed) for seed in seeds
     )
     accuracy, nll, ece, ess = PUBLISHED[data][name.removesuffix(", Algorithm 2")]
     published = {"accuracy": accuracy, "nll": nll, "ece": ece / 100, "ess_pc1": ess}
     return Case(name, specs, published, _NOTES.get(name, ""))
 
 
-_SMALL = (
-    f"Reduced: {_SMALL_ROWS} training and {_SMALL_TEST} test rows, one run of {_SMALL_DRAWS} draws of each sampler, at"
-    " about equal numbers of gradients, and on MNIST and Fashion-MNIST the LeNet-5 of 61,706 weights in place of the"
-    " paper's of 545,546. ECE from 0 to 1, where the paper prints it times 100. ess_pc1 is at most"
-    f" {_SMALL_DRAWS} here, 200 in the paper."
-)
+def _reduced(size: _Size, network: str) -> str:
+    other = ", the LeNet-5 of 61,706 weights in place of the paper's of 545,546." if network == "lenet5" else "."
+    return (
+        f"Reduced: {size.rows} training and {size.test_rows} test rows, one run of {size.draws} draws of each sampler,"
+        f" at about equal numbers of gradients{other} ECE from 0 to 1, where the paper prints it times 100. ess_pc1 is"
+        f" at most {size.draws} here, 200 in the paper."
+    )
+
+
 _PAPER = (
     "All training rows, five runs of 200 draws of each sampler. ECE from 0 to 1, where the paper prints it times 100."
     " The paper's step sizes and refresh rates are in no public file: ours are the defaults."

@@ -10,7 +10,6 @@ import numpy as np
 from bnnviz import data as datasets
 from bnnviz.errors import BnnvizError
 from bnnviz.papers import store
-from bnnviz.papers.experiment import Case, standard_error
 from bnnviz.papers.scored import Scored
 from bnnviz.spec import Spec
 
@@ -23,7 +22,6 @@ _TOGETHER = {
     "attack_entropy": "Entropy under attack",
 }
 _HARDEST = 3  # images whose chances are drawn
-_SHOWN = {"trace": "Trace of the first component", "acf": "Its autocorrelation"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Judged(Scored):
     Parameters
     ----------
     foreign : str
-        The data set whose test images come from elsewhere.
+        The data set whose test images come from elsewhere; where it is not to be had, entropies elsewhere are missing.
     base : float or None
         Of the entropies' logarithm; None: e.
     """
@@ -54,7 +52,8 @@ class Judged(Scored):
         return replace(self, cases=cases)
 
     def check(self) -> None:
-        """Raise a `BnnvizError` if the images are not to be had."""
+        """Raise a `BnnvizError` if the images, or those from elsewhere, are not to be had."""
+        datasets.load(self.foreign)
         name = self.cases[0].specs[0].target_settings["data"]
         if not len(datasets.load(name).y_train):
             raise BnnvizError(
@@ -71,24 +70,12 @@ class Judged(Scored):
 
         return result(spec, self.foreign, self.base)
 
-    def row(self, case: Case, summaries: Any) -> dict[str, Any]:
-        """Return a case's figures: the mean over runs, its standard error, and the paper's."""
-        summaries = list(summaries)
-        row: dict[str, Any] = {"experiment": self.name, "case": case.name, "runs": len(summaries), "weights_ess": None}
-        for key in self.measures:
-            values = [s["figures"][key] for s in summaries if s["figures"].get(key) is not None]
-            row[key] = sum(values) / len(values) if values else None
-            row[f"{key}_se"], row[f"{key}_sd"] = standard_error(values), None
-            row[f"{key}_published"], row[f"{key}_published_sd"] = case.published.get(key), None
-        failed = [s["error"] for s in summaries if s.get("error")]
-        return row | {"note": " ".join([case.note, *failed[:1]]).strip()}
-
     def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
+        if picture not in (*_TOGETHER, "digit"):
+            return super()._panels_of(picture, firsts)
         parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture) is not None]
         if not parts:
             return []
-        if picture in _SHOWN:
-            return [(f"{name}: {_SHOWN[picture]}", picture, part) for name, part in parts]
         if picture == "digit":
             return _hardest(parts)
         lanes = [part["lane"] | {"name": name} for name, part in parts]

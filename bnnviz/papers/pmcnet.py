@@ -45,10 +45,6 @@ COMPETITORS: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "MCDropout": ("mc_dropout", {}, _DRAWS, 0),
     "SAE": ("sae", {}, _DRAWS, 0),
 }
-_LATER = (
-    "{} is of images ({}), whose data and networks arrive in a later version; choose another experiment of bnnviz list"
-    " papers."
-)
 
 
 def _population(
@@ -98,7 +94,7 @@ def _trained(
     )
 
 
-def _figures(names: tuple[str, ...], *values: float) -> dict[str, float]:
+def figures(names: tuple[str, ...], *values: float) -> dict[str, float]:
     """Return published figures by name: means, and after them standard deviations where there are any."""
     means, sds = values[: len(names)], values[len(names) :]
     return dict(zip(names, means, strict=True)) | {f"{n}_sd": sd for n, sd in zip(names, sds, strict=False)}
@@ -110,11 +106,9 @@ def _control(rows: int, settings: dict[str, Any], sampler: str = "pmcnet", whole
 
 
 _OF_CONTROL = {
-    50: _figures(_TWO, 0.9183, 0.9347, 0.7087, 0.9493, 0.8308, 0.7984, 0.0191, 0.0216, 0.1294, 0.0264, 0.0525, 0.0767),
-    400: _figures(_TWO, 0.9234, 0.8946, 0.8412, 0.9017, 0.8719, 0.8663, 0.0070, 0.0364, 0.0233, 0.0394, 0.0161, 0.0148),
-    1600: _figures(
-        _TWO, 0.9498, 0.9620, 0.8401, 0.9483, 0.8948, 0.8965, 0.0051, 0.0196, 0.0202, 0.0193, 0.0089, 0.0098
-    ),
+    50: figures(_TWO, 0.9183, 0.9347, 0.7087, 0.9493, 0.8308, 0.7984, 0.0191, 0.0216, 0.1294, 0.0264, 0.0525, 0.0767),
+    400: figures(_TWO, 0.9234, 0.8946, 0.8412, 0.9017, 0.8719, 0.8663, 0.0070, 0.0364, 0.0233, 0.0394, 0.0161, 0.0148),
+    1600: figures(_TWO, 0.9498, 0.9620, 0.8401, 0.9483, 0.8948, 0.8965, 0.0051, 0.0196, 0.0202, 0.0193, 0.0089, 0.0098),
 }
 _NOTE_CONTROL = (
     "Each run has a network and rows of its own, where the paper has one, with 38 to 62 % of the rows in each class;"
@@ -130,22 +124,22 @@ _VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
     "PMCnet-gradfree": (
         "pmcnet",
         {"gradient": False},
-        _figures(_TWO, 0.8326, 0.7380, 0.8295, 0.6426, 0.7347, 0.7622, 0.0955, 0.1395, 0.1153, 0.3046, 0.1143, 0.0645),
+        figures(_TWO, 0.8326, 0.7380, 0.8295, 0.6426, 0.7347, 0.7622, 0.0955, 0.1395, 0.1153, 0.3046, 0.1143, 0.0645),
     ),
     "PMCnet-covfree": (
         "pmcnet",
         {"adapt_covariance": False},
-        _figures(_TWO, 0.9237, 0.9319, 0.7988, 0.9426, 0.8718, 0.8596, 0.0252, 0.0410, 0.0431, 0.0367, 0.0330, 0.0366),
+        figures(_TWO, 0.9237, 0.9319, 0.7988, 0.9426, 0.8718, 0.8596, 0.0252, 0.0410, 0.0431, 0.0367, 0.0330, 0.0366),
     ),
     "DM-PMC": (
         "pmcnet",
         {"gradient": False, "adapt_covariance": False},
-        _figures(_TWO, 0.7378, 0.6507, 0.7946, 0.4512, 0.6203, 0.6660, 0.1946, 0.1587, 0.2327, 0.3903, 0.1153, 0.0958),
+        figures(_TWO, 0.7378, 0.6507, 0.7946, 0.4512, 0.6203, 0.6660, 0.1946, 0.1587, 0.2327, 0.3903, 0.1153, 0.0958),
     ),
     "PMCnet-light": (
         "pmcnet_light",
         {},
-        _figures(_TWO, 0.9336, 0.9499, 0.8552, 0.9561, 0.9064, 0.9000, 0.0009, 0.0095, 0.0060, 0.0093, 0.0021, 0.0016),
+        figures(_TWO, 0.9336, 0.9499, 0.8552, 0.9561, 0.9064, 0.9000, 0.0009, 0.0095, 0.0060, 0.0093, 0.0021, 0.0016),
     ),
 }
 
@@ -162,39 +156,39 @@ def _variants(whole: bool = False) -> tuple[Case, ...]:
 
 
 _IONOSPHERE = {
-    "ADAM-MLE": _figures(_TWO, 0.9796, 0.8077, 0.9545, 0.8980, 0.9155, 0.8750),
-    "ADAM-MAP": _figures(_TWO, 0.9814, 0.8333, 0.9091, 0.9184, 0.9155, 0.8696),
-    "BBP": _figures(_TWO, 0.9137, 0.8333, 0.9091, 0.9184, 0.9155, 0.8696),
-    "SGLD": _figures(
+    "ADAM-MLE": figures(_TWO, 0.9796, 0.8077, 0.9545, 0.8980, 0.9155, 0.8750),
+    "ADAM-MAP": figures(_TWO, 0.9814, 0.8333, 0.9091, 0.9184, 0.9155, 0.8696),
+    "BBP": figures(_TWO, 0.9137, 0.8333, 0.9091, 0.9184, 0.9155, 0.8696),
+    "SGLD": figures(
         _TWO, 0.8824, 0.6959, 0.8100, 0.8410, 0.8314, 0.7486, 0.0110, 0.0132, 0.0175, 0.0083, 0.0088, 0.0134
     ),
-    "MCDropout": _figures(
+    "MCDropout": figures(
         _TWO, 0.9159, 0.8678, 0.7736, 0.9465, 0.8930, 0.8169, 0.0186, 0.0349, 0.0514, 0.0160, 0.0177, 0.0335
     ),
-    "SAE": _figures(
+    "SAE": figures(
         _TWO, 0.9064, 0.8268, 0.8609, 0.9186, 0.9007, 0.8433, 0.0036, 0.0272, 0.0108, 0.0151, 0.0120, 0.0170
     ),
-    "PMCnet": _figures(
+    "PMCnet": figures(
         _TWO, 0.9833, 0.8543, 0.9465, 0.9410, 0.9246, 0.8910, 0.0146, 0.0684, 0.0216, 0.0391, 0.0283, 0.0393
     ),
 }
 _WINE = {
-    "ADAM-MLE": _figures(_MANY, 0.9950, 0.9028, 0.8889),
-    "ADAM-MAP": _figures(_MANY, 0.9999, 0.9521, 0.9286),
-    "BBP": _figures(_MANY, 0.9912, 0.9761, 0.9444),
-    "SGLD": _figures(_MANY, 0.9776, 0.9396, 0.9297, 0.0046, 0.0202, 0.0234),
-    "MCDropout": _figures(_MANY, 0.9857, 0.8929, 0.8867, 0.0087, 0.0415, 0.0402),
-    "SAE": _figures(_MANY, 0.9938, 0.9669, 0.9836, 0.0151, 0.0609, 0.0290),
-    "PMCnet": _figures(_MANY, 0.9974, 0.9951, 0.9944, 0.0048, 0.0191, 0.0215),
+    "ADAM-MLE": figures(_MANY, 0.9950, 0.9028, 0.8889),
+    "ADAM-MAP": figures(_MANY, 0.9999, 0.9521, 0.9286),
+    "BBP": figures(_MANY, 0.9912, 0.9761, 0.9444),
+    "SGLD": figures(_MANY, 0.9776, 0.9396, 0.9297, 0.0046, 0.0202, 0.0234),
+    "MCDropout": figures(_MANY, 0.9857, 0.8929, 0.8867, 0.0087, 0.0415, 0.0402),
+    "SAE": figures(_MANY, 0.9938, 0.9669, 0.9836, 0.0151, 0.0609, 0.0290),
+    "PMCnet": figures(_MANY, 0.9974, 0.9951, 0.9944, 0.0048, 0.0191, 0.0215),
 }
 _GLASS = {
-    "ADAM-MLE": _figures(_MANY, 0.8361, 0.7240, 0.6742),
-    "ADAM-MAP": _figures(_MANY, 0.8347, 0.7247, 0.6744),
-    "BBP": _figures(_MANY, 0.8360, 0.6187, 0.6512),
-    "SGLD": _figures(_MANY, 0.8498, 0.7259, 0.7026, 0.0029, 0.0105, 0.0095),
-    "MCDropout": _figures(_MANY, 0.7877, 0.4045, 0.5502, 0.0297, 0.0504, 0.0486),
-    "SAE": _figures(_MANY, 0.7680, 0.7087, 0.7151, 0.0053, 0.1499, 0.0128),
-    "PMCnet": _figures(_MANY, 0.9220, 0.8516, 0.8209, 0.0059, 0.0580, 0.0264),
+    "ADAM-MLE": figures(_MANY, 0.8361, 0.7240, 0.6742),
+    "ADAM-MAP": figures(_MANY, 0.8347, 0.7247, 0.6744),
+    "BBP": figures(_MANY, 0.8360, 0.6187, 0.6512),
+    "SGLD": figures(_MANY, 0.8498, 0.7259, 0.7026, 0.0029, 0.0105, 0.0095),
+    "MCDropout": figures(_MANY, 0.7877, 0.4045, 0.5502, 0.0297, 0.0504, 0.0486),
+    "SAE": figures(_MANY, 0.7680, 0.7087, 0.7151, 0.0053, 0.1499, 0.0128),
+    "PMCnet": figures(_MANY, 0.9220, 0.8516, 0.8209, 0.0059, 0.0580, 0.0264),
 }
 _PROTEIN = {
     "ADAM-MLE": {"mse": 17.8257},
@@ -223,40 +217,6 @@ _TIMES = {
     "SAE": (392, 112),
     "PMCnet": (450, 239),
     "PMCnet-light": (250, 239),
-}
-_IMAGES = ("auc", "f1", "accuracy")
-_OF_IMAGES = {
-    "MNIST-C, ADAM-MLE": _figures(_IMAGES, 0.9998, 0.9833, 0.9834),
-    "MNIST-C, ADAM-MAP": _figures(_IMAGES, 0.9988, 0.9547, 0.9550),
-    "MNIST-C, BBP": _figures(_IMAGES, 0.9998, 0.9855, 0.9856),
-    "MNIST-C, SGLD": _figures(_IMAGES, 0.9949, 0.9115, 0.9126, 0.0008, 0.0135, 0.0132),
-    "MNIST-C, MCDropout": _figures(_IMAGES, 0.9998, 0.9837, 0.9838, 0.0, 0.0008, 0.0008),
-    # Its accuracy contradicts its F1 score: an error of the paper.
-    "MNIST-C, SAE": _figures(_IMAGES, 0.9998, 0.9824, 0.9998, 0.0, 0.0009, 0.0003),
-    "MNIST-C, PMCnet-light": _figures(_IMAGES, 1.0000, 0.9913, 0.9914, 0.0, 0.0002, 0.0002),
-    "SVHN-G, ADAM-MLE": _figures(_IMAGES, 0.9817, 0.8446, 0.8591),
-    "SVHN-G, ADAM-MAP": _figures(_IMAGES, 0.9812, 0.8483, 0.8619),
-    "SVHN-G, BBP": _figures(_IMAGES, 0.9826, 0.8567, 0.8701),
-    "SVHN-G, SGLD": _figures(_IMAGES, 0.9806, 0.8451, 0.8594, 0.0002, 0.0009, 0.0008),
-    "SVHN-G, MCDropout": _figures(_IMAGES, 0.9842, 0.8506, 0.8642, 0.0002, 0.0018, 0.0016),
-    "SVHN-G, SAE": _figures(_IMAGES, 0.9837, 0.8490, 0.8621, 0.0022, 0.0103, 0.0092),
-    "SVHN-G, PMCnet-light": _figures(_IMAGES, 0.9880, 0.8742, 0.8867, 0.0, 0.0003, 0.0002),
-    "CIFAR10, ADAM-MLE": _figures(_IMAGES, 0.9951, 0.9149, 0.9149),
-    "CIFAR10, ADAM-MAP": _figures(_IMAGES, 0.9954, 0.9141, 0.9142),
-    "CIFAR10, BBP": _figures(_IMAGES, 0.9968, 0.9310, 0.9310),
-    "CIFAR10, SGLD": _figures(_IMAGES, 0.9881, 0.8610, 0.8600, 0.0010, 0.0069, 0.0070),
-    "CIFAR10, MCDropout": _figures(_IMAGES, 0.9829, 0.8281, 0.8287, 0.0002, 0.0023, 0.0023),
-    "CIFAR10, SAE": _figures(_IMAGES, 0.9622, 0.7414, 0.7419, 0.0024, 0.0080, 0.0080),
-    "CIFAR10, PMCnet-light": _figures(_IMAGES, 0.9972, 0.9364, 0.9364, 0.0, 0.0002, 0.0002),
-}
-_IMAGE_TIMES = {
-    "ADAM-MLE": {"seconds": 1760, "test_ms": 2},
-    "ADAM-MAP": {"seconds": 1800, "test_ms": 2},
-    "BBP": {"seconds": 1035, "test_ms": 2},
-    "SGLD": {"seconds": 560, "test_ms": 77},
-    "MCDropout": {"seconds": 680, "test_ms": 168},
-    "SAE": {"seconds": 2100, "test_ms": 261},
-    "PMCnet-light": {"seconds": 1240, "test_ms": 535},
 }
 _NOTE_PMCNET = (
     "Starting means are the published weights, the paper's ADAM-MLE. By their weights the 5,000 draws are worth as few"
@@ -326,17 +286,6 @@ def _regression(target: dict[str, Any], published: dict[str, dict[str, float]], 
     )
 
 
-def _later(
-    name: str, what: str, measures: tuple[str, ...] = (), published: dict[str, dict[str, float]] | None = None
-) -> Scored:
-    """Return an experiment that has published figures and no runs yet."""
-    title = f"{what} (PMCnet paper, {name})"
-    said = _LATER.format(name, what)
-    cases = tuple(Case(case, (), figures) for case, figures in (published or {}).items())
-    key = name.lower().replace("table ", "table").replace("fig. ", "fig")
-    return Scored(name=f"pmcnet-{key}", title=title, doc=said, measures=measures, cases=cases, later=said)
-
-
 def _times() -> tuple[Case, ...]:
     light = Case("PMCnet-light", _iono({}, "pmcnet_light"), {}, "Batches: 10, which is ours.")
     cases = [case for case in _on_ionosphere(_IONOSPHERE) if "reference" not in case.name]
@@ -351,7 +300,7 @@ def _times() -> tuple[Case, ...]:
     )
 
 
-_SAID = (
+SAID = (
     "Mean and standard deviation over 100 draws, taken by their weights, of each draw's own figures; with --json also"
     " those of the averaged predictive."
 )
@@ -366,36 +315,35 @@ PMCNET = (
     Scored(
         name="pmcnet-table2",
         title="The control set with 50, 400 and 1,600 rows, a 3-3-1 tanh network (PMCnet paper, Table 2)",
-        doc=f"PMCnet with M = 50, K = 100, T = 20. {_SAID}",
+        doc=f"PMCnet with M = 50, K = 100, T = 20. {SAID}",
         measures=_TWO,
         cases=_sizes(),
     ),
     Scored(
         name="pmcnet-table3",
         title="PMCnet and its variants on the control set, 1,600 rows (PMCnet paper, Table 3)",
-        doc=f"Without gradients, without covariances, without both (DM-PMC), and the light version. {_SAID} {_ORDER}",
+        doc=f"Without gradients, without covariances, without both (DM-PMC), and the light version. {SAID} {_ORDER}",
         measures=_TWO,
         cases=_variants(),
     ),
     Scored(
         name="pmcnet-table6",
         title="Ionosphere, a 33-5-1 tanh network (PMCnet paper, Table 6)",
-        doc=f"All methods; precision, recall and specificity are of the bad returns, as in the paper. {_SAID}",
+        doc=f"All methods; precision, recall and specificity are of the bad returns, as in the paper. {SAID}",
         measures=_TWO,
         cases=_on_ionosphere(_IONOSPHERE),
     ),
     Scored(
         name="pmcnet-table7",
         title="Wine, 13-3-3, and glass, 9-10-6, tanh networks (PMCnet paper, Table 7)",
-        doc=f"AUC is the mean of the classes' by their rows, F1 the plain mean, as in the paper. {_SAID}",
+        doc=f"AUC is the mean of the classes' by their rows, F1 the plain mean, as in the paper. {SAID}",
         measures=_MANY,
         cases=_wine_and_glass(),
     ),
-    _later("Table 9", "MNIST-C, SVHN-G and CIFAR-10", _IMAGES, _OF_IMAGES),
     Scored(
         name="pmcnet-table10",
         title="Protein and naval, two hidden layers of 100 relu units (PMCnet paper, Table 10)",
-        doc=f"Mean squared errors in the target's unit; PMCnet-light with M = K = 20, T = 5. {_SAID}",
+        doc=f"Mean squared errors in the target's unit; PMCnet-light with M = K = 20, T = 5. {SAID}",
         measures=("mse",),
         cases=(*_regression(PROTEIN, _PROTEIN, "Protein, "), *_regression(NAVAL, _NAVAL, "Naval, ")),
     ),
@@ -406,7 +354,6 @@ PMCNET = (
         measures=("seconds", "test_ms"),
         cases=_times(),
     ),
-    _later("Table 12", "Times on MNIST-C", ("seconds", "test_ms"), _IMAGE_TIMES),
     Scored(
         name="pmcnet-fig1",
         title="ROC curves with envelopes, the control set (PMCnet paper, Fig. 1)",
@@ -476,7 +423,6 @@ PMCNET = (
         pictures=("history",),
         followed=("auc_weighted", "accuracy"),
     ),
-    _later("Fig. 9", "Confusion matrices on MNIST-C"),
     Scored(
         name="pmcnet-fig10",
         title="Squared errors on protein (PMCnet paper, Fig. 10)",

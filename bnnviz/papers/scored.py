@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bnnviz.errors import BnnvizError
 from bnnviz.papers import store
-from bnnviz.papers.experiment import Case, Experiment, standard_error
+from bnnviz.papers.experiment import LABELS, Case, Experiment, standard_error
 from bnnviz.spec import Spec
 
-_LABELS = {"auc": "AUC", "auc_weighted": "AUC"}
+_HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelation"}
 
 
 @dataclass(frozen=True)
@@ -25,19 +24,17 @@ class Scored(Experiment):
     measures : tuple of str
         Figures of `bnnviz.measure`; or ``seconds``: of the run; or ``test_ms``: to predict one row by 100 draws.
     pictures : tuple of str
-        What is drawn of the runs: ``roc``, ``history``, ``confusion``, ``chances``, ``errors2``.
+        What is drawn of the runs: ``roc``, ``history``, ``confusion``, ``chances``, ``errors2``,
+        ``trace``, ``acf``.
     followed : tuple of str
         The figures that a history is of.
     together : bool
         Whether the cases' ROC curves, histories or errors stand in one picture.
-    later : str
-        Why it cannot be run yet, in a sentence; "" where it can.
     """
 
     pictures: tuple[str, ...] = ()
     followed: tuple[str, ...] = ()
     together: bool = False
-    later: str = ""
 
     @property
     def drawn(self) -> bool:
@@ -48,11 +45,6 @@ class Scored(Experiment):
     def keeps(self) -> bool:
         """Whether its runs are kept on disk."""
         return True
-
-    def check(self) -> None:
-        """Raise a `BnnvizError` if it cannot be run yet."""
-        if self.later:
-            raise BnnvizError(self.later, "experiment")
 
     def kept(self, repetitions: int | None = None) -> int:
         """Return how many of its runs are on disk."""
@@ -133,16 +125,17 @@ class Scored(Experiment):
                 return [("All methods", "roc", {"curves": [curve for _, curve in curves]})]
             return [(name, "roc", {"curves": [curve]}) for name, curve in curves]
         if picture == "history":
-            return [(_LABELS.get(f, f), "history", _joined(parts, f)) for f in self.followed]
+            return [(LABELS.get(f, f), "history", _joined(parts, f)) for f in self.followed]
         if picture == "errors2":
             return [("Squared errors", "errors2", {"boxes": [part | {"name": name} for name, part in parts]})]
         if picture == "chances":
             return [(name, "chances", one) for name, part in parts for one in part]
-        return [(name, picture, part) for name, part in parts]
+        more = f": {_HEADINGS[picture]}" if picture in _HEADINGS else ""
+        return [(name + more, picture, part) for name, part in parts]
 
 
 def _known(summaries: list[dict[str, Any]], kind: str, key: str) -> list[float]:
-    return [s[kind][key] for s in summaries if s[kind].get(key) is not None]
+    return [s[kind][key] for s in summaries if s.get(kind, {}).get(key) is not None]
 
 
 def _mean(values: list[float]) -> float | None:
@@ -152,4 +145,4 @@ def _mean(values: list[float]) -> float | None:
 def _joined(parts: list[tuple[str, dict]], figure: str) -> dict[str, Any]:
     """Return the part of a history: the same figure of all cases."""
     lines = [{"name": name, "iteration": part["iteration"], **part[figure]} for name, part in parts]
-    return {"label": _LABELS.get(figure, figure), "lines": lines}
+    return {"label": LABELS.get(figure, figure), "lines": lines}
