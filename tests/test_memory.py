@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+
+from bnnviz.data import files
+
+HERE = os.environ.get(files.VARIABLE)
 
 # The classic LeNet-5 on random images: 61,706 weights. In a process of its own, whose peak is nobody else's.
 SCRIPT = """
@@ -36,4 +41,35 @@ def test_two_hundred_draws_of_lenet_take_less_than_a_gigabyte_and_a_half(sampler
     command = [sys.executable, "-c", SCRIPT, sampler, str(spacing)]
     said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert said["shape"] == [1, 200, 61_706]
+    assert said["peak"] < 1500
+
+
+# Draws are few moves apart, for what is asked is not whether they are good; each is kept, and asked at every test row.
+JUDGED = """
+import json, resource, sys
+import bnnviz
+
+images = {"data": sys.argv[1], "network": sys.argv[2], "train_rows": 40, "test_rows": 60}
+settings = {"batch_size": 4, "every": 1, "mode_steps": 2, "step_size": 1e-7}
+run = bnnviz.sample("images", "sgld", target_settings=images, settings=settings, draws=200, chains=1, warmup=5)
+accuracy = bnnviz.measure(run)["averaged"]["accuracy"]
+said = bnnviz.uncertainty(run)["summary"]
+run.summary()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"shape": run.draws.shape, "peak": peak, "accuracy": [accuracy, said["accuracy"]]}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HERE, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
+@pytest.mark.parametrize(
+    ("data", "network", "dim"), [("mnist", "lenet5_swish", 545_546), ("cifar10", "resnet20", 273_258)]
+)
+def test_two_hundred_draws_of_a_large_network_are_judged_in_a_gigabyte_and_a_half(
+    data: str, network: str, dim: int
+) -> None:
+    command = [sys.executable, "-c", JUDGED, data, network]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert said["shape"] == [1, 200, dim]
+    assert said["accuracy"][0] == said["accuracy"][1]
     assert said["peak"] < 1500
