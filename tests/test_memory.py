@@ -63,7 +63,11 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak, "accuracy": [accuracy,
 @pytest.mark.slow
 @pytest.mark.skipif(not HERE, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
 @pytest.mark.parametrize(
-    ("data", "network", "dim"), [("mnist", "lenet5_swish", 545_546), ("cifar10", "resnet20", 273_258)]
+    ("data", "network", "dim"),
+    [
+        ("mnist", "lenet5_swish", 545_546),
+        pytest.param("cifar10", "resnet20", 273_258, marks=pytest.mark.demand),  # two minutes
+    ],
 )
 def test_two_hundred_draws_of_a_large_network_are_judged_in_a_gigabyte_and_a_half(
     data: str, network: str, dim: int
