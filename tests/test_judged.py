@@ -186,7 +186,8 @@ def test_mixing_is_of_several_chains_and_of_functions():
 
 def test_table_2_names_its_part_and_what_it_reduces():
     part = papers.find("pdmp-table2").at("cifar10", "small")
-    assert "resnet20 on cifar10" in part.title
+    assert "ResNet-20 on CIFAR-10" in part.title
+    assert "100 training and 200 test rows" in part.doc
     assert len(part.cases) == 9
     assert part.cases[0].published["ess_pc1"] == 2.70
     whole = papers.find("pdmp-table2").at("fashion_mnist", "paper")

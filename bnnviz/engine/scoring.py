@@ -260,6 +260,11 @@ def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
             unknown.setdefault(name, next(one.unknown[name] for one in single))
         per_draw[name] = {
             "mean": float(known.mean()) if len(known) else None,
-            "sd": float(known.std(ddof=1)) if len(known) > 1 else None,
+            "sd": _sd(known) if len(known) > 1 else None,
         }
     return {"per_draw": per_draw, "averaged": averaged.values, "unknown": unknown}
+
+
+def _sd(values: np.ndarray) -> float:
+    """Return the standard deviation; nothing, and not the rounding of the mean, where all values are the same."""
+    return 0.0 if np.ptp(values) == 0 else float(values.std(ddof=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bnnviz.errors import BnnvizError
@@ -19,7 +20,16 @@ from bnnviz.papers.sweeps import SWEEPS
 from bnnviz.papers.table1 import TABLE1
 from bnnviz.papers.wells import WELLS
 
-_ALL = (BOSTON, TABLE1, TABLE2, MIXING, FIG3, *FRAMED, *PICTURED, SWEEPS, WELLS, *FUNCTIONAL, *PMCNET, *PMCNET_IMAGES)
+
+def _place(experiment: Experiment) -> tuple[bool, int]:
+    """Return where a table or figure stands in its paper: tables before figures, each by its number."""
+    kind, number = experiment.name.rpartition("-")[2], re.search(r"\d+$", experiment.name)
+    return kind.startswith("fig"), int(number.group()) if number else 0
+
+
+_PDMP_FIGURES = sorted((FIG3, *FRAMED, *PICTURED), key=_place)
+_PMCNET = sorted((*PMCNET, *PMCNET_IMAGES), key=_place)
+_ALL = (BOSTON, TABLE1, TABLE2, MIXING, *_PDMP_FIGURES, SWEEPS, WELLS, *FUNCTIONAL, *_PMCNET)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bnnviz import data as datasets
 from bnnviz.papers.experiment import Case
 from bnnviz.papers.judged import Judged
 from bnnviz.papers.parted import Parted
@@ -57,6 +58,7 @@ PUBLISHED: dict[str, dict[str, tuple[float, float, float, float]]] = {
 }
 _NETWORKS = {"svhn": "resnet20", "cifar10": "resnet20", "cifar100": "resnet20"}
 _FOREIGN = {"svhn": "cifar10", "cifar10": "cifar100", "cifar100": "cifar10"}  # images of the same shape
+_SAID = {"lenet5": "LeNet-5", "lenet5_swish": "LeNet-5 with swish", "resnet20": "ResNet-20"}
 _BATCHES = {"cifar10": 512, "cifar100": 512}
 
 
@@ -129,7 +131,8 @@ def _table(data: str, scale: str) -> ImageTable:
     target = {"data": data, "network": network, "train_rows": rows, "test_rows": test_rows}
     return ImageTable(
         name="pdmp-table2",
-        title=f"{network} on {data}, all samplers from one MAP (PDMP paper, Table 2; scale {scale})",
+        title=f"{_SAID[network]} on {datasets.describe(data)['title']}, all samplers from one MAP, {scale} scale"
+        " (PDMP paper, Table 2)",
         doc=_reduced(size, network) if small else _PAPER,
         measures=("accuracy", "nll", "ece", "ess_pc1", "ess_function_median", "ess_per_million"),
         cases=tuple(_case(name, data, target, row, size) for name, row in _rows(data, size).items()),

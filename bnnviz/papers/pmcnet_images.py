@@ -173,7 +173,7 @@ def _part(
     said = (_REDUCED.format(*_SMALL_ROWS[data]) if small else _PAPER, _STAND_INS.get(data, ""), doc)
     return ScoredImages(
         name=f"pmcnet-{name.lower().replace('. ', '').replace(' ', '')}",
-        title=f"{title} (PMCnet paper, {name}: {known}; scale {scale})",
+        title=f"{known}, {title}, {scale} scale (PMCnet paper, {name})",
         doc=" ".join(filter(None, said)),
         cases=_cases(data, small, published),
         minutes=_MINUTES.get(data) if small else None,
@@ -186,7 +186,7 @@ def _part(
 
 
 def _table9(data: str, scale: str) -> ScoredImages:
-    of = {"name": "Table 9", "title": "Images, all methods", "doc": SAID, "published": PUBLISHED[data]}
+    of = {"name": "Table 9", "title": "all methods", "doc": SAID, "published": PUBLISHED[data]}
     return _part(_table9, data, scale, **of, measures=_MEASURES)
 
 
@@ -196,13 +196,13 @@ def _table12(data: str, scale: str) -> ScoredImages:
         " at full scale on a Tesla V100, and for MNIST-C only."
     )
     published = TIMES if data == "rotated_mnist" else {}
-    of = {"name": "Table 12", "title": "Times on images", "doc": doc, "published": published}
+    of = {"name": "Table 12", "title": "times", "doc": doc, "published": published}
     return _part(_table12, data, scale, **of, measures=("seconds", "test_ms"))
 
 
 def _fig9(data: str, scale: str) -> ScoredImages:
     doc = "The runs of pmcnet-table9; means over 100 draws."
-    of = {"name": "Fig. 9", "title": "Confusion matrices on images", "doc": doc, "published": {}}
+    of = {"name": "Fig. 9", "title": "confusion matrices", "doc": doc, "published": {}}
     return _part(_fig9, data, scale, **of, measures=("accuracy",), pictures=("confusion",))
 
 
