@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,8 @@ import torch
 import bnnviz
 from bnnviz.diagnostics import path_moments
 from bnnviz.engine.run import Run
+from bnnviz.samplers.base import Block
+from bnnviz.samplers.pdmp_draws import PathEmitter
 from bnnviz.spec import Spec
 
 SAMPLERS = ["bps", "sigma_bps", "zigzag", "boomerang"]
@@ -145,3 +149,31 @@ def test_the_table_shows_the_three_ways_side_by_side() -> None:
     assert rows["Variance of x1; true 1"] > 1.4
     assert rows["Variance of x1 weighted by 1 / rate"] == pytest.approx(1, abs=0.15)
     assert rows["Variance of x1 along the path"] == pytest.approx(1, abs=0.15)
+
+
+def drawn(each: int) -> torch.Tensor:
+    """Return the draws of a path whose steps end within rounding of the draws' times, in blocks of so many steps."""
+    line = SimpleNamespace(integrates=lambda *_: False, flow=lambda x, v, t: (x + v * t[:, None], v))
+    spacing, steps, one = 0.1, 600, torch.ones(1, dtype=torch.float64)
+    rng = np.random.default_rng(0)
+    ends = (np.arange(steps) + 1) * spacing
+    ends = torch.as_tensor(ends + rng.integers(-1, 2, steps) * np.spacing(ends))
+    begins = torch.cat([torch.zeros(1, dtype=torch.float64), ends[:-1]])
+    # Each step is elsewhere, so that a draw says which step it was put on.
+    states = [
+        SimpleNamespace(x=10.0 * k * one[:, None], v=one[:, None], clock=t * one, s=0 * one)
+        for k, t in enumerate(begins)
+    ]
+    infos = [SimpleNamespace(s0=0 * one, s1=(end - begin) * one) for begin, end in zip(begins, ends, strict=True)]
+    emitter, found = PathEmitter(line, states[0], spacing), []
+    for first in range(0, steps, each):
+        part = slice(first, first + each)
+        found.append(emitter.collect(Block(states[part], infos[part], states[-1], first)).x)
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("each", [1, 7, 64])
+def test_draws_do_not_depend_on_where_blocks_end(each: int) -> None:
+    whole = drawn(600)
+    assert 599 <= len(whole) <= 600
+    assert torch.equal(drawn(each), whole)

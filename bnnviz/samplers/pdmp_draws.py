@@ -91,14 +91,16 @@ class PathEmitter(_Emitter):
         """Return the draws whose times the block passed."""
         clock = torch.stack([state.clock for state in block.before])
         start, reached = clock + _stack(block, "s0"), clock + _stack(block, "s1")
-        total = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
-        most = int((total - self.made).max().clamp_min(0))
+        passed = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
+        most = int((passed + 1 - self.made).max().clamp_min(0))
         index = self.made[:, None] + torch.arange(most, device=clock.device)
         times = self.origin[:, None] + (index + 1) * self.spacing
+        # By the times themselves: a draw is of the first step that reaches its time, wherever blocks begin and end.
+        due = times <= reached[-1][:, None]
         step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(block.infos) - 1)
-        chain, column = torch.nonzero(index < total[:, None], as_tuple=True)
+        chain, column = torch.nonzero(due, as_tuple=True)
         step, index, time = step[chain, column], index[chain, column], times[chain, column]
-        self.made = torch.maximum(total, self.made)
+        self.made = self.made + due.sum(1)
         # Rounding may put a time a hair outside its piece of path.
         s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
         return self._rows(block, step, chain, index, s)
