@@ -348,7 +348,7 @@ def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any
     for process in family:
         process.send_signal(signal.SIGINT)
     # A worker that still reads torch on a busy machine is waited for.
-    _, alive = psutil.wait_procs(family, timeout=60)
+    _, alive = psutil.wait_procs(family, timeout=120)
     assert not alive
     assert f"The dashboard is at {served.url} " in served.log.read_text()
     assert "Traceback" not in served.log.read_text()

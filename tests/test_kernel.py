@@ -127,6 +127,7 @@ def assert_same(run: Run, steps: int) -> list:
 
 
 @needs_compiler
+@pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_draws_are_those_of_the_spec_and_the_log(kept: Path) -> None:
     eager, first, second = (finished(BANANA.replace(kernel=name)) for name in ("eager", "compiled", "compiled"))
     assert first.kernel == "compiled"

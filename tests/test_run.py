@@ -309,7 +309,8 @@ def test_frames_hold_what_the_views_need():
     scene = run.scene()
     json.dumps(scene["spec"])
     assert set(PARTS) == set(scene["emits"])
-    run.advance(3.0)
+    while run.store.common(run.alive) < 100:
+        run.advance(0.1)
     run.frame(["acf"])
     run._frames._due.clear()
     frame = run.frame(PARTS)
