@@ -163,3 +163,12 @@ def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
         assert per_second == pytest.approx(run._frames._measures.ess / seconds, rel=0.1)
         run.change({"refresh_rate": 2.0})
     assert run._frames._measures._spent[1] == run.gradients
+
+
+@pytest.mark.parametrize(("work", "known"), [(60, True), (59, False)])
+def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPatch, work: int, known: bool) -> None:
+    """Four draws have an effective size of 2.4 whatever the chain: a large network has no more evaluated."""
+    run = holding(autoregressive(0.5, chains=1, draws=60)[..., None])
+    each = mixing._Values(run, None, 40).work
+    monkeypatch.setattr(mixing, "_END_WORK", work * each)
+    assert np.isfinite(measured_mixing(run, None).energy) == known

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 # share of the time that it may take.
 _POINTS, _DRAWS, _FEWEST, _WORK, _SHARE = 8, 2000, 25, 1e8, 0.002
 _LONGEST_WAIT = 10.0  # seconds
-# Of a finished run.
-_END_POINTS, _END_DRAWS, _END_WORK = 40, 20_000, 3e9
+# Of a finished run; the sizes of a few draws of many say nothing of the many.
+_END_POINTS, _END_DRAWS, _END_WORK, _END_FEWEST = 40, 20_000, 3e9, 100
 _CHUNK = 64
 Key = tuple[int, int]
 
@@ -136,6 +136,8 @@ class LiveMixing:
 def measured_mixing(run: Run, predictor: Predictor | None) -> Mixing:
     """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
 
+    They are not known where the work allows neither all draws nor a hundred.
+
     Parameters
     ----------
     run : Run
@@ -144,4 +146,5 @@ def measured_mixing(run: Run, predictor: Predictor | None) -> Mixing:
     """
     values = _Values(run, predictor, _END_POINTS)
     draws = int(min(_END_DRAWS, _END_WORK / values.work))
-    return _measured(values.table(draws, np.inf)) if draws else Mixing()
+    enough = draws >= min(_END_FEWEST, run.store.common(run.alive) * int(run.alive.sum()))
+    return _measured(values.table(draws, np.inf)) if draws and enough else Mixing()
