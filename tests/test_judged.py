@@ -181,7 +181,7 @@ def test_mixing_is_of_several_chains_and_of_functions():
     assert summary["figures"]["ess_per_million"] == pytest.approx(1e6 * run.summary()["ess_pc1"] / run.gradients)
     ess = bnnviz.uncertainty(run)["summary"]["function_ess"]["median"]
     assert summary["figures"]["function_ess_per_million"] == pytest.approx(1e6 * ess / run.gradients)
-    assert [view for _, view, _ in short.panels({case.name: [summary]})] == ["trace", "acf"]
+    assert [view for _, view, _ in short.panels({case.name: [summary]})] == ["trace"]
 
 
 def test_table_2_names_its_part_and_what_it_reduces():

@@ -85,6 +85,6 @@ MIXING = Mixing(
     " a million gradients of one example; ess_function_median: of the chances at test rows, the median.",
     measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
     cases=tuple(_case(where, name) for where in _TARGETS for name in _LANES),
-    pictures=("trace", "acf"),
+    pictures=("trace",),
     minutes=25,
 )
