@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import bnnviz
+from bnnviz import data as datasets
 from bnnviz import papers
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
@@ -37,7 +38,7 @@ def brief(experiment: Judged) -> Judged:
 
     cases = [case for case in experiment.cases if "printed" not in case.name]
     few = tuple(dataclasses.replace(case, specs=tuple(map(short, case.specs[:2]))) for case in cases[:2])
-    return dataclasses.replace(experiment, cases=few)
+    return dataclasses.replace(experiment, cases=few, foreign="notmnist")
 
 
 @pytest.fixture(autouse=True)
@@ -125,16 +126,40 @@ def test_a_run_that_fails_is_a_row_with_its_reason():
 
 
 def test_other_images_stand_in():
-    other = papers.find("func-table1").at("mnist", None)
-    assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"mnist"}
+    other = papers.find("func-fig2").at("rotated_mnist", "paper")
+    assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"rotated_mnist"}
+    assert "All images, 5,000 moves." in other.doc
+    assert {case.specs[0].draws for case in other.cases} == {2, 100}
     other.check()
+    signs = papers.find("func-table1")
+    assert {case.name for case in signs.cases if case.published} == {"SGFuncRLD", "pSGLD", "SGHMC", "SGLD"}
+    assert not any(case.published for case in signs.at("cifar10", None).cases)
+
+
+@pytest.mark.parametrize("name", [experiment.name for experiment in JUDGED])
+def test_images_from_elsewhere_fit_the_network(name):
+    first = papers.find(name)
+    for data in first.parts:
+        part = first.at(data, None)
+        shapes = {tuple(datasets.describe(each)["shape"]) for each in (data, part.foreign)}
+        assert len(shapes) == 1
+        assert data != part.foreign
+
+
+def test_figures_are_of_the_tables_runs_at_either_scale():
+    for data, scale in (("mnist", "small"), ("svhn", "paper")):
+        runs = {case.name: case.specs for case in papers.find("pdmp-table2").at(data, scale).cases}
+        for number in (5, 6, 7):
+            figure = papers.find(f"pdmp-fig{number}").at(data, scale)
+            assert all(case.specs == runs[case.name] and not case.published for case in figure.cases)
+            assert (figure.data, figure.scale) == (data, scale)
 
 
 @pytest.mark.parametrize(
     ("name", "data", "scale", "words"),
     [
-        ("func-fig2", "bananas", None, "There are no images called 'bananas'; choose one of mnist"),
-        ("func-fig2", None, "paper", "func-fig2 has one scale only"),
+        ("func-fig2", "bananas", None, "func-fig2 has no part 'bananas'; choose one of mnist"),
+        ("func-wells", None, "paper", "func-wells has one scale only"),
         ("pdmp-table2", "notmnist", None, "pdmp-table2 has no part 'notmnist'; choose one of mnist"),
         ("pdmp-table2", None, "large", "There is no scale 'large'; choose one of small, paper."),
         ("pdmp-table1", "mnist", None, "pdmp-table1 has one data only; leave out --data."),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bnnviz import data as datasets
 from bnnviz.papers.experiment import Case
 from bnnviz.papers.judged import Judged
-from bnnviz.papers.parted import Parted
 from bnnviz.spec import Spec
 
 SEEDS = range(5)
@@ -60,11 +58,6 @@ _NETWORKS = {"svhn": "resnet20", "cifar10": "resnet20", "cifar100": "resnet20"}
 _FOREIGN = {"svhn": "cifar10", "cifar10": "cifar100", "cifar100": "cifar10"}  # images of the same shape
 _SAID = {"lenet5": "LeNet-5", "lenet5_swish": "LeNet-5 with swish", "resnet20": "ResNet-20"}
 _BATCHES = {"cifar10": 512, "cifar100": 512}
-
-
-@dataclass(frozen=True)
-class ImageTable(Parted, Judged):
-    """A table of samplers on images, with a part for each data set."""
 
 
 #: Algorithm 2 as the paper has it, with a batch that is held from one event to the next.
@@ -123,13 +116,13 @@ def _rows(data: str, size: _Size | None) -> dict[str, dict[str, Any]]:
     return {name: row | start for name, row in rows.items()}
 
 
-def _table(data: str, scale: str) -> ImageTable:
+def _table(data: str, scale: str) -> Judged:
     small = scale == "small"
     network = _NETWORKS.get(data, "lenet5" if small else "lenet5_swish")
     size = _SIZES[network] if small else None
     rows, test_rows = (size.rows, size.test_rows) if small else (None, 10_000)
     target = {"data": data, "network": network, "train_rows": rows, "test_rows": test_rows}
-    return ImageTable(
+    return Judged(
         name="pdmp-table2",
         title=f"{_SAID[network]} on {datasets.describe(data)['title']}, all samplers from one MAP, {scale} scale"
         " (PDMP paper, Table 2)",
@@ -154,7 +147,7 @@ def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], siz
         Spec("images", target, row["sampler"], settings, chains=1, draws=draws, warmup=5, seed=seed) for seed in seeds
     )
     accuracy, nll, ece, ess = PUBLISHED[data][name.removesuffix(", Algorithm 2")]
-    published = {"accuracy": accuracy, "nll": nll, "ece": ece / 100, "ess_pc1": ess}
+    published = {"accuracy": accuracy, "nll": nll, "ece": round(ece / 100, 6), "ess_pc1": ess}
     return Case(name, specs, published, _NOTES.get(name, ""))
 
 

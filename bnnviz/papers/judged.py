@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bnnviz import data as datasets
-from bnnviz.errors import BnnvizError
 from bnnviz.papers import store
+from bnnviz.papers.parted import Parted
 from bnnviz.papers.scored import Scored
 from bnnviz.spec import Spec
 
@@ -25,7 +24,7 @@ _HARDEST = 3  # images whose chances are drawn
 
 
 @dataclass(frozen=True)
-class Judged(Scored):
+class Judged(Parted, Scored):
     """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds.
 
     Parameters
@@ -38,28 +37,6 @@ class Judged(Scored):
 
     foreign: str = "notmnist"
     base: float | None = None
-
-    def at(self, data: str | None, scale: str | None) -> Judged:
-        """Return it on other images; there is one scale."""
-        if scale is not None:
-            raise BnnvizError(f"{self.name} has one scale only; leave out --scale.", "scale")
-        if data is None:
-            return self
-        if data not in datasets.names("images"):
-            known = ", ".join(name for name in datasets.names("images") if datasets.describe(name)["trainable"])
-            raise BnnvizError(f"There are no images called {data!r}; choose one of {known}.", "data")
-        cases = tuple(replace(case, specs=tuple(_on(spec, data) for spec in case.specs)) for case in self.cases)
-        return replace(self, cases=cases)
-
-    def check(self) -> None:
-        """Raise a `BnnvizError` if the images, or those from elsewhere, are not to be had."""
-        datasets.load(self.foreign)
-        name = self.cases[0].specs[0].target_settings["data"]
-        if not len(datasets.load(name).y_train):
-            raise BnnvizError(
-                f"There are no training images of {name} here: fetch the whole set, or take other images with --data.",
-                "data",
-            )
 
     def _place(self, spec: Spec) -> Any:
         # All figures of a run are taken at once: another experiment with the same runs finds them.
@@ -94,7 +71,3 @@ def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, di
         heading = f"Test image {row}, a {first['classes'][own]}"
         found.append((heading, "digit", {"classes": first["classes"], "observed": own, "lanes": lanes}))
     return found
-
-
-def _on(spec: Spec, data: str) -> Spec:
-    return spec.replace(target_settings={**spec.target_settings, "data": data})

@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
-from bnnviz.papers.experiment import Case
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
 from bnnviz.papers.images import TABLE2
 from bnnviz.papers.judged import Judged
 
-_RUNS = {case.name: case for case in TABLE2.cases}
-_STAND_IN = " The paper's {data} is taken with --data {name} where it is here."
-_DOC = "The runs of pdmp-table2 at its small scale: a LeNet-5 of 61,706 weights on 400 digits."
+
+class _Figure(NamedTuple):
+    """What a figure shows of the table's runs, and on which data the paper does."""
+
+    number: int
+    what: str
+    papers: str
+    doc: str
+    measures: tuple[str, ...]
+    cases: tuple[str, ...]
+    pictures: tuple[str, ...]
 
 
-def _cases(*names: str) -> tuple[Case, ...]:
-    return tuple(Case(name, _RUNS[name].specs, {}, _RUNS[name].note) for name in names)
-
-
-FIG5 = Judged(
-    name="pdmp-fig5",
-    title="Trace and autocorrelation of the first component (PDMP paper, Fig. 5)",
-    doc=_DOC + _STAND_IN.format(data="SVHN", name="svhn") + " An ESS near 1.6 of 40 draws says that nothing has mixed.",
-    measures=("ess_pc1", "ess_function_median", "ess_per_million"),
-    cases=_cases("BPS", "sigma-BPS", "Boomerang", "SGLD", "SGHMC"),
-    pictures=("trace", "acf"),
-    base=2,
-    minutes=7,
+_BOTH = ("Boomerang", "SGLD")
+_FIGURES = (
+    _Figure(
+        5,
+        "Trace and autocorrelation of the first component",
+        "svhn",
+        "An ESS near 1.6 of 40 draws says that nothing has mixed.",
+        ("ess_pc1", "ess_function_median", "ess_per_million"),
+        ("BPS", "sigma-BPS", *_BOTH, "SGHMC"),
+        ("trace", "acf"),
+    ),
+    _Figure(
+        6,
+        "Chances of the images that are hardest to tell",
+        "svhn",
+        "The three test images that the samplers are least sure of, with intervals that hold 95 % of the draws.",
+        ("accuracy", "nll", "ece", "entropy_test"),
+        _BOTH,
+        ("digit",),
+    ),
+    _Figure(
+        7,
+        "Entropies under SGLD and the Boomerang",
+        "cifar10",
+        "In bits, as in the paper, of test images and of images from elsewhere.",
+        ("entropy_test", "entropy_foreign", "auroc", "fpr95"),
+        _BOTH,
+        ("entropy_bars",),
+    ),
 )
-FIG6 = Judged(
-    name="pdmp-fig6",
-    title="Chances of the images that are hardest to tell (PDMP paper, Fig. 6)",
-    doc=_DOC + _STAND_IN.format(data="SVHN", name="svhn") + " The three test images that the samplers are least sure"
-    " of, with intervals that hold 95 % of the draws.",
-    measures=("accuracy", "nll", "ece", "entropy_test"),
-    cases=_cases("Boomerang", "SGLD"),
-    pictures=("digit",),
-    base=2,
-    minutes=3,
-)
-FIG7 = Judged(
-    name="pdmp-fig7",
-    title="Entropies under SGLD and the Boomerang (PDMP paper, Fig. 7)",
-    doc=_DOC + _STAND_IN.format(data="CIFAR-10", name="cifar10") + " Entropies in bits, as there, of test digits and of"
-    " letters.",
-    measures=("entropy_test", "entropy_foreign", "auroc", "fpr95"),
-    cases=_cases("Boomerang", "SGLD"),
-    pictures=("entropy_bars",),
-    base=2,
-    minutes=3,
-)
-PICTURED = (FIG5, FIG6, FIG7)
+
+
+def _part(figure: _Figure, data: str, scale: str) -> Judged:
+    table = TABLE2.at(data, scale)
+    told = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
+    return replace(
+        table,
+        name=f"pdmp-fig{figure.number}",
+        title=f"{figure.what} (PDMP paper, Fig. {figure.number})",
+        doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{told} {table.doc}",
+        measures=figure.measures,
+        cases=tuple(replace(case, published={}) for case in table.cases if case.name in figure.cases),
+        pictures=figure.pictures,
+        minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
+        made=partial(_part, figure),
+    )
+
+
+PICTURED = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)
