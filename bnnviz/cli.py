@@ -686,6 +686,26 @@ def _hold_interrupt() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
+def _until_interrupt(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield rows until Ctrl-C, one too that was raised where nobody passes it on, as in what ends an object."""
+    pressed: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        for row in rows:
+            if pressed:
+                break
+            yield row
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
 # --- race
 
 
@@ -923,7 +943,7 @@ def bench(
 
     rows = []
     with _console(stderr=True).status("Starting.") as said:
-        for row in find(suite).run(case, seconds, said.update):
+        for row in _until_interrupt(find(suite).run(case, seconds, said.update)):
             rows.append(row)
             print(_row_line(_plain(row)), file=sys.stderr, flush=True)
     if as_json:

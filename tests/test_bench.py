@@ -226,6 +226,25 @@ def test_startup_is_measured_and_the_page_has_no_torch() -> None:
     assert 0 < rows["serve_to_page"]["value"] < rows["serve_to_first_segment"]["value"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_got_lost_still_ends_it() -> None:
+    """Python drops what is raised where an object ends."""
+
+    class Ends:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def rows():
+        yield {"case": "first"}
+        Ends()
+        yield {"case": "second"}
+
+    seen, before = [], signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(row["case"] for row in cli._until_interrupt(rows()))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")

@@ -213,7 +213,7 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
     for _ in range(39):
         press("Shift+ArrowDown")
     press("Enter")
-    until(lambda: lab.picked_lines() > 0, 5, "the box picked nothing")
+    until(lambda: lab.picked_lines() > 0, 20, "the box picked nothing")
     press("Escape")
     until(lambda: lab.picked_lines() == 0, 5, "the picks stayed")
 
