@@ -39,9 +39,9 @@ _LANES: dict[str, tuple[str, dict[str, Any], bool]] = {
 #: Moves from one draw to the next of those that move by batches, which makes gradients about equal.
 _MOVES = {"moons": 30, "digits": 60}
 _NOTES = {
-    "Boomerang": "On moons it has about seven times SGLD's effective draws and a quarter of SGHMC's; on digits no"
-    " sampler mixes, as R-hat says, and an ESS near one for each chain is the least that there is.",
-    "Boomerang, Algorithm 2": "With the reference code's gamma, 0.001, it mixes in a narrow normal law around the MAP,"
+    "Boomerang": "On moons it has about seven times SGLD's effective draws at most, and a quarter of SGHMC's; on digits"
+    " no sampler mixes, as R-hat says, and an ESS near one for each chain is the least that there is.",
+    "Boomerang, Algorithm 2": "With the reference code's gamma, 0.001, it mixes in a narrow normal law around one MAP,"
     " which is not the posterior: as many draws of something else.",
     "SGLD": "Its steps shrink, as in the paper.",
 }
@@ -80,9 +80,10 @@ MIXING = Mixing(
     name="pdmp-mixing",
     title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
     doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"
-    " four chains begin at modes of their own, on two moons with a 2-10-1 tanh network (five seeds) and on 400 digits"
-    " with a LeNet-5; the paths of the PDMPs are sampled. ess_per_million: effective draws of the first component for"
-    " a million gradients of one example; ess_function_median: of the chances at test rows, the median.",
+    " four chains, on two moons with a 2-10-1 tanh network (five seeds) and on 400 digits with a LeNet-5; the paths of"
+    " the PDMPs are sampled. The Boomerang's chains all begin at the mode of its reference, those of the others each at"
+    " a mode of its own, which costs them effective draws: what it has more of them is an upper limit."
+    " ess_per_million: effective draws of the first component for a million gradients of one example; ess_function_median: of the chances at test rows, the median.",
     measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
     cases=tuple(_case(where, name) for where in _TARGETS for name in _LANES),
     pictures=("trace",),
