@@ -83,7 +83,8 @@ MIXING = Mixing(
     " four chains, on two moons with a 2-10-1 tanh network (five seeds) and on 400 digits with a LeNet-5; the paths of"
     " the PDMPs are sampled. The Boomerang's chains all begin at the mode of its reference, those of the others each at"
     " a mode of its own, which costs them effective draws: what it has more of them is an upper limit."
-    " ess_per_million: effective draws of the first component for a million gradients of one example; ess_function_median: of the chances at test rows, the median.",
+    " ess_per_million: effective draws of the first component for a million gradients of"
+    " one example; ess_function_median: of the chances at test rows, the median.",
     measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
     cases=tuple(_case(where, name) for where in _TARGETS for name in _LANES),
     pictures=("trace",),
