@@ -60,7 +60,11 @@ def _unbind(frame: pmui.Page) -> None:
 
 def _resize(frame: pmui.Page, page: Any) -> None:
     """Take the page's size of type, and what it has at the left."""
-    frame.param.update(sidebar=page.sidebar, sidebar_open=bool(page.sidebar), theme_config=material(page.large))
+    changed: dict[str, Any] = {"theme_config": material(page.large)}
+    # To close what a page never had would move all of it to the left.
+    if frame.sidebar or page.sidebar:
+        changed |= {"sidebar": page.sidebar, "sidebar_open": bool(page.sidebar)}
+    frame.param.update(**changed)
 
 
 def _open() -> None:

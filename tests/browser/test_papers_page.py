@@ -87,3 +87,13 @@ def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, scree
     page.get_by_label("Search").fill(papers.find(name).title.split()[0])
     until(lambda: papers_page.head(name).is_visible(), 10, "its card is not shown")
     assert papers_page.shown() < len(NAMES)
+
+
+def test_the_projector_enlarges_and_moves_nothing_aside(open_papers):
+    page = open_papers().page
+    title = page.get_by_role("heading", level=1).first
+    before = title.bounding_box()
+    page.get_by_role("button", name="Projector").first.click()
+    until(lambda: title.bounding_box()["height"] > 1.1 * before["height"], 20, "the title was not enlarged")
+    page.wait_for_timeout(1000)  # what slides aside takes a while
+    assert title.bounding_box()["x"] == pytest.approx(before["x"], abs=10)
