@@ -91,9 +91,9 @@ def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, scree
 
 def test_the_projector_enlarges_and_moves_nothing_aside(open_papers):
     page = open_papers().page
-    title = page.get_by_role("heading", level=1).first
+    title = page.get_by_role("heading", name="beside ours")
     before = title.bounding_box()
     page.get_by_role("button", name="Projector").first.click()
     until(lambda: title.bounding_box()["height"] > 1.1 * before["height"], 20, "the title was not enlarged")
-    page.wait_for_timeout(1000)  # what slides aside takes a while
+    page.wait_for_timeout(3000)  # what slides aside takes a while
     assert title.bounding_box()["x"] == pytest.approx(before["x"], abs=10)
