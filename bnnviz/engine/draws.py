@@ -107,9 +107,9 @@ class DrawStore:
         buffer = self.buffer if chosen.all() else self.buffer[torch.as_tensor(chosen, device=self.buffer.device)]
         return buffer[:, : self.common(alive)]
 
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        most = int(self.counts.max())
+    def save(self, draws: bool = True) -> dict[str, Any]:
+        """Return its state for a checkpoint, with the draws or for one that keeps them elsewhere."""
+        most = int(self.counts.max()) if draws else 0
         return {
             "buffer": self.buffer[:, :most].clone(),
             "counts": torch.as_tensor(self.counts),
@@ -119,10 +119,14 @@ class DrawStore:
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take a saved state over."""
-        kept = saved["buffer"]
-        self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
+        self.fill(saved["buffer"])
         self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
         self.every = saved["every"]
+
+    def fill(self, kept: Tensor) -> None:
+        """Put the first draws (chains, draws, dim) in their place."""
+        self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
+        self._room.written(kept)
 
 
 class Room:

@@ -577,8 +577,14 @@ class Run:
 
         return save(self, path)
 
-    def checkpoint(self) -> bytes:
-        """Return everything needed to go on with the same draws."""
+    def checkpoint(self, draws: bool = True) -> bytes:
+        """Return everything needed to go on with the same draws.
+
+        Parameters
+        ----------
+        draws : bool, default True
+            Whether the draws that were kept are in it; without, whoever restores it has to `refill` the run.
+        """
         saved = {
             "version": _CHECKPOINT_VERSION,
             "spec": self.spec.to_json(),
@@ -596,8 +602,8 @@ class Run:
             "mode": self.mode,
             "origin": self.origin,
             "rng": self.rng.get_state(),
-            "store": self.store.save(),
-            "logs": self.logs.save(),
+            "store": self.store.save(draws),
+            "logs": self.logs.save(draws),
             "path": self.path.save(),
             "tally": self.tally.save(),
             "emitter": self.emitter.save() if self.emitter is not None else None,
@@ -621,6 +627,12 @@ class Run:
         if saved["kernel"] is not None:
             run._load(saved)
         return run
+
+    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
+        """Take back the draws (chains, draws, dim), and their weights (chains, draws), that a checkpoint is without."""
+        self.store.fill(torch.as_tensor(draws))
+        if log_weights is not None:
+            self.logs.fill(torch.as_tensor(log_weights)[..., None])
 
     def _load(self, saved: dict[str, Any]) -> None:
         times = ("seconds", "cpu_seconds", "device_seconds")
