@@ -8,8 +8,8 @@ A recording is a folder:
 - ``checkpoint-N``: all that is needed to go on after step N, but for the draws;
 - ``progress.json``: how many draws of each chain are whole, and which checkpoint goes with them.
 
-Each is written beside its place and moved there, the progress last: whenever the process ends, what the progress speaks of
-is there. Draws beyond it are written anew, the same again, by a run that goes on.
+Each is written beside its place and moved there, the progress last: whenever the process ends, what the progress
+speaks of is there. Draws beyond it are written anew, the same again, by a run that goes on.
 """
 
 from __future__ import annotations
@@ -177,11 +177,8 @@ def _label(group: zarr.Group, shape: tuple[int, ...], names: list[str] | None) -
         array = group.create_array(name, shape=(size,), dtype="int64", dimension_names=(name,))
         array[:] = np.arange(size)
     if names is not None:
-        width = max(map(len, names))
-        array = group.create_array(
-            "coordinate", shape=(len(names),), dtype=f"U{width}", dimension_names=("coordinate",)
-        )
-        array[:] = np.array(names)
+        array = group.create_array("coordinate", shape=(len(names),), dtype="str", dimension_names=("coordinate",))
+        array[:] = np.array(names, dtype=object)
 
 
 def _header(run: Run) -> dict[str, Any]:
