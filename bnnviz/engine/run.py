@@ -351,7 +351,7 @@ class Run:
             self.phase = "done"
 
     def _note_failures(self, block: Block) -> None:
-        failed = torch.stack([info.failed for info in block.infos])
+        failed = block.column("failed")
         if not bool(failed.any()):
             return
         for step, chain in failed.nonzero().tolist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -18,13 +19,22 @@ from bnnviz.targets import Target
 REGISTRY = Registry("sampler")
 
 
-class Block(NamedTuple):
+@dataclass(slots=True)
+class Block:
     """A few consecutive steps: the states they began on, what they did, and the number of the first."""
 
     before: list[Any]
     infos: list[Any]
     after: Any
     first_step: int
+    # Whoever draws, counts, looks on or keeps a log asks for the same ones.
+    _columns: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def column(self, name: str) -> Tensor:
+        """Return what the steps' infos say by this name, (steps, chains)."""
+        if name not in self._columns:
+            self._columns[name] = torch.stack([getattr(info, name) for info in self.infos])
+        return self._columns[name]
 
 
 class Rows(NamedTuple):

@@ -83,7 +83,7 @@ class MoveTally:
         chosen = torch.as_tensor(counted, device=block.after.x.device)
         self.moves += int((block.after.count - block.before[0].count)[chosen].sum())
         for name in self.sums:
-            values = torch.stack([getattr(info, name) for info in block.infos])[:, chosen].double()
+            values = block.column(name)[:, chosen].double()
             self.sums[name] += float(values.nan_to_num(0.0, 0.0, 0.0).sum())
 
     def summary(self) -> dict[str, float]:

@@ -79,8 +79,7 @@ class HMC(Hamiltonian):
     def charge(self, block: Block, counted: np.ndarray) -> int:
         """Return the gradients of single rows that the block's trajectories took."""
         chosen = torch.as_tensor(counted, device=block.after.x.device)
-        each = torch.stack([info.gradients for info in block.infos])
-        return self.target.examples * int(each[:, chosen].sum())
+        return self.target.examples * int(block.column("gradients")[:, chosen].sum())
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, temperature)."""

@@ -16,10 +16,6 @@ _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)
 _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
-def _stack(block: Block, name: str) -> Tensor:
-    return torch.stack([getattr(info, name) for info in block.infos])
-
-
 class _Path:
     """Time, and integrals of the position and of its square, along the path of every chain since its beginning."""
 
@@ -33,7 +29,7 @@ class _Path:
     def add(self, block: Block) -> Tensor:
         """Add a block; return the sums before each of its steps (steps, chains, 1 + 2 dim)."""
         x, v = (torch.cat([getattr(state, name) for state in block.before]) for name in ("x", "v"))
-        s0, s1 = (_stack(block, name).flatten() for name in ("s0", "s1"))
+        s0, s1 = (block.column(name).flatten() for name in ("s0", "s1"))
         pieces = self._integrate(x, v, s0, s1).view(len(block.infos), *self.sums.shape)
         reached = self.sums + pieces.cumsum(0)
         before = torch.cat([self.sums[None], reached[:-1]])
@@ -66,7 +62,7 @@ class _Emitter:
         x = torch.cat([block.before[k].x[chains] for k, chains in groups])
         v = torch.cat([block.before[k].v[chains] for k, chains in groups])
         if sums is not None:
-            sums = self.path.until(sums[step, chain], x, v, _stack(block, "s0")[step, chain], t)
+            sums = self.path.until(sums[step, chain], x, v, block.column("s0")[step, chain], t)
         return Rows(chain, index, self.sampler.flow(x, v, t)[0], sums)
 
     def save(self) -> dict[str, Any]:
@@ -90,7 +86,7 @@ class PathEmitter(_Emitter):
     def collect(self, block: Block) -> Rows:
         """Return the draws whose times the block passed."""
         clock = torch.stack([state.clock for state in block.before])
-        start, reached = clock + _stack(block, "s0"), clock + _stack(block, "s1")
+        start, reached = clock + block.column("s0"), clock + block.column("s1")
         passed = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
         most = int((passed + 1 - self.made).max().clamp_min(0))
         index = self.made[:, None] + torch.arange(most, device=clock.device)
@@ -122,12 +118,12 @@ class EventEmitter(_Emitter):
 
     def collect(self, block: Block) -> Rows:
         """Return the positions at the block's events."""
-        kind = _stack(block, "kind")
+        kind = block.column("kind")
         event = (kind == BOUNCE) | (kind == REFRESH)
         step, chain = torch.nonzero(event, as_tuple=True)
         number = self.made + event.cumsum(0) - 1
         self.made = self.made + event.sum(0)
-        return self._rows(block, step, chain, number[step, chain], _stack(block, "t")[step, chain])
+        return self._rows(block, step, chain, number[step, chain], block.column("t")[step, chain])
 
 
 class RatioTally:
@@ -146,9 +142,9 @@ class RatioTally:
 
     def add(self, block: Block, counted: np.ndarray) -> None:
         """Count a block, for the chains of which ``counted`` is true."""
-        kind = _stack(block, "kind").cpu().numpy()[:, counted]
+        kind = block.column("kind").cpu().numpy()[:, counted]
         proposal = (kind == REJECTED) | (kind == BOUNCE)
-        ratio = _stack(block, "ratio").cpu().numpy()[:, counted][proposal]
+        ratio = block.column("ratio").cpu().numpy()[:, counted][proposal]
         finite = ratio[np.isfinite(ratio)]
         self.evaluations += kind.size
         self.bounces += int((kind == BOUNCE).sum())

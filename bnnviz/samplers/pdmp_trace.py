@@ -132,7 +132,7 @@ class PathTracer:
 
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
-        columns = [torch.stack([getattr(info, name) for info in block.infos])[:, chain].tolist() for name in _FIELDS]
+        columns = [block.column(name)[:, chain].tolist() for name in _FIELDS]
         pieces = [_columns(block.before, chain, name) for name in ("piece", "skipped")]
         if self.now is None:
             first = block.before[0]
