@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import math
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from bnnviz import __version__, catalogue
+from bnnviz.engine.jsontext import plain
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
 from bnnviz.spec import Spec
@@ -876,7 +876,7 @@ _RACE_COLUMNS = {
 
 def _print_race(race: Race) -> None:
     frame = race.frame(["table", "caption"])
-    rows, caption = _plain(frame["table"]["rows"]), frame["caption"]
+    rows, caption = plain(frame["table"]["rows"]), frame["caption"]
     shown = {name: head for name, head in _RACE_COLUMNS.items() if name in rows[0]}
     table = _table("", "sampler", *shown.values())
     for row in rows:
@@ -945,11 +945,11 @@ def bench(
     with _console(stderr=True).status("Starting.") as said:
         for row in _until_interrupt(find(suite).run(case, seconds, said.update)):
             rows.append(row)
-            print(_row_line(_plain(row)), file=sys.stderr, flush=True)
+            print(_row_line(plain(row)), file=sys.stderr, flush=True)
     if as_json:
         _print_json(rows)
     else:
-        _console().print(_rows_table(_plain(rows)))
+        _console().print(_rows_table(plain(rows)))
 
 
 def _row_line(row: dict[str, Any]) -> str:
@@ -1008,27 +1008,14 @@ def _table(*columns: str) -> Table:
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(_plain(value), ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    """Turn what NumPy made into what JSON knows; a number that is not finite becomes null."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    print(json.dumps(plain(value), ensure_ascii=False))
 
 
 def _print_summary(summary: dict[str, Any], as_json: bool) -> None:
     if as_json:
         _print_json(summary)
         return
-    summary = _plain(summary)
+    summary = plain(summary)
     table = _table("", "")
     for name, value in summary.items():
         if not isinstance(value, list):

@@ -1,19 +1,16 @@
 """What writes a run to disk while it goes on, so that nothing is lost when the process ends.
 
-A recording is a folder:
+`bnnviz.engine.shelf` says what a recording is made of. Each part is written beside its place and moved there, the
+progress last: whenever the process ends, what the progress speaks of is there. Draws beyond it are written anew, the
+same again, by a run that goes on.
 
-- ``header.json``: spec, versions, device; written once, and again at the end;
-- ``draws.zarr``: what ArviZ opens: the group ``posterior`` with ``x`` (chain, draw, coordinate), and the group
-  ``sample_stats`` with ``log_weight`` where draws have weights;
-- ``checkpoint-N``: all that is needed to go on after step N, but for the draws;
-- ``progress.json``: how many draws of each chain are whole, and which checkpoint goes with them.
-
-Each is written beside its place and moved there, the progress last: whenever the process ends, what the progress
-speaks of is there. Draws beyond it are written anew, the same again, by a run that goes on.
+The draws of a run with an end go to the array as they come. One without an end thins its draws and drops them when a
+setting changes: its checkpoints hold them, and the array is written at the end.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -23,20 +20,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from bnnviz.engine.jsontext import plain, sealed
 from bnnviz.engine.recording import header
+from bnnviz.engine.shelf import (
+    DRAWS,
+    FILE,
+    FORMAT,
+    HEADER,
+    LOG_WEIGHT,
+    PROGRESS,
+    STEPS,
+    SUMMARY,
+    Recording,
+    X,
+)
+from bnnviz.engine.steplog import StepLog
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     import zarr
 
     from bnnviz.engine.run import Run
+    from bnnviz.samplers import Sampler
+    from bnnviz.targets import Target
 
-FORMAT = 1
-HEADER, PROGRESS, DRAWS = "header.json", "progress.json", "draws.zarr"
-_CHUNK = 1 << 22  # bytes of draws that are written at once
+_CHUNK, _STEPS_CHUNK = 1 << 22, 1 << 12  # bytes of draws, and steps, that are one file
 _EVERY_S = 2.0
-_SHARE = 0.03  # of the run's time that writing may take
-_ARRAYS = {"store": ("posterior", "x"), "logs": ("sample_stats", "log_weight")}
+_SHARE = 0.02  # of the run's time that writing may take
+# Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
+_MARKS, _MARKS_BYTES = 16, 1 << 28
+_ARRAYS = {X: "store", LOG_WEIGHT: "logs"}
 
 
 class Recorder:
@@ -48,27 +61,28 @@ class Recorder:
     folder : Path
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
-        Seconds between two writes, at least; longer where a write takes more than a thirtieth of them.
+        Seconds between two writes, at least; longer where a write takes more than a fiftieth of them.
 
     Raises
     ------
     BnnvizError
-        If the folder cannot be written to, holds something else, or the run has no number of draws.
+        If the folder cannot be written to, or holds something else.
     """
 
-    def __init__(self, run: Run, folder: Path, every_s: float = _EVERY_S) -> None:
-        if run.spec.draws is None:
-            raise BnnvizError("A run without an end cannot be recorded; say how many draws to make.", "draws")
+    def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
         self.run, self.folder, self.every_s = run, Path(folder), every_s
         self._last, self._cost = time.perf_counter(), 0.0
         self._whole = 0  # draws of all chains that are on disk
-        known = read_progress(self.folder) if (self.folder / PROGRESS).exists() else None
+        self._marks: list[dict[str, Any]] = []
+        self._log = StepLog()
         try:
+            known = (self.folder / PROGRESS).exists()
             self._arrays = self._open() if known else self._make()
+            if not known:
+                self._write()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        if known:
-            self._whole = min(known["counts"])
+        run.listeners.append(self._log)
 
     def note(self, now: bool = False) -> bool:
         """Write what is new, if it is time for that or ``now``; return whether it was written.
@@ -81,108 +95,231 @@ class Recorder:
         begun = time.perf_counter()
         if not now and begun - self._last < max(self.every_s, self._cost / _SHARE):
             return False
+        self._last = begun
         try:
             self._write()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        self._last = time.perf_counter()
-        self._cost = self._last - begun
+        self._cost = time.perf_counter() - begun
+        self._last += self._cost
         return True
 
     def close(self) -> None:
-        """Write what is new, and what is known at the end; arrays end where the draws do.
+        """Write what is new, and what is known at the end; the run is not listened to any more.
 
         Raises
         ------
         BnnvizError
             As `note`.
         """
+        if self._log in self.run.listeners:
+            self.run.listeners.remove(self._log)
         self.note(now=True)
         try:
-            whole = self.run.store.common(self.run.alive)
-            if self.run.finished:
-                for array in self._arrays.values():
-                    array.resize((array.shape[0], whole, *array.shape[2:]))
-            write_json(self.folder / HEADER, _header(self.run))
+            self._write_array_at_once() if self.run.spec.draws is None else self._cut()
+            summary = plain(self.run.summary()) if self.run.store.common(self.run.alive) else {}
+            write_json(self.folder / SUMMARY, {"format": FORMAT, **summary})
+            self._write_header()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
-    def _make(self) -> dict[str, zarr.Array]:
-        import zarr
+    # --- beginning
 
+    def _make(self) -> dict[str, zarr.Array]:
         self.folder.mkdir(parents=True, exist_ok=True)
         if any(self.folder.iterdir()):
             raise BnnvizError(f"The folder {self.folder} is not empty; give a recording a new one.", "out")
+        if self.run.spec.target_attachment is not None:
+            write_whole(self.folder / FILE, self.run.spec.target_attachment)
+        self._write_header()
+        return self._new_arrays()
+
+    def _new_arrays(self) -> dict[str, zarr.Array]:
+        import zarr
+
         root = zarr.open_group(self.folder / DRAWS, mode="w", zarr_format=3)
-        root.attrs["bnnviz"] = json.dumps(_header(self.run))
+        root.attrs["bnnviz"] = json.dumps(header(self.run))
         arrays = {}
-        for name, (group, variable) in _ARRAYS.items():
-            store = getattr(self.run, name)
-            if not store.buffer.shape[2]:
-                continue
-            arrays[name] = _array(root.require_group(group), variable, store.buffer)
-            _label(root[group], store.buffer.shape, list(self.run.target.names()) if name == "store" else None)
-        write_json(self.folder / HEADER, _header(self.run))
+        for path, attribute in _ARRAYS.items():
+            buffer = getattr(self.run, attribute).buffer
+            if buffer.shape[2]:
+                names = list(self.run.target.names()) if path == X else None
+                arrays[path] = _new_array(root, path, buffer, names)
         return arrays
 
     def _open(self) -> dict[str, zarr.Array]:
+        """Open the arrays of the recording that the run goes on from, and forget what it does again."""
         import zarr
 
+        known = Recording(self.folder)
+        self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
+        self._whole = int(self.run.store.counts.min())
         root = zarr.open_group(self.folder / DRAWS, mode="r+")
-        found = {name: "/".join(path) for name, path in _ARRAYS.items()}
-        return {name: root[path] for name, path in found.items() if path in root}
+        if STEPS in root:
+            told = root[STEPS]
+            told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
+        return {path: root[path] for path in _ARRAYS if path in root}
+
+    # --- writing
 
     def _write(self) -> None:
         run = self.run
-        counts = run.store.counts.copy()
-        for name, array in self._arrays.items():
-            self._write_draws(array, getattr(run, name).buffer, int(counts.max()))
-        mark = f"checkpoint-{run.steps}"
-        write_whole(self.folder / mark, run.checkpoint(draws=False))
-        progress = {"format": FORMAT, "counts": counts.tolist(), "alive": run.alive.tolist(), "checkpoint": mark}
-        write_json(self.folder / PROGRESS, progress | {"finished": run.finished, "seconds": run.seconds})
-        self._whole = int(counts.min())
+        if run.spec.draws is not None:
+            end = int(run.store.counts.max())
+            for path, attribute in _ARRAYS.items():
+                if path in self._arrays:
+                    self._write_draws(self._arrays[path], getattr(run, attribute).buffer, self._whole, end)
+        self._write_log()
+        _settle(self.folder / DRAWS, self._last)
+        self._mark()
+        self._write_progress()
+        self._whole = int(run.store.counts.min())
+        kept = {mark["file"] for mark in self._marks}
         for old in self.folder.glob("checkpoint-*"):
-            if old.name != mark:
+            if old.name not in kept:
                 old.unlink(missing_ok=True)
 
-    def _write_draws(self, array: zarr.Array, buffer: torch.Tensor, end: int) -> None:
+    def _write_draws(self, array: zarr.Array, buffer: torch.Tensor, whole: int, end: int) -> None:
         """Write the draws from the last chunk on that was not whole for all chains."""
+        _lengthen(array, end)
         each = array.chunks[1]
-        for first in range(self._whole // each * each, end, each):
+        for first in range(whole // each * each, end, each):
             last = min(first + each, end)
             rows = buffer[:, first:last].cpu().numpy()
             array[:, first:last] = rows if array.ndim == 3 else rows[..., 0]
 
+    def _write_log(self) -> None:
+        import zarr
 
-def _array(group: zarr.Group, variable: str, buffer: torch.Tensor) -> zarr.Array:
-    """Return a new array for a store's draws, not yet written; (chains, draws) where there is one number of each."""
+        taken = self._log.take()
+        if taken is None:
+            return
+        first, told = taken
+        root = zarr.open_group(self.folder / DRAWS, mode="r+")
+        array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
+        # Steps that could not be written when the disk was full stay nan.
+        array.resize((first + len(told), told.shape[1]))
+        array[first:] = told
+
+    def _mark(self) -> None:
+        """Write a checkpoint, and choose which of the older ones are kept."""
+        run, name = self.run, f"checkpoint-{self.run.steps}"
+        content = run.checkpoint(draws=run.spec.draws is None)
+        write_whole(self.folder / name, content)
+        self._marks = [mark for mark in self._marks if mark["file"] != name]
+        mark = {"file": name, "step": run.steps, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        self._marks.append(mark)
+        while len(self._marks) > _MARKS or (
+            len(self._marks) > 1 and sum(mark["size"] for mark in self._marks) > _MARKS_BYTES
+        ):
+            del self._marks[_least_missed([mark["step"] for mark in self._marks])]
+
+    def _write_progress(self) -> None:
+        run = self.run
+        progress = {
+            "format": FORMAT,
+            "counts": run.store.counts.tolist(),
+            "alive": run.alive.tolist(),
+            "marks": self._marks,
+            "changes": run.changes,
+            "finished": run.finished,
+            "phase": run.phase,
+            "steps": run.steps,
+            "seconds": run.seconds,
+            "gradients": run.gradients,
+            "error": run.error,
+        }
+        write_json(self.folder / PROGRESS, progress)
+
+    def _write_header(self) -> None:
+        write_json(self.folder / HEADER, {"format": FORMAT, **plain(header(self.run))})
+
+    # --- ending
+
+    def _cut(self) -> None:
+        """End the arrays where the draws end that all living chains have."""
+        whole = self.run.store.common(self.run.alive)
+        for array in self._arrays.values():
+            _lengthen(array, whole)
+
+    def _write_array_at_once(self) -> None:
+        """Write the draws of a run without an end, which its checkpoint has too."""
+        self._arrays = self._new_arrays()
+        whole = self.run.store.common(self.run.alive)
+        for path, array in self._arrays.items():
+            self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)
+
+
+def _least_missed(steps: list[int]) -> int:
+    """Return which one of several checkpoints, the newest not, lies closest between its neighbours."""
+    gaps = [steps[i + 1] - (steps[i - 1] if i else -steps[-1]) for i in range(len(steps) - 1)]
+    return int(np.argmin(gaps))
+
+
+def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[str] | None) -> zarr.Array:
+    """Return a new array for a store's draws, without any; (chain, draw) where there is one number of each."""
     chains, room, dim = buffer.shape
     each = max(1, min(room, _CHUNK // max(chains * dim * buffer.element_size(), 1)))
-    dims, single = ("chain", "draw", "coordinate"), variable != "x"
-    shape, chunks = (chains, room, dim), (chains, each, dim)
-    return group.create_array(
+    group, _, variable = path.rpartition("/")
+    group = root.require_group(group)
+    ndim = 2 if names is None else 3
+    array = group.create_array(
         variable,
-        shape=shape[:2] if single else shape,
-        chunks=chunks[:2] if single else chunks,
+        shape=(chains, 0, dim)[:ndim],
+        chunks=(chains, each, dim)[:ndim],
         dtype=str(buffer.dtype).removeprefix("torch."),
         fill_value=float("nan"),
-        dimension_names=dims[:2] if single else dims,
+        dimension_names=("chain", "draw", "coordinate")[:ndim],
+        compressors=_checked(),
+        config={"write_empty_chunks": True},
+    )
+    _label(group, "chain", np.arange(chains))
+    if names is not None:
+        _label(group, "coordinate", np.array(names, dtype=object))
+    return array
+
+
+def _new_log(root: zarr.Group, names: list[str]) -> zarr.Array:
+    group, _, variable = STEPS.rpartition("/")
+    group = root.require_group(group)
+    _label(group, "figure", np.array(names, dtype=object))
+    return group.create_array(
+        variable,
+        shape=(0, len(names)),
+        chunks=(_STEPS_CHUNK, len(names)),
+        dtype="float32",
+        dimension_names=("step", "figure"),
+        fill_value=float("nan"),
+        compressors=_checked(),
+        config={"write_empty_chunks": True},
     )
 
 
-def _label(group: zarr.Group, shape: tuple[int, ...], names: list[str] | None) -> None:
-    """Write the coordinates of a group's arrays, as xarray reads them."""
-    for name, size in zip(("chain", "draw"), shape, strict=False):
-        array = group.create_array(name, shape=(size,), dtype="int64", dimension_names=(name,))
-        array[:] = np.arange(size)
-    if names is not None:
-        array = group.create_array("coordinate", shape=(len(names),), dtype="str", dimension_names=("coordinate",))
-        array[:] = np.array(names, dtype=object)
+def _label(group: zarr.Group, name: str, values: np.ndarray) -> None:
+    kind = "str" if values.dtype == object else values.dtype
+    array = group.create_array(name, shape=values.shape, dtype=kind, dimension_names=(name,))
+    array[:] = values
 
 
-def _header(run: Run) -> dict[str, Any]:
-    return {"format": FORMAT, **header(run)}
+def _checked() -> list[Any]:
+    """Return the codecs of chunks: quick, and a flipped bit is found."""
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    return [ZstdCodec(level=1), Crc32cCodec()]
+
+
+def _lengthen(array: zarr.Array, end: int) -> None:
+    if array.shape[1] != end:
+        array.resize((array.shape[0], end, *array.shape[2:]))
+
+
+def _settle(folder: Path, since: float) -> None:
+    """Make sure that what was written in a folder is on the disk, not only on its way there."""
+    newest = time.time() - (time.perf_counter() - since) - 1.0
+    for path in folder.rglob("*"):
+        if path.is_file() and path.stat().st_mtime >= newest:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -204,9 +341,9 @@ def write_whole(path: Path, content: bytes) -> None:
         new.unlink(missing_ok=True)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON, whole or not at all."""
-    write_whole(path, json.dumps(value).encode())
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON object with its checksum, whole or not at all."""
+    write_whole(path, sealed(value))
 
 
 def _unwritable(folder: Path, error: OSError) -> BnnvizError:
@@ -217,51 +354,37 @@ def _unwritable(folder: Path, error: OSError) -> BnnvizError:
     )
 
 
-# --- reading
-
-
-def read_progress(folder: Path) -> dict[str, Any]:
-    """Return what a recording says of how far it is.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder is no recording, or one of another version.
-    """
-    try:
-        found = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise BnnvizError(f"{folder} is no recording of a run that can be read.", "run") from None
-    counts, alive = (found.get(name) if isinstance(found, dict) else None for name in ("counts", "alive"))
-    sound = isinstance(counts, list) and isinstance(alive, list) and len(counts) == len(alive) > 0
-    if not sound or found.get("format") != FORMAT or not all(isinstance(n, int) and n >= 0 for n in counts):
-        raise BnnvizError(f"{folder} was not recorded by this version of bnnviz, or its progress is damaged.", "run")
-    return found
-
-
-def resume(folder: Path) -> Run:
+def resume(
+    folder: str | os.PathLike,
+    step: int | None = None,
+    *,
+    target: Target | None = None,
+    sampler: Sampler | None = None,
+) -> Run:
     """Return the run of a recording as it was last written, which goes on with the draws that it would have made.
 
+    Parameters
+    ----------
+    folder : path
+    step : int, optional
+        Go on from the last checkpoint that is not after this step.
+    target, sampler : optional
+        Objects of your own, where the run began with such.
+
     Raises
     ------
     BnnvizError
-        If the folder is no recording, or its checkpoint cannot be used.
+        If the folder is no recording, or a part of it is damaged.
     """
-    import zarr
-
     from bnnviz.engine.run import Run
 
-    folder = Path(folder)
-    progress = read_progress(folder)
-    try:
-        data = (folder / str(progress["checkpoint"])).read_bytes()
-        root = zarr.open_group(folder / DRAWS, mode="r")
-        most = max(progress["counts"])
-        draws, logs = (
-            root[path][:, :most] if path in root else None for path in ("posterior/x", "sample_stats/log_weight")
-        )
-    except (OSError, KeyError, ValueError) as error:
-        raise BnnvizError(f"The recording {folder} cannot be read ({error}).", "run") from error
-    run = Run.restore(data)
-    run.refill(draws, logs)
+    recording = Recording(Path(folder))
+    run = Run.restore(recording.checkpoint(step), target=target, sampler=sampler)
+    if run.spec.draws is not None:
+        most = int(run.store.counts.max())
+        draws, logs = recording.draws(most), recording.log_weights(most)
+        if most and (draws is None or draws.shape != (run.spec.chains, most, run.target.dim)):
+            raise BnnvizError(f"The recording {folder} has not the draws that its checkpoint speaks of.", "run")
+        if most:
+            run.refill(draws, logs)
     return run

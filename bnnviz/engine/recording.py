@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
@@ -14,16 +17,15 @@ if TYPE_CHECKING:
     import xarray
 
     from bnnviz.engine.run import Run
+    from bnnviz.targets import Target
 
 
 def header(run: Run) -> dict[str, Any]:
     """Return what is needed to repeat the run: spec, change log, device, versions."""
-    import torch
-
     return {
         "bnnviz": VERSION,
         "torch": torch.__version__,
-        "spec": run.spec.to_json(),
+        "spec": run.begun.to_json(),
         "changes": run.changes,
         "device": str(run.device),
         "threads": run.threads,
@@ -32,7 +34,20 @@ def header(run: Run) -> dict[str, Any]:
         "notes": run.notes,
         "search": run.search,
         "stats": run.stats,
+        "data_sha256": data_checksum(run.target),
     }
+
+
+def data_checksum(target: Target) -> str | None:
+    """Return the SHA-256 of the rows that a network is trained on, as they are in memory; None where there are none."""
+    rows = [getattr(target, name, None) for name in ("x", "y")]
+    if not all(isinstance(part, torch.Tensor) for part in rows):
+        return None
+    digest = hashlib.sha256()
+    for part in rows:
+        digest.update(f"{part.dtype} {tuple(part.shape)}".encode())
+        digest.update(part.detach().cpu().contiguous().numpy())
+    return digest.hexdigest()
 
 
 def to_arviz(run: Run) -> xarray.DataTree:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 6
+_CHECKPOINT_VERSION = 7
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
@@ -69,8 +69,12 @@ class Run:
     phase : {"start", "tuning", "warm-up", "sampling", "done", "failed"}
     steps : int
         Steps of the kernel so far.
+    begun : Spec
+        What it began with; ``spec`` is what the changes have made of it.
     changes : list of (step, settings)
-        The change log; a spec and its change log give the same draws.
+        The change log; the spec that it began with and its change log give the same draws.
+    listeners : list of callables
+        That are given each block of steps.
     error : str or None
         Why it failed.
     origin : Tensor or None
@@ -94,7 +98,7 @@ class Run:
     ) -> None:
         keep_freed()
         self._own_target = target is not None
-        self.spec = spec = spec.checked(self._own_target)
+        self.spec = self.begun = spec = spec.checked(self._own_target)
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         self.target = target or _make_target(spec)
@@ -122,6 +126,7 @@ class Run:
         self.compiled_since: int | None = None
         self._kernel: Kernel | None = None
         self._compilation: Compilation | None = None
+        self.listeners: list[Callable[[Block], None]] = []
         self._frames = FrameBuilder(self)
 
     def _new_stores(self) -> None:
@@ -319,6 +324,8 @@ class Run:
         self.gradients += self.sampler.charge(block, counted)
         self.tally.add(block, counted)
         self.tracer.record(block, self._frames.chain)
+        for hear in self.listeners:
+            hear(block)
         self._note_failures(block)
         if self.phase == "tuning":
             self._end_tuning()
@@ -588,7 +595,9 @@ class Run:
         saved = {
             "version": _CHECKPOINT_VERSION,
             "spec": self.spec.to_json(),
+            "begun": self.begun.to_json(),
             "attachment": self.spec.target_attachment,
+            "search": self.search,
             "phase": self.phase,
             "steps": self.steps,
             "gradients": self.gradients,
@@ -613,8 +622,16 @@ class Run:
         return checkpoint.pack(saved)
 
     @classmethod
-    def restore(cls, data: bytes) -> Run:
+    def restore(
+        cls, data: bytes, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
+    ) -> Run:
         """Return a run that goes on from a checkpoint.
+
+        Parameters
+        ----------
+        data : bytes
+        target, sampler : optional
+            Objects of your own, where it began with such.
 
         Raises
         ------
@@ -622,7 +639,10 @@ class Run:
             If the bytes are no checkpoint of this version.
         """
         saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the run anew")
-        run = cls(Spec.from_json(saved["spec"], saved.get("attachment")))
+        said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
+        run = cls(Spec(**said, attachment=saved["attachment"]), target=target, sampler=sampler)
+        run.begun = Spec(**begun, attachment=saved["attachment"]).checked(target is not None)
+        run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
             run._load(saved)
@@ -630,9 +650,9 @@ class Run:
 
     def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
         """Take back the draws (chains, draws, dim), and their weights (chains, draws), that a checkpoint is without."""
-        self.store.fill(torch.as_tensor(draws))
+        self.store.fill(torch.as_tensor(draws)[:, : int(self.store.counts.max())])
         if log_weights is not None:
-            self.logs.fill(torch.as_tensor(log_weights)[..., None])
+            self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
 
     def _load(self, saved: dict[str, Any]) -> None:
         times = ("seconds", "cpu_seconds", "device_seconds")

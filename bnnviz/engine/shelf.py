@@ -1,0 +1,385 @@
+"""Recordings on disk, as their reader sees them: what each holds, how far it is, and whether it can be trusted.
+
+A recording is a folder that `bnnviz.engine.recorder` writes:
+
+- ``header.json``: spec, change log, versions, device, checksum of the data;
+- ``draws.zarr``: what ArviZ opens: the groups ``posterior`` and ``sample_stats`` (chain, draw), and ``steps``, the log
+  of what each step did to the first chain;
+- ``checkpoint-N``: all that is needed to go on after step N, but for the draws;
+- ``progress.json``: how many draws of each chain are whole, and which checkpoints there are; written last;
+- ``summary.json``: what `Run.summary` said when it was last written.
+
+Folders may come from anywhere: nothing in one is believed before it was checked, no link is followed, and only names
+that are plain ones become paths. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.engine.jsontext import unsealed
+from bnnviz.engine.live import home
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import zarr
+
+FORMAT = 1
+HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
+X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
+_CHECKPOINT = re.compile(r"checkpoint-\d{1,15}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")
+_MOST_TEXT = 1 << 26  # bytes of a JSON file
+# Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
+_MOST_SHRINK, _FREE = 200, 1 << 26
+
+
+def shelf() -> Path:
+    """Return the folder of this user's recordings: ``recordings`` in `bnnviz.engine.live.home`."""
+    return home() / "recordings"
+
+
+def place(name: str) -> Path:
+    """Return where a recording of this name is, or would be.
+
+    Raises
+    ------
+    BnnvizError
+        If the name is not a plain one.
+    """
+    if not _NAME.fullmatch(name) or name.endswith((".", " ")):
+        raise BnnvizError(
+            f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
+            " of them, a letter or digit first.",
+            "name",
+        )
+    return shelf() / name
+
+
+def free_name(stem: str) -> str:
+    """Return a name that no recording on the shelf has: the stem, or the stem and a number."""
+    stem = re.sub(r"[^A-Za-z0-9._+=,@()-]+", "-", stem).strip("-. ")[:80] or "run"
+    name, number = stem, 1
+    while os.path.lexists(place(name)):
+        number += 1
+        name = f"{stem}-{number}"
+    return name
+
+
+def find(word: str | Path) -> Path:
+    """Return the folder of a recording that is given by its path, or by its name on the shelf.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none.
+    """
+    path = Path(word)
+    if path.is_dir():
+        return path
+    if _NAME.fullmatch(str(word)) and place(str(word)).is_dir():
+        return place(str(word))
+    known = ", ".join(sorted(entry.name for entry in shelf().iterdir())[:8]) if shelf().is_dir() else ""
+    known = f"; there are {known}" if known else ""
+    raise BnnvizError(
+        f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {shelf()}{known}.", "run"
+    )
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording that is there, opened for reading.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    BnnvizError
+        From all that reads: if the folder is no recording, or what is asked for is damaged.
+    """
+
+    folder: Path
+
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """Spec, change log, versions, device."""
+        found = self._read(HEADER)
+        if not isinstance(found.get("spec"), dict) or not isinstance(found.get("changes"), list):
+            raise self._damaged(HEADER)
+        return found
+
+    @cached_property
+    def progress(self) -> dict[str, Any]:
+        """How far it is: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
+        found = self._read(PROGRESS)
+        counts, alive, marks = (found.get(name) for name in ("counts", "alive", "marks"))
+        sound = all(isinstance(part, list) and part for part in (counts, alive, marks)) and len(counts) == len(alive)
+        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts)
+        sound = sound and all(
+            isinstance(mark, dict)
+            and _CHECKPOINT.fullmatch(str(mark.get("file")))
+            and isinstance(mark.get("step"), int)
+            and isinstance(mark.get("sha256"), str)
+            for mark in marks
+        )
+        if not sound:
+            raise self._damaged(PROGRESS)
+        return found
+
+    @cached_property
+    def summary(self) -> dict[str, Any] | None:
+        """What the run said of itself when this was last written; None where it has not said anything yet."""
+        return self._read(SUMMARY) if (self.folder / SUMMARY).exists() else None
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        return sum(path.lstat().st_size for path in self._files())
+
+    @property
+    def whole(self) -> int:
+        """Draws that every living chain has."""
+        counts, alive = self.progress["counts"], self.progress["alive"]
+        return min([n for n, one in zip(counts, alive, strict=True) if one] or counts)
+
+    def checkpoint(self, step: int | None = None) -> bytes:
+        """Return the last checkpoint, or the last one that is not after a step.
+
+        Parameters
+        ----------
+        step : int, optional
+        """
+        marks = [mark for mark in self.progress["marks"] if step is None or mark["step"] <= step]
+        if not marks:
+            raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
+        mark = max(marks, key=lambda one: one["step"])
+        content = self._bytes(mark["file"])
+        if hashlib.sha256(content).hexdigest() != mark["sha256"]:
+            raise self._damaged(mark["file"])
+        return content
+
+    def attachment(self) -> bytes | None:
+        """Return the rows of the user's own file that the run is on; None where there is none."""
+        return self._bytes(FILE) if (self.folder / FILE).exists() else None
+
+    def draws(self, most: int | None = None) -> np.ndarray | None:
+        """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them.
+
+        Parameters
+        ----------
+        most : int, optional
+            Only the first so many.
+        """
+        return self._array(X, most)
+
+    def log_weights(self, most: int | None = None) -> np.ndarray | None:
+        """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
+        return self._array(LOG_WEIGHT, most)
+
+    def steps(self) -> dict[str, np.ndarray]:
+        """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
+        root = self._zarr()
+        if root is None or STEPS not in root:
+            return {}
+        told = self._array(STEPS, None)
+        try:
+            names = [str(name) for name in root[STEPS.rpartition("/")[0]]["figure"][:]]
+        except (OSError, KeyError, ValueError, RuntimeError) as error:
+            raise self._damaged(DRAWS) from error
+        return {name: told[:, k] for k, name in enumerate(names)}
+
+    def check(self) -> None:
+        """Read all of it once.
+
+        Raises
+        ------
+        BnnvizError
+            If any part is damaged.
+        """
+        for mark in self.progress["marks"]:
+            self.checkpoint(mark["step"])
+        self.header, self.summary, self.draws(), self.log_weights(), self.steps()
+
+    def _array(self, path: str, most: int | None) -> np.ndarray | None:
+        """Return an array, or its first columns, once it is known to be what the disk can hold."""
+        root = self._zarr()
+        try:
+            if root is None or path not in root:
+                return None
+            array = root[path]
+            axis = 0 if path == STEPS else 1
+            end = array.shape[axis]
+            if axis and path == X:
+                end = min(end, max(self.progress["counts"]))
+            end = end if most is None else min(end, most)
+            self._believe(array, path, end, axis)
+            return array[:end] if axis == 0 else array[:, :end]
+        except (OSError, KeyError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+            raise self._damaged(f"{DRAWS}/{path}") from error
+
+    def _believe(self, array: zarr.Array, path: str, end: int, axis: int) -> None:
+        """Refuse an array that has other chunks than it says, or is far larger than its files.
+
+        Raises
+        ------
+        BnnvizError
+        """
+        region = [*array.shape[:axis], end, *array.shape[axis + 1 :]]
+        grid = [math.ceil(size / each) for size, each in zip(region, array.chunks, strict=True)]
+        folder = self.folder / DRAWS / path / "c"
+        sizes = {file.relative_to(folder).parts: file.lstat().st_size for file in folder.rglob("*") if file.is_file()}
+        # Their number first: a made-up shape may have more chunks than can be counted.
+        there = math.prod(grid) <= len(sizes) and all(
+            tuple(map(str, chunk)) in sizes for chunk in itertools.product(*map(range, grid))
+        )
+        claimed = math.prod(grid) * math.prod(array.chunks) * array.dtype.itemsize
+        if not there or claimed > _FREE + _MOST_SHRINK * sum(sizes.values()):
+            raise self._damaged(f"{DRAWS}/{path}")
+
+    def _zarr(self) -> zarr.Group | None:
+        try:
+            import zarr
+        except ImportError as error:
+            raise BnnvizError("Recordings need zarr: pip install 'bnnviz[metrics]'.") from error
+        self._files()
+        if not (self.folder / DRAWS).is_dir():
+            return None
+        try:
+            return zarr.open_group(self.folder / DRAWS, mode="r")
+        except (OSError, KeyError, ValueError, TypeError) as error:
+            raise self._damaged(DRAWS) from error
+
+    def _files(self) -> list[Path]:
+        """Return all files; refuse links and whatever is neither a file nor a folder."""
+        found, folders = [], [self.folder]
+        while folders:
+            for entry in _entries(folders.pop()):
+                kind = entry.lstat().st_mode
+                if stat.S_ISDIR(kind):
+                    folders.append(entry)
+                elif stat.S_ISREG(kind):
+                    found.append(entry)
+                else:
+                    raise BnnvizError(
+                        f"The recording {self.folder} holds {entry.name!r}, which is a link or no file; it is not"
+                        " opened. Remove it if you know where it comes from.",
+                        "run",
+                    )
+        return found
+
+    def _bytes(self, name: str, most: int | None = None) -> bytes:
+        path = self.folder / name
+        try:
+            if self.folder.is_symlink() or not stat.S_ISREG(path.lstat().st_mode):
+                raise self._damaged(name)
+            if most is not None and path.lstat().st_size > most:
+                raise self._damaged(name)
+            return path.read_bytes()
+        except OSError as error:
+            if name in (PROGRESS, HEADER):
+                raise BnnvizError(
+                    f"{self.folder} is no recording of a run: it has no {name} to be read.", "run"
+                ) from error
+            raise self._damaged(name) from error
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            found = unsealed(self._bytes(name, _MOST_TEXT))
+        except ValueError as error:
+            raise self._damaged(name) from error
+        if found.get("format") != FORMAT:
+            raise BnnvizError(
+                f"The recording {self.folder} was made by another version of bnnviz ({name} has the format"
+                f" {found.get('format')!r}, this version reads {FORMAT}).",
+                "run",
+            )
+        return found
+
+    def _damaged(self, part: str) -> BnnvizError:
+        return BnnvizError(
+            f"The recording {self.folder} is damaged: {part} is not what was written. Take it from a copy, or run its"
+            " spec again.",
+            "run",
+        )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise BnnvizError(f"The recording {folder} cannot be read ({error.strerror}).", "run") from error
+
+
+# --- the shelf
+
+
+def recordings() -> Iterator[tuple[Recording, str | None]]:
+    """Yield what lies on the shelf, the newest first, each with a sentence on what is wrong with it, or None."""
+    if not shelf().is_dir():
+        return
+    for folder in sorted(shelf().iterdir(), key=lambda path: -path.lstat().st_mtime):
+        if folder.name.startswith("."):
+            continue
+        recording = Recording(folder)
+        try:
+            recording.header, recording.progress, recording.summary, recording.size  # noqa: B018
+        except BnnvizError as error:
+            yield recording, str(error)
+        else:
+            yield recording, None
+
+
+def rename(name: str, new: str) -> Path:
+    """Give a recording on the shelf another name.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, the new name is taken, or not a plain one.
+    """
+    old, target = place(name), place(new)
+    if not os.path.lexists(old):
+        raise BnnvizError(f"There is no recording {name!r} on the shelf.", "name")
+    if os.path.lexists(target):
+        raise BnnvizError(f"There is a recording {new!r} already; choose another name.", "name")
+    try:
+        return old.rename(target)
+    except OSError as error:
+        raise BnnvizError(f"The recording {name!r} cannot be renamed ({error.strerror}).", "name") from error
+
+
+def delete(name: str) -> None:
+    """Remove a recording from the shelf; of a link only the link goes.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or it cannot be removed.
+    """
+    folder = place(name)
+    try:
+        if stat.S_ISDIR(folder.lstat().st_mode):
+            shutil.rmtree(folder)
+        else:
+            folder.unlink()
+    except OSError as error:
+        raise BnnvizError(f"The recording {name!r} cannot be removed ({error.strerror}).", "name") from error

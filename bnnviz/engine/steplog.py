@@ -1,0 +1,49 @@
+"""What each step did to the first chain of a run, kept for its recording."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from bnnviz.samplers.base import Block
+
+MOST_STEPS = 500_000
+
+
+class StepLog:
+    """Collects what a run's steps report of the first chain, until somebody takes it.
+
+    Parameters
+    ----------
+    most : int, default 500,000
+        Steps after which nothing more is collected.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the figures: the tensors (chains,) of the sampler's info. Empty before the first step.
+    """
+
+    def __init__(self, most: int = MOST_STEPS) -> None:
+        self.most = most
+        self.names: list[str] = []
+        self._pieces: list[tuple[int, torch.Tensor]] = []
+
+    def __call__(self, block: Block) -> None:
+        """Note a block of steps."""
+        room = self.most - block.first_step
+        if room <= 0 or not block.infos:
+            return
+        first = block.infos[0]
+        each = first.failed.shape  # (chains,)
+        if not self.names:
+            self.names = [name for name in first._fields if getattr(getattr(first, name), "shape", None) == each]
+        told = torch.stack([block.column(name)[:room, 0].float() for name in self.names], dim=1)
+        self._pieces.append((block.first_step, told))
+
+    def take(self) -> tuple[int, np.ndarray] | None:
+        """Return the first step and the figures (steps, names), float32, of what came since; None if nothing did."""
+        pieces, self._pieces = self._pieces, []
+        if not pieces:
+            return None
+        return pieces[0][0], torch.cat([told for _, told in pieces]).cpu().numpy()
