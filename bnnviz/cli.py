@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz list``, ``data``, ``sample``, ``race``, ``reproduce``, ``bench``, ``serve``.
+"""The command line: ``bnnviz sample``, ``recordings``, ``race``, ``reproduce``, ``bench``, ``serve`` and others.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from bnnviz import papers
     from bnnviz.data import OwnTable
     from bnnviz.engine.race import Race
+    from bnnviz.engine.recorder import Recorder
     from bnnviz.engine.run import Run
     from bnnviz.engine.search import PriorSearch
+    from bnnviz.engine.shelf import Recording
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
@@ -397,6 +399,7 @@ def _draw_experiment(
         "bnnviz sample --data houses.csv --target-column price --set noise=learnt",
         "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
+        "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
     )
 )
 def sample(
@@ -431,6 +434,12 @@ def sample(
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")] = None,
     kernel: Annotated[str | None, typer.Option(help="eager, or compiled: machine code made of the whole step.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Keep the run on disk while it goes on, under this name or in this folder (a path)."
+        ),
+    ] = None,
     search: Annotated[
         bool,
         typer.Option("--search-prior", help="First choose prior_sd by the validation rows, in a dozen runs at most."),
@@ -462,7 +471,8 @@ def sample(
     out = _check_out(out)
     for note in table.notes if table is not None else ():
         print(f"bnnviz: {note}", file=sys.stderr)
-    raise typer.Exit(_sample(checked, out, as_json, search_by if search else None))
+    folder = None if record is None else _new_recording(record)
+    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None))
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -603,7 +613,27 @@ def _free_place(out: Path, suffix: str, option: str = "out") -> Path:
     return out
 
 
-def _sample(spec: Spec, out: Path | None, as_json: bool, search_by: str | None) -> int:
+def _new_recording(word: str) -> Path:
+    """Return the folder that a new recording is to have: a name on the shelf, or a path."""
+    from bnnviz.engine import shelf
+
+    _check_zarr()
+    folder = Path(word).expanduser() if os.sep in word else shelf.place(word)
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise BnnvizError(
+            f"There is something at {folder} already; choose another name for --record, or go on with that recording by"
+            f" bnnviz resume {word}.",
+            "record",
+        )
+    return folder
+
+
+def _check_zarr() -> None:
+    if importlib.util.find_spec("zarr") is None:
+        raise BnnvizError("Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.", "record")
+
+
+def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
     from bnnviz.engine.run import Run
 
     found = None
@@ -616,11 +646,23 @@ def _sample(spec: Spec, out: Path | None, as_json: bool, search_by: str | None) 
         spec = found.spec
     run = Run(spec)
     run.search = None if found is None else found.record()
+    return _carry_out(run, out, folder, as_json)
+
+
+def _carry_out(run: Run, out: Path | None, folder: Path | None, as_json: bool) -> int:
+    """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code."""
+    recorder = None
+    if folder is not None:
+        from bnnviz.engine.recorder import Recorder
+
+        recorder = Recorder(run, folder)
     try:
-        interrupted = _drive(run)
+        interrupted = _drive(run, recorder)
     except KeyboardInterrupt:
-        print("bnnviz: stopped at once; nothing was kept.", file=sys.stderr)
+        kept = "nothing was kept" if folder is None else f"what was written before is kept in {folder}"
+        print(f"bnnviz: stopped at once; {kept}.", file=sys.stderr)
         return INTERRUPTED
+    unwritten = _close(recorder)
     made = run.draws.shape[1]
     if made or run.phase == "done":
         _print_summary(run.summary(), as_json)
@@ -630,13 +672,34 @@ def _sample(spec: Spec, out: Path | None, as_json: bool, search_by: str | None) 
         print(f"bnnviz: {note}", file=sys.stderr)
     if run.error is not None:
         print(f"bnnviz: {run.error}", file=sys.stderr)
+    if run.error is not None or unwritten:
         return FAILED
     if not interrupted:
         return 0
-    saved = f"; they are saved in {out}" if out is not None and made else ""
-    hint = "; --out would have saved them" if out is None and made else ""
-    print(f"bnnviz: stopped after {made} of {spec.draws} draws of each chain{saved}{hint}.", file=sys.stderr)
+    places = [f"they are saved in {out}"] if out is not None and made else []
+    places += [f"bnnviz resume {_recording_word(folder)} goes on"] if folder is not None else []
+    hint = "; --out would have saved them" if made and not places else ""
+    saved = "".join(f"; {place}" for place in places)
+    print(f"bnnviz: stopped after {made} of {run.spec.draws} draws of each chain{saved}{hint}.", file=sys.stderr)
     return INTERRUPTED
+
+
+def _close(recorder: Recorder | None) -> bool:
+    """Write the rest of a recording; return whether it could not be written."""
+    if recorder is None:
+        return False
+    try:
+        recorder.close()
+    except BnnvizError as error:
+        print(f"bnnviz: {error.sentence}", file=sys.stderr)
+        return True
+    return False
+
+
+def _recording_word(folder: Path) -> str:
+    from bnnviz.engine import shelf
+
+    return folder.name if folder.parent == shelf.shelf() else str(folder)
 
 
 def _search(spec: Spec, by: str) -> PriorSearch:
@@ -655,19 +718,35 @@ def _search(spec: Spec, by: str) -> PriorSearch:
     return found
 
 
-def _drive(run: Run | Race) -> bool:
-    """Advance a run or a race to its end or to Ctrl-C, showing how far it is; return whether it was stopped."""
+def _drive(run: Run | Race, recorder: Recorder | None = None) -> bool:
+    """Advance a run or a race to its end or to Ctrl-C, showing how far it is; return whether it was stopped.
+
+    A recording that cannot be written is said once and tried again: sampling goes on.
+    """
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
-        task = bar.add_task(run.phase, total=None)
+        task, said = bar.add_task(run.phase, total=None), ""
         run.prepare()
         with _hold_interrupt() as pressed:
             while not (run.finished or pressed):
                 run.advance(seconds=SLICE_S)
                 bar.update(task, description=run.phase, total=1.0, completed=run.progress)
+                said = _note(recorder, said)
     return bool(pressed)
+
+
+def _note(recorder: Recorder | None, said: str) -> str:
+    """Write what is new to a recording; return what is wrong with that, which is printed when it is another thing."""
+    if recorder is None:
+        return ""
+    try:
+        return "" if recorder.note() else said
+    except BnnvizError as error:
+        if error.sentence != said:
+            print(f"bnnviz: {error.sentence} Sampling goes on.", file=sys.stderr)
+        return error.sentence
 
 
 @contextmanager
@@ -704,6 +783,141 @@ def _until_interrupt(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]
         signal.signal(signal.SIGINT, before)
     if pressed:
         raise KeyboardInterrupt
+
+
+# --- recordings
+
+RecordingWord = Annotated[str, typer.Argument(metavar="RUN", help="A recording: its name, or its folder.")]
+recordings_app = typer.Typer(help="The runs that were recorded: list, check, rename, delete, pack and unpack them.")
+app.add_typer(recordings_app, name="recordings")
+
+
+@app.command(epilog=_examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
+def resume(run: RecordingWord, as_json: Json = False) -> None:
+    """Go on with a recorded run to its end, with the draws that it would have made."""
+    from bnnviz.engine import recorder, shelf
+
+    _check_zarr()
+    folder = shelf.find(run)
+    found = recorder.resume(folder)
+    if found.spec.draws is None:
+        raise BnnvizError("This run has no end; a live run goes on from its recording on the dashboard.", "run")
+    if found.finished:
+        print("bnnviz: this run has all its draws.", file=sys.stderr)
+        _print_summary(found.summary(), as_json)
+        return
+    raise typer.Exit(_carry_out(found, None, folder, as_json))
+
+
+@app.command(epilog=_examples("bnnviz export boston --format netcdf", "bnnviz export boston --format torch --out e.pt"))
+def export(
+    run: RecordingWord,
+    form: Annotated[str, typer.Option("--format", help="netcdf, zarr, npz, csv, or torch (state dicts).")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
+) -> None:
+    """Write a recording's draws to a file that other programs open; print where it is."""
+    from bnnviz.engine import shelf
+    from bnnviz.engine.export import export as write
+    from bnnviz.engine.export import suffix
+
+    _check_zarr()
+    recording = shelf.Recording(shelf.find(run))
+    print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form))))
+
+
+@recordings_app.command("list", epilog=_examples("bnnviz recordings list", "bnnviz recordings list --json"))
+def recordings_list(as_json: Json = False) -> None:
+    """List the recordings on the shelf, the newest first, and what is wrong with a broken one."""
+    from bnnviz.engine import shelf
+
+    rows = [_recording_row(recording, wrong) for recording, wrong in shelf.recordings()]
+    if as_json:
+        _print_json(rows)
+        return
+    table = _table("name", "target", "sampler", "draws", "", "size", "begun with")
+    for row in rows:
+        if row["wrong"]:
+            table.add_row(row["name"], *[""] * 5, row["wrong"])
+            continue
+        state = "done" if row["finished"] else "not done"
+        size = f"{row['bytes'] / 1e6:,.1f} MB"
+        table.add_row(row["name"], row["target"], row["sampler"], str(row["draws"]), state, size, row["version"])
+    _console().print(table)
+
+
+def _recording_row(recording: Recording, wrong: str | None) -> dict[str, Any]:
+    if wrong is not None:
+        return {"name": recording.name, "folder": str(recording.folder), "wrong": wrong}
+    header, progress = recording.header, recording.progress
+    return {
+        "name": recording.name,
+        "folder": str(recording.folder),
+        "wrong": None,
+        "target": header["spec"]["target"],
+        "sampler": header["spec"]["sampler"],
+        "draws": recording.whole,
+        "finished": progress["finished"],
+        "seconds": progress["seconds"],
+        "bytes": recording.size,
+        "version": header["bnnviz"],
+    }
+
+
+@recordings_app.command("check", epilog=_examples("bnnviz recordings check boston"))
+def recordings_check(run: RecordingWord) -> None:
+    """Read all of a recording, and say whether it is what was written."""
+    from bnnviz.engine import shelf
+
+    recording = shelf.Recording(shelf.find(run))
+    recording.check()
+    print(f"{recording.folder}: {recording.whole} draws of each chain, {recording.size / 1e6:.1f} MB, sound.")
+
+
+@recordings_app.command("rename", epilog=_examples("bnnviz recordings rename boston boston-2"))
+def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
+    """Give a recording on the shelf another name."""
+    from bnnviz.engine import shelf
+
+    print(shelf.rename(run, name))
+
+
+@recordings_app.command("delete", epilog=_examples("bnnviz recordings delete boston --yes"))
+def recordings_delete(
+    run: RecordingWord, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False
+) -> None:
+    """Remove a recording from the shelf, for good."""
+    from bnnviz.engine import shelf
+
+    folder = shelf.find(run)
+    if folder != shelf.place(folder.name):
+        raise BnnvizError(f"{folder} is not on the shelf {shelf.shelf()}; remove that folder by hand.", "run")
+    if not yes:
+        typer.confirm(f"Remove the recording {folder}?", abort=True, err=True)
+    shelf.delete(folder.name)
+
+
+@recordings_app.command("pack", epilog=_examples("bnnviz recordings pack boston --out boston.zip"))
+def recordings_pack(
+    run: RecordingWord,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.zip", help="Default: the recording's name, here.")] = None,
+) -> None:
+    """Put a recording into one file, to be sent; print where it is."""
+    from bnnviz.engine import shelf
+    from bnnviz.engine.parcel import pack
+
+    recording = shelf.Recording(shelf.find(run))
+    print(pack(recording, _free_place(out or Path(recording.name).with_suffix(".zip"), ".zip")))
+
+
+@recordings_app.command("unpack", epilog=_examples("bnnviz recordings unpack boston.zip"))
+def recordings_unpack(
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="What `bnnviz recordings pack` made.")],
+    name: Annotated[str | None, typer.Option(help="Its name on the shelf; default: the file's.")] = None,
+) -> None:
+    """Put a recording that was sent on the shelf, once it is known to be one; print where it is."""
+    from bnnviz.engine.parcel import unpack
+
+    print(unpack(file, name))
 
 
 # --- race

@@ -14,6 +14,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray
 
     from bnnviz.engine.run import Run
@@ -52,17 +53,24 @@ def data_checksum(target: Target) -> str | None:
 
 def to_arviz(run: Run) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
+    return tree(run.draws, run.log_weights, list(run.target.names()), header(run))
+
+
+def tree(
+    draws: np.ndarray, log_weights: np.ndarray | None, names: list[str], header: dict[str, Any]
+) -> xarray.DataTree:
+    """Return an ArviZ data tree of draws (chains, draws, dim) and their log weights (chains, draws)."""
     try:
         import arviz_base
     except ImportError as error:
         raise BnnvizError("Data trees need arviz-base: pip install 'bnnviz[metrics]'.") from error
-    groups = {"posterior": {"x": run.draws}}
-    if run.log_weights is not None:
+    groups = {"posterior": {"x": draws}}
+    if log_weights is not None:
         # No sum over the draws is right without them.
-        groups["sample_stats"] = {"log_weight": run.log_weights}
-    tree = arviz_base.from_dict(groups, coords={"coordinate": run.target.names()}, dims={"x": ["coordinate"]})
-    tree.attrs["bnnviz"] = json.dumps(header(run))
-    return tree
+        groups["sample_stats"] = {"log_weight": log_weights}
+    made = arviz_base.from_dict(groups, coords={"coordinate": names}, dims={"x": ["coordinate"]})
+    made.attrs["bnnviz"] = json.dumps(header)
+    return made
 
 
 def save(run: Run, path: str | os.PathLike) -> Path:

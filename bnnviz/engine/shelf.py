@@ -153,7 +153,7 @@ class Recording:
     @cached_property
     def size(self) -> int:
         """Bytes on the disk."""
-        return sum(path.lstat().st_size for path in self._files())
+        return sum(path.lstat().st_size for path in self.files())
 
     @property
     def whole(self) -> int:
@@ -195,17 +195,17 @@ class Recording:
         """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
         return self._array(LOG_WEIGHT, most)
 
+    def names(self) -> list[str]:
+        """Return a label for each coordinate of the draws."""
+        return self._labels("posterior", "coordinate")
+
     def steps(self) -> dict[str, np.ndarray]:
         """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
         root = self._zarr()
         if root is None or STEPS not in root:
             return {}
         told = self._array(STEPS, None)
-        try:
-            names = [str(name) for name in root[STEPS.rpartition("/")[0]]["figure"][:]]
-        except (OSError, KeyError, ValueError, RuntimeError) as error:
-            raise self._damaged(DRAWS) from error
-        return {name: told[:, k] for k, name in enumerate(names)}
+        return {name: told[:, k] for k, name in enumerate(self._labels("steps", "figure"))}
 
     def check(self) -> None:
         """Read all of it once.
@@ -218,6 +218,17 @@ class Recording:
         for mark in self.progress["marks"]:
             self.checkpoint(mark["step"])
         self.header, self.summary, self.draws(), self.log_weights(), self.steps()
+
+    def _labels(self, group: str, name: str) -> list[str]:
+        """Return the labels of an axis of the arrays in a group."""
+        try:
+            labels = self._zarr()[group][name]
+            files = [file for file in (self.folder / DRAWS / group / name).rglob("*") if file.is_file()]
+            if labels.ndim != 1 or labels.shape[0] > _FREE + _MOST_SHRINK * sum(f.lstat().st_size for f in files):
+                raise self._damaged(DRAWS)
+            return [str(label) for label in labels[:]]
+        except (OSError, KeyError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+            raise self._damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
         """Return an array, or its first columns, once it is known to be what the disk can hold."""
@@ -260,7 +271,7 @@ class Recording:
             import zarr
         except ImportError as error:
             raise BnnvizError("Recordings need zarr: pip install 'bnnviz[metrics]'.") from error
-        self._files()
+        self.files()
         if not (self.folder / DRAWS).is_dir():
             return None
         try:
@@ -268,7 +279,7 @@ class Recording:
         except (OSError, KeyError, ValueError, TypeError) as error:
             raise self._damaged(DRAWS) from error
 
-    def _files(self) -> list[Path]:
+    def files(self) -> list[Path]:
         """Return all files; refuse links and whatever is neither a file nor a folder."""
         found, folders = [], [self.folder]
         while folders:

@@ -607,6 +607,12 @@ class BNN(RowTarget):
             parts.append(sd * noise)
         return torch.cat(parts, dim=1)
 
+    def state_dict(self, draw: Tensor) -> dict[str, Tensor]:
+        """Return what the module's ``load_state_dict`` takes, with the weights of a draw (dim,)."""
+        own = self.module.state_dict()
+        weights = {name: part[0].clone() for name, part in self.unflatten(draw[None]).items()}
+        return {name: weights.get(name, own[name].clone()) for name in own}
+
     def remarks(self) -> list[str]:
         """Return a sentence on classes that have no training rows."""
         return [] if self.data_set is None else self.data_set.remarks()
