@@ -108,7 +108,10 @@ def _write_netcdf(recording: Recording, path: Path) -> None:
 
 
 def _write_zarr(recording: Recording, path: Path) -> None:
-    to_arviz(recording).to_zarr(path, zarr_format=3, consolidated=False)
+    # Labels of one length have no specification in this format; labels of any length have one.
+    labels = {"coordinate": np.array(recording.names(), dtype=object)}
+    data = to_arviz(recording).map_over_datasets(lambda part: part.assign_coords(labels) if "x" in part else part)
+    data.to_zarr(path, zarr_format=3, consolidated=False)
 
 
 def _write_npz(recording: Recording, path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,13 +133,16 @@ class Recorder:
         if self.run.spec.target_attachment is not None:
             write_whole(self.folder / FILE, self.run.spec.target_attachment)
         self._write_header()
-        return self._new_arrays()
+        root = self._root()
+        root.attrs["bnnviz"] = json.dumps(header(self.run))
+        return self._new_arrays(root) if self.run.spec.draws is not None else {}
 
-    def _new_arrays(self) -> dict[str, zarr.Array]:
+    def _root(self) -> zarr.Group:
         import zarr
 
-        root = zarr.open_group(self.folder / DRAWS, mode="w", zarr_format=3)
-        root.attrs["bnnviz"] = json.dumps(header(self.run))
+        return zarr.open_group(self.folder / DRAWS, mode="a", zarr_format=3)
+
+    def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
         arrays = {}
         for path, attribute in _ARRAYS.items():
             buffer = getattr(self.run, attribute).buffer
@@ -149,12 +153,13 @@ class Recorder:
 
     def _open(self) -> dict[str, zarr.Array]:
         """Open the arrays of the recording that the run goes on from, and forget what it does again."""
-        import zarr
-
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
-        root = zarr.open_group(self.folder / DRAWS, mode="r+")
+        root = self._root()
+        if self.run.spec.draws is None:
+            for path in _ARRAYS:  # until the end, only the checkpoint has the draws that there are
+                shutil.rmtree(self.folder / DRAWS / path.partition("/")[0], ignore_errors=True)
         if STEPS in root:
             told = root[STEPS]
             told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
@@ -189,13 +194,11 @@ class Recorder:
             array[:, first:last] = rows if array.ndim == 3 else rows[..., 0]
 
     def _write_log(self) -> None:
-        import zarr
-
         taken = self._log.take()
         if taken is None:
             return
         first, told = taken
-        root = zarr.open_group(self.folder / DRAWS, mode="r+")
+        root = self._root()
         array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
         # Steps that could not be written when the disk was full stay nan.
         array.resize((first + len(told), told.shape[1]))
@@ -244,7 +247,7 @@ class Recorder:
 
     def _write_array_at_once(self) -> None:
         """Write the draws of a run without an end, which its checkpoint has too."""
-        self._arrays = self._new_arrays()
+        self._arrays = self._new_arrays(self._root())
         whole = self.run.store.common(self.run.alive)
         for path, array in self._arrays.items():
             self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)

@@ -44,6 +44,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 # Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
 _MOST_SHRINK, _FREE = 200, 1 << 26
+# What reading an array raises where its description or its chunks are not what was written.
+_BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
 
 
 def shelf() -> Path:
@@ -201,11 +203,9 @@ class Recording:
 
     def steps(self) -> dict[str, np.ndarray]:
         """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
-        root = self._zarr()
-        if root is None or STEPS not in root:
-            return {}
         told = self._array(STEPS, None)
-        return {name: told[:, k] for k, name in enumerate(self._labels("steps", "figure"))}
+        names = [] if told is None else self._labels("steps", "figure")
+        return {name: told[:, k] for k, name in enumerate(names)}
 
     def check(self) -> None:
         """Read all of it once.
@@ -217,7 +217,9 @@ class Recording:
         """
         for mark in self.progress["marks"]:
             self.checkpoint(mark["step"])
-        self.header, self.summary, self.draws(), self.log_weights(), self.steps()
+        self.header, self.summary, self.log_weights(), self.steps()
+        if self.draws() is None and self.header["spec"].get("draws") is not None:
+            raise self._damaged(f"{DRAWS}/{X}")
 
     def _labels(self, group: str, name: str) -> list[str]:
         """Return the labels of an axis of the arrays in a group."""
@@ -227,7 +229,7 @@ class Recording:
             if labels.ndim != 1 or labels.shape[0] > _FREE + _MOST_SHRINK * sum(f.lstat().st_size for f in files):
                 raise self._damaged(DRAWS)
             return [str(label) for label in labels[:]]
-        except (OSError, KeyError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+        except _BROKEN as error:
             raise self._damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
@@ -244,7 +246,7 @@ class Recording:
             end = end if most is None else min(end, most)
             self._believe(array, path, end, axis)
             return array[:end] if axis == 0 else array[:, :end]
-        except (OSError, KeyError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+        except _BROKEN as error:
             raise self._damaged(f"{DRAWS}/{path}") from error
 
     def _believe(self, array: zarr.Array, path: str, end: int, axis: int) -> None:
@@ -276,7 +278,7 @@ class Recording:
             return None
         try:
             return zarr.open_group(self.folder / DRAWS, mode="r")
-        except (OSError, KeyError, ValueError, TypeError) as error:
+        except _BROKEN as error:
             raise self._damaged(DRAWS) from error
 
     def files(self) -> list[Path]:

@@ -1,0 +1,610 @@
+"""Recordings: what is written is what was drawn, a run goes on wherever it ended, nothing in a folder is believed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from families import QUICK, fitting, target_of
+
+import bnnviz
+from bnnviz import samplers
+from bnnviz.cli import main
+from bnnviz.engine import shelf
+from bnnviz.engine.export import FORMS, export, to_arviz
+from bnnviz.engine.jsontext import sealed, unsealed
+from bnnviz.engine.parcel import pack, unpack
+from bnnviz.engine.recorder import Recorder, resume
+from bnnviz.engine.run import Run
+from bnnviz.engine.shelf import Recording
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+SAMPLERS = [cls.registered for cls in samplers.REGISTRY]
+BANANA = Spec(target="banana", sampler="bps", chains=3, draws=150, warmup=10, seed=4)
+
+
+def spec_of(name: str) -> Spec:
+    target, target_settings = target_of(name)
+    settings = QUICK.get(name, {}) | fitting(name, iterations=8, proposals=4, draws=4)
+    return Spec(
+        target=target, target_settings=target_settings, sampler=name, settings=settings, chains=2, draws=24, warmup=4
+    )
+
+
+def finished(run: Run, recorder: Recorder | None = None, seconds: float = 0.02) -> Run:
+    while not run.finished:
+        run.advance(seconds)
+        if recorder is not None:
+            recorder.note()
+    return run
+
+
+def recorded(spec: Spec, folder: Path) -> Run:
+    run = Run(spec)
+    recorder = Recorder(run, folder)
+    finished(run, recorder)
+    recorder.close()
+    return run
+
+
+def halfway(spec: Spec, folder: Path) -> Run:
+    """Leave a run amid its draws, as if its process had ended a while after the last write."""
+    run = Run(spec)
+    recorder = Recorder(run, folder)
+    run.prepare()
+    while run.store.counts.min() < spec.draws / 2:
+        run.take(8)
+        if run.steps % 5 == 0:
+            recorder.note(now=True)
+    recorder.note(now=True)
+    run.take(5)
+    return run
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "recordings"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    folder = tmp_path_factory.mktemp("recordings") / "whole"
+    return folder, recorded(BANANA, folder)
+
+
+@pytest.fixture
+def copy(whole: tuple[Path, Run], tmp_path: Path) -> Path:
+    shutil.copytree(whole[0], tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+# --- what is written
+
+
+def test_a_recording_is_the_run(whole: tuple[Path, Run]) -> None:
+    folder, run = whole
+    recording = Recording(folder)
+    recording.check()
+    assert np.array_equal(recording.draws(), run.draws)
+    assert recording.names() == list(run.target.names())
+    assert recording.header["spec"] == run.spec.to_json()
+    assert recording.progress["finished"]
+    assert recording.whole == run.draws.shape[1]
+    assert {path.name.split("-")[0] for path in recording.files()} >= {"header.json", "progress.json", "checkpoint"}
+
+
+def test_recording_changes_no_draw(whole: tuple[Path, Run]) -> None:
+    assert np.array_equal(whole[1].draws, finished(Run(BANANA)).draws)
+
+
+def test_it_comes_back_through_arviz_with_the_same_summary(whole: tuple[Path, Run]) -> None:
+    folder, run = whole
+    tree = to_arviz(Recording(folder))
+    assert np.array_equal(tree.posterior.x.values, run.draws)
+    assert Spec.from_json(json.loads(tree.attrs["bnnviz"])["spec"]) == run.begun
+    assert resume(folder).summary() == run.summary()
+    known = Recording(folder).summary
+    assert {name: known[name] for name in ("mean", "ess_min", "grad_evals")} == {
+        name: np.asarray(run.summary()[name]).tolist() for name in ("mean", "ess_min", "grad_evals")
+    }
+
+
+def test_arviz_opens_the_folder_itself(whole: tuple[Path, Run]) -> None:
+    import xarray
+
+    folder, run = whole
+    tree = xarray.open_datatree(folder / shelf.DRAWS, engine="zarr", consolidated=False)
+    assert np.array_equal(tree["posterior"].x.values, run.draws)
+    assert list(tree["posterior"].coordinate.values) == ["x1", "x2"]
+
+
+def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> None:
+    seen: list[tuple[float, float]] = []
+    run = Run(BANANA.replace(draws=20))
+    run.listeners.append(lambda block: seen.extend((float(i.kind[0]), float(i.rate[0])) for i in block.infos))
+    recorder = Recorder(run, tmp_path / "run", every_s=0)
+    finished(run, recorder)
+    recorder.close()
+    steps = Recording(tmp_path / "run").steps()
+    assert len(steps["kind"]) == run.steps == len(seen)
+    np.testing.assert_array_equal(np.stack([steps["kind"], steps["rate"]], 1), np.array(seen, dtype=np.float32))
+
+
+def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
+    run = Run(BANANA.replace(draws=400))
+    recorder = Recorder(run, tmp_path / "run")
+    run.prepare()
+    while not run.finished:
+        run.take(20)
+        recorder.note(now=True)
+    recorder.close()
+    steps = [mark["step"] for mark in Recording(tmp_path / "run").progress["marks"]]
+    assert len(steps) == 16
+    assert steps[-1] == run.steps
+    assert max(np.diff(steps)) < run.steps / 5
+    assert {f"checkpoint-{step}" for step in steps} == {path.name for path in (tmp_path / "run").glob("checkpoint-*")}
+
+
+def test_one_goes_back_to_any_step(whole: tuple[Path, Run]) -> None:
+    folder, run = whole
+    middle = run.steps // 2
+    again = resume(folder, step=middle)
+    assert again.steps <= middle
+    assert np.array_equal(finished(again).draws, run.draws)
+
+
+# --- a run that goes on
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> None:
+    spec = spec_of(name)
+    halfway(spec, tmp_path / "run")
+    run = resume(tmp_path / "run")
+    recorder = Recorder(run, tmp_path / "run")
+    finished(run, recorder, seconds=0.05)
+    recorder.close()
+    whole = finished(Run(spec))
+    found = Recording(tmp_path / "run")
+    found.check()
+    np.testing.assert_array_equal(found.draws(), whole.draws)
+    if whole.log_weights is not None:
+        np.testing.assert_array_equal(found.log_weights(), whole.log_weights)
+    assert len(next(iter(found.steps().values()))) == run.steps
+
+
+def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) -> None:
+    run = Run(BANANA.replace(draws=None))
+    recorder = Recorder(run, tmp_path / "run")
+    run.prepare()
+    for rate in (0.5, 2.0):
+        for _ in range(60):
+            run.take(8)
+        run.change({"refresh_rate": rate})
+        recorder.note(now=True)
+    while run.store.counts.min() < 20:
+        run.take(8)
+    recorder.note(now=True)
+    before = Recording(tmp_path / "run")
+    assert [change[1] for change in before.progress["changes"]] == [{"refresh_rate": 0.5}, {"refresh_rate": 2.0}]
+    assert before.header["spec"]["settings"]["refresh_rate"] != 2.0
+    assert before.draws() is None
+    assert np.array_equal(to_arviz(before).posterior.x.values, run.draws)
+    recorder.close()
+    assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
+    assert len(Recording(tmp_path / "run").steps()["kind"]) == run.steps
+    again = resume(tmp_path / "run")
+    recorder = Recorder(again, tmp_path / "run")
+    for each in (run, again):
+        for _ in range(20):
+            each.take(8)
+    recorder.close()
+    assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
+    assert again.changes == run.changes
+
+
+def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    x = torch.linspace(-1, 1, 20)[:, None]
+
+    def target() -> bnnviz.BNN:
+        return bnnviz.BNN(net, (x, x**2), likelihood="gaussian")
+
+    spec = Spec(target="own", sampler="hmc", chains=2, draws=20, warmup=5)
+    run = Run(spec, target=target())
+    recorder = Recorder(run, tmp_path / "run")
+    run.prepare()
+    while run.store.counts.min() < 8:
+        run.take(1)
+    recorder.note(now=True)
+    again = resume(tmp_path / "run", target=target())
+    assert np.array_equal(finished(again).draws, finished(run).draws)
+    with pytest.raises(BnnvizError, match="own"):
+        resume(tmp_path / "run")
+
+
+# --- exports
+
+
+def test_every_export_has_the_draws(tmp_path: Path) -> None:
+    spec = Spec(
+        target="network", target_settings={"data": "toy_c", "hidden": "4"}, sampler="sghmc", chains=2, draws=6, warmup=2
+    )
+    run = recorded(spec, tmp_path / "run")
+    out = {form: export(Recording(tmp_path / "run"), form, tmp_path / f"out.{form}") for form in FORMS}
+    import xarray
+
+    flat = run.draws.reshape(-1, run.target.dim)
+    assert np.array_equal(xarray.open_datatree(out["netcdf"])["posterior"].x.values, run.draws)
+    assert np.array_equal(xarray.open_datatree(out["zarr"], consolidated=False)["posterior"].x.values, run.draws)
+    assert np.array_equal(np.load(out["npz"])["draws"], run.draws)
+    rows = np.genfromtxt(out["csv"], delimiter=",", skip_header=1)
+    np.testing.assert_array_equal(rows[:, 2:].astype(np.float32), flat)
+    saved = torch.load(out["torch"], weights_only=True)
+    module = run.target.module
+    inputs = run.target.seen(run.target.x[:5])
+    for draw, state in zip(run.store.view(run.alive).flatten(0, 1), saved["state_dicts"], strict=True):
+        module.load_state_dict(state)
+        torch.testing.assert_close(module(inputs), run.target.outputs(draw[None], run.target.x[:5])[0])
+
+
+def test_what_cannot_be_exported_is_said(whole: tuple[Path, Run], tmp_path: Path) -> None:
+    recording = Recording(whole[0])
+    with pytest.raises(BnnvizError, match="no format 'xlsx'"):
+        export(recording, "xlsx", tmp_path / "a")
+    with pytest.raises(BnnvizError, match="no network"):
+        export(recording, "torch", tmp_path / "a")
+    with pytest.raises(BnnvizError, match="exists already"):
+        export(recording, "npz", tmp_path)
+    with pytest.raises(BnnvizError, match="cannot be written"):
+        export(recording, "npz", tmp_path / "nowhere" / "a.npz")
+    Recorder(Run(BANANA), tmp_path / "empty")
+    with pytest.raises(BnnvizError, match="no draws yet"):
+        export(Recording(tmp_path / "empty"), "csv", tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+# --- what is not believed
+
+
+def parts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_flipped_bit_or_a_cut_is_found_or_does_no_harm(whole: tuple[Path, Run], copy: Path) -> None:
+    rng, draws = random.Random(0), whole[1].draws
+    found = 0
+    for trial in range(150):
+        path = rng.choice(parts(copy))
+        content = path.read_bytes()
+        broken = bytearray(content)
+        if trial % 3 and content:
+            broken[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        else:
+            del broken[rng.randrange(len(content) + 1) :]
+        path.write_bytes(broken)
+        try:
+            recording = Recording(copy)
+            recording.check()
+            assert np.array_equal(recording.draws(), draws), path
+        except BnnvizError as error:
+            found += 1
+            assert str(copy) in str(error)
+        path.write_bytes(content)
+    assert found > 100
+    Recording(copy).check()
+
+
+def test_a_missing_part_is_named(copy: Path) -> None:
+    for path in parts(copy):
+        if path.parent == copy and path.name != shelf.SUMMARY:
+            moved = path.rename(copy.with_name("aside"))
+            with pytest.raises(BnnvizError, match=path.name):
+                Recording(copy).check()
+            moved.rename(path)
+    chunk = next((copy / shelf.DRAWS / "posterior" / "x" / "c").rglob("0"))
+    shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
+    with pytest.raises(BnnvizError, match="damaged"):
+        Recording(copy).draws()
+
+
+def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, Run]) -> None:
+    meta = copy / shelf.DRAWS / "posterior" / "x" / "zarr.json"
+    said = json.loads(meta.read_text())
+    progress = copy / shelf.PROGRESS
+    kept = progress.read_bytes()
+    for huge in (10**9, 10**15):
+        said["shape"][1] = huge
+        meta.write_text(json.dumps(said))
+        progress.write_bytes(sealed(unsealed(kept) | {"counts": [huge] * 3}))
+        begun = time.perf_counter()
+        with pytest.raises(BnnvizError, match="damaged"):
+            Recording(copy).draws()
+        assert np.array_equal(resume(copy).draws, whole[1].draws)  # its checkpoint says how many there are
+        assert time.perf_counter() - begun < 10
+    said["chunk_grid"]["configuration"]["chunk_shape"][1] = 10**9
+    meta.write_text(json.dumps(said))
+    with pytest.raises(BnnvizError, match="damaged"):
+        Recording(copy).draws()
+
+
+def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    target = copy / shelf.DRAWS / "posterior" / "x" / "c" / "0" / "0"
+    moved = next(target.rglob("*")) if target.is_dir() else target
+    moved.rename(outside / "chunk")
+    moved.symlink_to(outside / "chunk")
+    with pytest.raises(BnnvizError, match="link"):
+        Recording(copy).check()
+    home.mkdir(parents=True)
+    (home / "away").symlink_to(outside)
+    assert [wrong is not None for _, wrong in shelf.recordings()] == [True]
+    shelf.delete("away")
+    assert (outside / "kept").read_text() == "kept"
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a\x00b", "a\nb", "x" * 200, "..", "end.", "-rf"])
+def test_names_that_are_no_names_are_refused(name: str, home: Path) -> None:
+    for ask in (shelf.place, shelf.delete, lambda n: shelf.rename("a", n)):
+        with pytest.raises(BnnvizError, match="cannot name a recording"):
+            ask(name)
+
+
+def test_what_is_foreign_on_the_shelf_is_listed_as_such(whole: tuple[Path, Run], home: Path) -> None:
+    home.mkdir(parents=True)
+    shutil.copytree(whole[0], home / "good")
+    (home / "file").write_text("not a folder")
+    (home / "empty").mkdir()
+    (home / "other").mkdir()
+    (home / "other" / shelf.HEADER).write_bytes(b"\xff\x00")
+    (home / "old").mkdir()
+    (home / "old" / shelf.HEADER).write_bytes(sealed({"format": 99}))
+    found = {recording.name: wrong for recording, wrong in shelf.recordings()}
+    assert found.pop("good") is None
+    assert set(found) == {"file", "empty", "other", "old"}
+    assert all(found.values())
+    assert "another version" in found["old"]
+
+
+# --- one file
+
+
+def test_a_packed_recording_is_taken_in(whole: tuple[Path, Run], home: Path, tmp_path: Path) -> None:
+    packed = pack(Recording(whole[0]), tmp_path / "sent.zip")
+    taken = unpack(packed)
+    assert taken == home / "sent"
+    assert np.array_equal(Recording(taken).draws(), whole[1].draws)
+    assert unpack(packed).name == "sent-2"
+    with pytest.raises(BnnvizError, match="already"):
+        unpack(packed, "sent")
+
+
+def archive(path: Path, members: dict[str, bytes], *, link: bool = False) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o120777 if link else 0o100644) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            file.writestr(info, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: archive(path, {"../evil": b"x"}),
+        lambda path: archive(path, {"/tmp/evil-recording": b"x"}),
+        lambda path: archive(path, {"a/../../evil": b"x"}),
+        lambda path: archive(path, {"header.json": b"/etc/passwd"}, link=True),
+        lambda path: archive(path, {"bomb": bytes(300_000_000)}),
+        lambda path: archive(path, {"header.json": b"{}"}),
+        lambda path: path.write_bytes(b"no zip") and path,
+    ],
+    ids=["up", "absolute", "through", "link", "bomb", "no recording", "no zip"],
+)
+def test_a_file_that_is_no_packed_recording_leaves_nothing(
+    make: Callable[[Path], Path], home: Path, tmp_path: Path
+) -> None:
+    packed = make(tmp_path / "sent.zip")
+    before = set(tmp_path.iterdir())
+    with pytest.raises(BnnvizError):
+        unpack(packed)
+    assert set(tmp_path.iterdir()) - {tmp_path / "home"} == before
+    assert not any(home.iterdir()) if home.exists() else True
+    assert not Path("/tmp/evil-recording").exists()
+
+
+def test_a_cut_or_flipped_packed_recording_is_refused(whole: tuple[Path, Run], home: Path, tmp_path: Path) -> None:
+    content = pack(Recording(whole[0]), tmp_path / "good.zip").read_bytes()
+    rng = random.Random(1)
+    for trial in range(20):
+        broken = bytearray(content)
+        if trial % 2:
+            broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
+        else:
+            del broken[rng.randrange(len(broken)) :]
+        (tmp_path / "bad.zip").write_bytes(broken)
+        with contextlib.suppress(BnnvizError):
+            taken = unpack(tmp_path / "bad.zip")
+            assert np.array_equal(Recording(taken).draws(), whole[1].draws)
+            shutil.rmtree(taken)
+        assert not any(home.iterdir()) if home.exists() else True
+
+
+# --- a disk that is full
+
+
+def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) -> None:
+    """The limit on a file's size stands in for the disk: it needs no rights."""
+    run = Run(BANANA)
+    recorder = Recorder(run, tmp_path / "run")
+    run.prepare()
+    while run.store.counts.min() < 40:
+        run.take(16)
+    recorder.note(now=True)
+    known = Recording(tmp_path / "run").progress
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+        while run.store.counts.min() < 80:
+            run.take(16)
+        with pytest.raises(BnnvizError, match="cannot be written .* free some of the disk"):
+            recorder.note(now=True)
+        assert Recording(tmp_path / "run").progress == known
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    again = resume(tmp_path / "run")
+    assert again.steps == known["steps"]
+    recorder.note(now=True)
+    finished(run, recorder)
+    recorder.close()
+    Recording(tmp_path / "run").check()
+    assert np.array_equal(Recording(tmp_path / "run").draws(), finished(again).draws)
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[bool]:
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    try:
+        yield done.returncode == 0
+    finally:
+        if done.returncode == 0:
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_small_disk_that_fills_up(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with small_disk(tmp_path / "disk", "300k") as there:
+        if not there:
+            pytest.skip("mounting a small disk needs rights that this user has not")
+        words = ["--target", "gaussian", "--sampler", "hmc", "--chains", "64", "--draws", "3000", "--json"]
+        with pytest.raises(SystemExit) as end:
+            main(["sample", *words, "--record", str(tmp_path / "disk" / "run")])
+        said = capsys.readouterr()
+        assert end.value.code == 1
+        assert json.loads(said.out)["draws"] == 3000
+        assert "cannot be written" in said.err
+        Recording(tmp_path / "disk" / "run").check()
+
+
+# --- the command line
+
+
+def command(*words: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    return end.value.code
+
+
+def test_the_command_line_records_lists_exports_and_goes_on(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--target", "banana", "--sampler", "hmc", "--chains", "2", "--draws", "40", "--json"]
+    assert command("sample", *words, "--record", "one") == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert command("sample", *words, "--record", "one") == 2
+    assert "already" in capsys.readouterr().err
+    assert command("recordings", "list", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["name"], row["draws"], row["finished"], row["wrong"]) == ("one", 40, True, None)
+    assert command("recordings", "list") == 0
+    assert "one" in capsys.readouterr().out
+    assert command("resume", "one", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["mean"] == figures["mean"]
+    assert command("export", "one", "--format", "npz") == 0
+    assert (tmp_path / "one.npz").is_file()
+    assert command("recordings", "pack", "one") == 0
+    assert command("recordings", "unpack", "one.zip", "--name", "two") == 0
+    assert command("recordings", "check", "two") == 0
+    assert "sound" in capsys.readouterr().out
+    assert command("recordings", "rename", "two", "three") == 0
+    assert command("recordings", "delete", "three", "--yes") == 0
+    assert [path.name for path in home.iterdir()] == ["one"]
+    assert command("resume", "nothing") == 2
+    assert "no recording 'nothing'" in capsys.readouterr().err
+
+
+def test_deleting_asks_first(home: Path, whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    home.mkdir(parents=True)
+    shutil.copytree(whole[0], home / "one")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert command("recordings", "delete", "one") != 0
+    assert (home / "one").is_dir()
+    assert command("recordings", "delete", str(whole[0]), "--yes") == 2
+    assert whole[0].is_dir()
+
+
+# --- a process that is killed
+
+
+def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
+    """Record a run as fast as can be; the test kills the process amid it."""
+    torch.set_num_threads(1)
+    run = resume(folder) if go_on else Run(spec)
+    recorder = Recorder(run, Path(folder), every_s=0)
+    recorder_note = recorder.note
+    while not run.finished:
+        run.advance(0.01)
+        recorder_note(now=True)
+    recorder.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bps", "boomerang", "nuts", "pmcnet_light", "sgld"])
+def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, tmp_path: Path) -> None:
+    """Ten kills of each sampler at random moments: fifty in all."""
+    spec = spec_of(name).replace(draws=400, chains=2)
+    truth = finished(Run(spec))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr"])
+    rng, kills, folder = random.Random(name), 0, tmp_path / "run"
+    acknowledged = -1
+    while kills < 10:
+        go_on = (folder / shelf.PROGRESS).exists()
+        if not go_on:
+            shutil.rmtree(folder, ignore_errors=True)
+        process = context.Process(target=sample_until_killed, args=(spec, str(folder), go_on))
+        process.start()
+        process.join(rng.uniform(0.0, 2.5))
+        if process.is_alive():
+            os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        kills += process.exitcode == -signal.SIGKILL
+        if not (folder / shelf.PROGRESS).exists():
+            continue
+        recording = Recording(folder)
+        recording.check()
+        assert recording.whole >= acknowledged
+        acknowledged = recording.whole
+        np.testing.assert_array_equal(recording.draws()[:, :acknowledged], truth.draws[:, :acknowledged])
+        if process.exitcode == 0:
+            np.testing.assert_array_equal(recording.draws(), truth.draws)
+            shutil.rmtree(folder)
+            acknowledged = -1
+    if (folder / shelf.PROGRESS).exists():
+        np.testing.assert_array_equal(finished(resume(folder)).draws, truth.draws)
