@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz list``, ``data``, ``sample``, ``race``, ``reproduce``, ``bench``, ``serve``.
+"""The command line: ``bnnviz list``, ``data``, ``sample``, ``sweep``, ``race``, ``reproduce``, ``bench``, ``serve``.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.race import Race
     from bnnviz.engine.run import Run
     from bnnviz.engine.search import PriorSearch
+    from bnnviz.engine.sweep import Sweep
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
@@ -465,12 +466,16 @@ def sample(
     raise typer.Exit(_sample(checked, out, as_json, search_by if search else None))
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read_text(path: str, what: str, kind: str) -> str:
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text"
-        raise BnnvizError(f"Cannot read the spec {path} ({reason}); give the path of a JSON file.") from None
+        raise BnnvizError(f"Cannot read the {what} {path} ({reason}); give the path of {kind}.") from None
+
+
+def _read(path: str) -> dict[str, Any]:
+    text = _read_text(path, "spec", "a JSON file")
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -704,6 +709,89 @@ def _until_interrupt(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]
         signal.signal(signal.SIGINT, before)
     if pressed:
         raise KeyboardInterrupt
+
+
+# --- sweep
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786 or tls://...; default: BNNVIZ_SCHEDULER."),
+]
+
+
+@app.command(
+    epilog=_examples(
+        "bnnviz sweep sweep.yaml --out runs",
+        "bnnviz sweep sweep.yaml --out runs --workers 4 --json",
+        "bnnviz sweep sweep.yaml --out runs --scheduler tcp://head:8786",
+    )
+)
+def sweep(
+    runs: Annotated[
+        str,
+        typer.Argument(metavar="SWEEP.yaml", help="The runs: base, grid and specs, as YAML or JSON; - reads stdin."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where each run becomes a recording.")],
+    scheduler: Scheduler = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Worker processes on this machine; default: one for each GPU, or each core but one."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run all combinations of settings and seeds on the workers of a cluster, each into a recording.
+
+    The same command goes on where it was stopped. A run that fails is named, and the others finish; the exit code is
+    then 1. Ctrl-C lets the runs write what they have.
+    """
+    from bnnviz.engine.sweep import Sweep
+    from bnnviz.sweepspec import SweepSpec
+
+    spec = SweepSpec.from_text(_read_text(runs, "sweep", "a YAML file"))
+    with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
+        raise typer.Exit(_sweep(found, as_json))
+
+
+def _sweep(sweep: Sweep, as_json: bool) -> int:
+    from bnnviz import cli_sweep
+
+    sentence = None
+    try:
+        with _hold_interrupt() as pressed:
+            cli_sweep.drive(sweep, _console(stderr=True), pressed)
+    except KeyboardInterrupt:
+        print("bnnviz: stopped at once; what was written is kept, and the same command goes on.", file=sys.stderr)
+        return INTERRUPTED
+    except BnnvizError as error:
+        sentence = error.sentence
+    rows = sweep.rows()
+    if as_json:
+        _print_json(rows)
+    else:
+        _console().print(_sweep_table(rows, cli_sweep.COLUMNS))
+    if (said := cli_sweep.pace(sweep, rows)) is not None:
+        print(f"bnnviz: {said}", file=sys.stderr)
+    counts = {state: sum(row["state"] == state for row in rows) for state in ("failed", "left")}
+    if sentence is not None:
+        return _complain(sentence)
+    if counts["left"] and pressed:
+        left = f"stopped with {counts['left']} of {len(rows)} runs left; the same command goes on with them."
+        print(f"bnnviz: {left}", file=sys.stderr)
+        return INTERRUPTED
+    if counts["failed"]:
+        print(f"bnnviz: {counts['failed']} of {len(rows)} runs failed.", file=sys.stderr)
+        return FAILED
+    return FAILED if counts["left"] else 0
+
+
+def _sweep_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
+    shown = [key for key in columns if any(row["figures"].get(key) is not None for row in rows)]
+    table = _table("run", "", *(columns[key] for key in shown), "seconds")
+    for row in rows:
+        state = {"done": "", "failed": "[red]failed[/red]"}.get(row["state"], row["state"])
+        figures = [_short(row["figures"].get(key)) for key in shown]
+        table.add_row(row["name"], state, *figures, _short(row["seconds"]))
+    return table
 
 
 # --- race

@@ -161,8 +161,13 @@ class Jobs:
                 self._drop(number)
         self._tell_workers(jobwork.stop, self._topic)
 
-    def events(self) -> Iterator[Event]:
+    def events(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
         """Have the jobs done, and yield what happens to them.
+
+        Parameters
+        ----------
+        stopped : callable
+            Asked every half second whether to `stop`.
 
         Raises
         ------
@@ -172,6 +177,8 @@ class Jobs:
         try:
             self._send(range(len(self._jobs)))
             while self._open:
+                if stopped():
+                    self.stop()
                 yield from self._next()
         finally:
             for number in list(self._futures):

@@ -12,7 +12,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -60,8 +60,6 @@ class Sweep:
         self.names = list(spec.runs)
         self.wall, self.slots = 0.0, 0
         self._scheduler, self._workers = scheduler, workers
-        self._jobs: Jobs | None = None
-        self._stopped = False
         self._failed: dict[str, str] = {}
         self._worker_s: dict[str, float] = {}
         self._place = {"out": str(self.out), "token": uuid.uuid4().hex}
@@ -77,14 +75,14 @@ class Sweep:
             (self.out / sweepwork.TOKEN).unlink()
         self._lock.close()
 
-    def stop(self) -> None:
-        """Let the runs write what they have, and begin no other; `events` ends when they have."""
-        self._stopped = True
-        if self._jobs is not None:
-            self._jobs.stop()
-
-    def events(self) -> Iterator[Event]:
+    def events(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
         """Do what is left to do, and yield what happens; numbers are those of ``names``.
+
+        Parameters
+        ----------
+        stopped : callable
+            Asked every half second whether to stop: runs then write what they have, no other one begins, and the
+            events end.
 
         Raises
         ------
@@ -98,12 +96,10 @@ class Sweep:
             self.slots = cluster.slots()
             seen = {} if cluster.own else cluster.client.run(sweepwork.sees, self._place, on_error="ignore")
             self._sends = not cluster.own and not (seen and all(seen.values()))
-            self._jobs = Jobs(cluster, sweepwork.record, [self._job(cluster, self.names[number]) for number in left])
+            sent = Jobs(cluster, sweepwork.record, [self._job(cluster, self.names[number]) for number in left])
             begun = time.perf_counter()
             try:
-                if self._stopped:
-                    return
-                for event in self._jobs.events():
+                for event in sent.events(stopped):
                     number = left[event.number] if event.number >= 0 else -1
                     yield self._taken(event._replace(number=number))
             finally:

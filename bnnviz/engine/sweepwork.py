@@ -32,6 +32,7 @@ _MARK = "~"  # not in the name of a run
 _WHOLE = Path("draws.zarr") / "zarr.json"  # written once, when a recording is made
 _SLICE_S = 0.2
 _TOLD_S = 1.0
+_EVERY_S = 2.0  # from one write to the next, at least
 _TRIES = 10
 
 
@@ -172,7 +173,7 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
         run = resume(folder)
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"]))
-    recorder = Recorder(run, folder)
+    recorder = Recorder(run, folder, _EVERY_S)
     told = 0.0
     while not run.finished:
         _stop_if_told(report, folder, recorder)
@@ -244,7 +245,7 @@ def unpack(data: bytes, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             members = archive.getmembers()
-            if not all(member.isreg() or member.isdir() for member in members):
+            if not all((one.isreg() or one.isdir()) and not one.name.startswith("/") for one in members):
                 raise refusal
             for member in members:
                 tarfile.data_filter(member, str(folder))

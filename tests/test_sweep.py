@@ -1,0 +1,235 @@
+"""Sweeps: every run becomes a recording with the draws of a run of its own, whatever happens on the way."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bnnviz.engine import jobwork, sweepwork
+from bnnviz.engine.recorder import read_progress
+from bnnviz.engine.run import Run
+from bnnviz.engine.sweep import Sweep
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from bnnviz.sweepspec import SweepSpec
+
+distributed = pytest.importorskip("distributed")
+zarr = pytest.importorskip("zarr")
+
+TINY = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 30, warmup: 5}\n"
+LONG = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 600, warmup: 5}\n"
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """A cluster whose two workers are threads of this process: no start to wait for, and nothing to kill."""
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "protocol": "tcp", "host": "127.0.0.1"}
+    with distributed.LocalCluster(**options, dashboard_address=None, scheduler_kwargs={"dashboard": False}) as cluster:
+        yield cluster.scheduler_address
+
+
+def swept(text: str, out: Path, scheduler: str | None, **options: object) -> tuple[list[dict], list]:
+    with Sweep(SweepSpec.from_text(text), out, scheduler=scheduler) as sweep:
+        events = list(sweep.events(**options))
+        return sweep.rows(), events
+
+
+def draws(folder: Path) -> np.ndarray:
+    return zarr.open_group(folder / "draws.zarr", mode="r")["posterior/x"][:]
+
+
+def uninterrupted(spec: Spec) -> np.ndarray:
+    run = Run(spec)
+    while not run.finished:
+        run.advance(0.2)
+    return run.draws
+
+
+def soon() -> Callable[[], bool]:
+    """Return what says that a sweep is to stop when it has looked around twice."""
+    asked = iter([False, False])
+    return lambda: next(asked, True)
+
+
+def assert_all_recorded(text: str, out: Path) -> None:
+    for name, spec in SweepSpec.from_text(text).runs.items():
+        assert read_progress(out / name)["finished"]
+        np.testing.assert_array_equal(draws(out / name), uninterrupted(spec))
+    assert not list((out / sweepwork.GOING).iterdir())
+
+
+# --- on workers that see the folder
+
+
+def test_every_run_is_recorded_with_the_draws_of_a_run_of_its_own(scheduler: str, tmp_path: Path) -> None:
+    text = TINY + "grid: {seed: 0-2}"
+    rows, events = swept(text, tmp_path / "out", scheduler)
+    assert [row["state"] for row in rows] == ["done"] * 3
+    assert_all_recorded(text, tmp_path / "out")
+    assert [row["folder"] for row in rows] == [str(tmp_path / "out" / f"seed={seed}") for seed in range(3)]
+    assert all(row["figures"]["draws"] == 30 and row["worker_s"] >= row["seconds"] > 0 for row in rows)
+    assert {event.kind for event in events} == {"began", "told", "done"}
+    # Again, and with one more: only that is run.
+    again, events = swept(TINY + "grid: {seed: 0-3}", tmp_path / "out", scheduler)
+    assert {event.number for event in events} == {3}
+    assert [row["figures"] for row in again[:3]] == [row["figures"] for row in rows]
+    assert [row["worker_s"] for row in again[:3]] == [None] * 3
+
+
+def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(scheduler: str, tmp_path: Path) -> None:
+    text = LONG + "grid: {seed: 0-2}"
+    rows, _ = swept(text, tmp_path / "out", scheduler, stopped=soon())
+    assert {row["state"] for row in rows} == {"left"}
+    halves = list((tmp_path / "out" / sweepwork.GOING).iterdir())
+    assert len(halves) == 2  # the third had not begun
+    assert not any(read_progress(folder)["finished"] for folder in halves)
+    rows, _ = swept(text, tmp_path / "out", scheduler)
+    assert {row["state"] for row in rows} == {"done"}
+    assert_all_recorded(text, tmp_path / "out")
+
+
+def test_a_run_that_fails_is_named_and_the_others_finish(scheduler: str, tmp_path: Path) -> None:
+    text = TINY + "specs: [{target: banana, sampler: sgld, sampler.step_size: 1.0, name: far}, {name: near}]"
+    rows, _ = swept(text, tmp_path / "out", scheduler)
+    assert [row["state"] for row in rows] == ["failed", "done"], rows[0]["error"]
+    assert rows[0]["error"].startswith("All 2 chains of sgld met values that are not finite")
+
+
+def test_a_run_on_a_gpu_waits_for_a_worker_with_one_and_that_is_said(scheduler: str, tmp_path: Path) -> None:
+    with Sweep(SweepSpec.from_text(TINY + "grid: {device: [cuda]}"), tmp_path, scheduler=scheduler) as sweep:
+        waiting = next(sweep.events())
+    assert (waiting.number, waiting.kind) == (-1, "waiting")
+    assert "No worker of the cluster has a GPU to offer" in waiting.value
+
+
+# --- the folder
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    spec = SweepSpec.from_text(TINY + "grid: {seed: 0-1}")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(BnnvizError, match="holds something that is no sweep"):
+        Sweep(spec, tmp_path / "other")
+    with Sweep(spec, tmp_path / "out"), pytest.raises(BnnvizError, match="A sweep is at work in"):
+        Sweep(spec, tmp_path / "out")
+    other = SweepSpec.from_text(TINY.replace("30", "31") + "grid: {seed: 1-2}")
+    with pytest.raises(BnnvizError, match="holds another sweep: its run seed=1 has another draws"):
+        Sweep(other, tmp_path / "out")
+    (tmp_path / "out" / "sweep.json").write_text("[]")
+    with pytest.raises(BnnvizError, match="cannot be read by this bnnviz"):
+        Sweep(spec, tmp_path / "out")
+
+
+# --- a worker that was taken for lost
+
+
+class Told:
+    """A report of nobody's; ``stopped`` is what the test says."""
+
+    stopped = False
+
+    def tell(self, value: object) -> None:
+        pass
+
+
+def place(out: Path) -> dict:
+    (out / sweepwork.GOING).mkdir(parents=True)
+    (out / sweepwork.TOKEN).write_text("here")
+    return {"out": str(out), "token": "here", "held": None}
+
+
+def test_a_silent_worker_that_comes_back_stops_and_leaves_the_recording_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweepwork, "_EVERY_S", 0.05)
+    spec = next(iter(SweepSpec.from_text(LONG).runs.values()))
+    where, ended = place(tmp_path / "out"), []
+
+    def work() -> None:
+        try:
+            ended.append(sweepwork.record(Told(), "one", {"json": spec.to_json(), "attachment": None}, where))
+        except jobwork.Stopped as stopped:
+            ended.append(stopped)
+
+    silent = threading.Thread(target=work)
+    silent.start()
+    going = tmp_path / "out" / sweepwork.GOING
+    until(lambda: any(sweepwork.unfinished(going, "one")))
+    row = sweepwork.record(Told(), "one", {"json": spec.to_json(), "attachment": None}, where)["row"]
+    silent.join()
+    assert isinstance(ended[0], jobwork.Stopped)
+    assert row["error"] is None
+    np.testing.assert_array_equal(draws(tmp_path / "out" / "one"), uninterrupted(spec))
+    assert not list(going.iterdir())
+
+
+def test_what_was_written_after_a_run_was_taken_over_is_nobodys(tmp_path: Path) -> None:
+    going = tmp_path / sweepwork.GOING
+    late = going / "one~aaaa"  # chunks and progress, but not what is written when a recording is made
+    (late / "draws.zarr" / "posterior").mkdir(parents=True)
+    (late / "progress.json").write_text("{}")
+    assert sweepwork.unfinished(going, "one") == []
+    mine = sweepwork.take_over(going, "one")
+    assert not mine.exists()
+    assert not late.exists()
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# --- on workers that do not see the folder
+
+
+def test_recordings_are_sent_where_the_disk_is_another_one(scheduler: str, tmp_path: Path) -> None:
+    text = LONG + "grid: {seed: 0-1}"
+    for stopped in (soon(), lambda: False):
+        with Sweep(SweepSpec.from_text(text), tmp_path / "out", scheduler=scheduler) as sweep:
+            (tmp_path / "out" / sweepwork.TOKEN).unlink()
+            list(sweep.events(stopped))
+            states = {row["state"] for row in sweep.rows()}
+        halves = list((tmp_path / "out" / sweepwork.GOING).iterdir())
+        assert (states, len(halves)) in (({"left"}, 2), ({"done"}, 0))
+    assert_all_recorded(text, tmp_path / "out")
+
+
+def archive(**member: object) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as made:
+        info = tarfile.TarInfo("x")
+        for name, value in member.items():
+            setattr(info, name, value)
+        made.addfile(info)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        archive(name="../outside"),
+        archive(name="/tmp/outside"),
+        archive(name="a/../../outside"),
+        archive(type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        archive(type=tarfile.SYMTYPE, linkname="inside"),
+        archive(type=tarfile.LNKTYPE, linkname="../outside"),
+        archive(type=tarfile.FIFOTYPE),
+        archive(type=tarfile.CHRTYPE),
+        b"no archive",
+    ],
+)
+def test_an_archive_that_reaches_outside_is_refused(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(BnnvizError, match="A recording that a worker sent is not one"):
+        sweepwork.unpack(data, tmp_path / "in" / "one")
+    assert not (tmp_path / "in" / "outside").exists()
+    assert not (tmp_path / "in").exists()
