@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from bnnviz.engine import jobwork, sweepwork
@@ -233,3 +241,124 @@ def test_an_archive_that_reaches_outside_is_refused(data: bytes, tmp_path: Path)
         sweepwork.unpack(data, tmp_path / "in" / "one")
     assert not (tmp_path / "in" / "outside").exists()
     assert not (tmp_path / "in").exists()
+
+
+# --- processes, some of which are killed
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> dict[str, str]:
+    """Return the environment that has Dask speak TLS, with a certificate that it signs itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subject = ["-subj", "/CN=bnnviz", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    prefix = "DASK_DISTRIBUTED__COMM__TLS__"
+    found = {f"{prefix}CA_FILE": str(certificate)}
+    for role in ("SCHEDULER", "WORKER", "CLIENT"):
+        found |= {f"{prefix}{role}__KEY": str(key), f"{prefix}{role}__CERT": str(certificate)}
+    return found | {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True"}
+
+
+def command_line(*words: object, **variables: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bnnviz.cli", "sweep", *map(str, words)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=os.environ | variables, **pipes)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_24_runs_on_two_workers_of_which_one_is_killed_half_way(tmp_path: Path) -> None:
+    text = LONG.replace("600", "100") + "grid: {sampler: [hmc, bps], seed: 0-11}"
+    out, killed, seen = tmp_path / "out", False, set()
+    with Sweep(SweepSpec.from_text(text), out, workers=2) as sweep:
+        kinds = []
+        for event in sweep.events():
+            kinds.append(event.kind)
+            if event.kind == "began" and kinds.count("done") >= 12 and not killed:
+                psutil.Process(worker_pid(event.value)).kill()
+                killed = True
+            if event.kind == "began":
+                seen.add(event.value)
+        rows = sweep.rows()
+    assert killed
+    assert "lost" in kinds
+    assert len(seen) == 3  # two workers, and the one in the place of the killed one
+    assert [row["state"] for row in rows] == ["done"] * 24
+    assert_all_recorded(text, out)
+
+
+def worker_pid(address: str) -> int:
+    """Return the process that listens at a worker's address."""
+    port = int(address.rpartition(":")[2])
+    return next(c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text(LONG.replace("600", "3000") + "grid: {seed: 0-3}")
+    going = tmp_path / "out" / sweepwork.GOING
+    words = (tmp_path / "sweep.yaml", "--out", tmp_path / "out", "--workers", 1)
+    process = command_line(*words)
+    until(lambda: list(going.glob("*/progress.json")), 60)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "runs left; the same command goes on with them." in errors
+    assert "left" in output
+    (half,) = going.iterdir()
+    assert 0 < read_progress(half)["counts"][0] < 3000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_cluster_elsewhere_is_reached_by_tls_and_its_end_is_said(
+    certificates: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "sweep.yaml").write_text(LONG + "grid: {seed: 0-1}")
+    words = [tmp_path / "sweep.yaml", "--out", tmp_path / "out", "--json", "--scheduler"]
+    with started(certificates, tmp_path) as (address, processes):
+        process = command_line(*words, address, **certificates)
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        rows = json.loads(output)
+        assert [row["state"] for row in rows] == ["done", "done"]
+        for row in rows:
+            np.testing.assert_array_equal(draws(Path(row["folder"])), uninterrupted(Spec.from_json(row["spec"])))
+        (tmp_path / "sweep.yaml").write_text(LONG.replace("600", "20000") + "grid: {seed: 7-8}")
+        process = command_line(*words, address)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert f"There is no Dask scheduler at {address}" in errors
+        process = command_line(*words, address, **certificates)
+        until(lambda: list((tmp_path / "out" / sweepwork.GOING).glob("*/progress.json")), 60)
+        for one in processes:
+            one.kill()
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 2
+        assert f"The scheduler at {address} is gone; what is done is kept" in errors
+
+
+@contextmanager
+def started(variables: dict[str, str], folder: Path) -> Iterator[tuple[str, list[subprocess.Popen]]]:
+    """Start a scheduler and a worker as somebody would on two machines; yield its address and both processes."""
+    environment = os.environ | variables
+    note = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    scheduler = [*dask, "scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    worker = [*dask, "worker", "--nthreads", "1", "--preload", "bnnviz.engine.worker", "--no-dashboard", "--no-nanny"]
+    noted = ["--scheduler-file", str(note)]
+    pipes = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    processes = [subprocess.Popen([*scheduler, *noted], **pipes)]
+    try:
+        until(lambda: note.exists() and note.stat().st_size, 60)
+        address = json.loads(note.read_text())["address"]
+        processes.append(subprocess.Popen([*worker, address, "--protocol", "tls"], **pipes))
+        yield address, processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
