@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from bnnviz import papers
     from bnnviz.data import OwnTable
+    from bnnviz.engine.jobs import Cluster
     from bnnviz.engine.race import Race
     from bnnviz.engine.run import Run
     from bnnviz.engine.search import PriorSearch
@@ -66,6 +67,10 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786 or tls://...; default: BNNVIZ_SCHEDULER."),
+]
 
 
 def _examples(*commands: str) -> str:
@@ -232,6 +237,7 @@ def data_fetch(
     epilog=_examples(
         "bnnviz reproduce pdmp-boston --repetitions 3",
         "bnnviz reproduce pdmp-boston --json",
+        "bnnviz reproduce pdmp-table2 --data mnist --scheduler tcp://head:8786",
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
@@ -247,17 +253,19 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
     ] = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
     found = _papers().find(experiment).at(data, scale)
     found.check()
     out = _check_figure(found, out)
-    _announce(found, repetitions)
+    cluster = _cluster(scheduler)
+    _announce(found, repetitions, cluster)
     done: dict[str, list[dict[str, Any]]] = {}
     begun = time.perf_counter()
     try:
-        for case, i, summary in _with_progress(found, repetitions):
+        for case, i, summary in _with_progress(found, repetitions, cluster):
             done.setdefault(case.name, []).append(summary)
             known = summary.get("figures", summary)
             figures = ", ".join(f"{key} {_text(known.get(key))}" for key in found.measures)
@@ -279,10 +287,23 @@ def reproduce(
         _console().print(note)
 
 
-def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
+def _cluster(scheduler: str | None) -> Cluster | None:
+    """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
+    if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
+        return None
+    from bnnviz.engine.jobs import Cluster
+
+    return Cluster(scheduler)
+
+
+def _announce(experiment: papers.Experiment, repetitions: int | None, cluster: Cluster | None) -> None:
     """Say how much there is to do, before it begins."""
     runs, all_runs = experiment.runs(repetitions), experiment.runs()
     print(experiment.doc, file=sys.stderr, flush=True)
+    if cluster is not None:
+        kept = f", {experiment.kept(repetitions)} of them kept from before" if experiment.keeps else ""
+        print(f"{experiment.title}: {runs} runs{kept}, {cluster.slots()} at a time.", file=sys.stderr, flush=True)
+        return
     if experiment.keeps:
         kept = experiment.kept(repetitions)
         print(f"{experiment.title}: {runs} runs, {kept} of them kept from before.", file=sys.stderr, flush=True)
@@ -295,14 +316,14 @@ def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
 
 
 def _with_progress(
-    experiment: papers.Experiment, repetitions: int | None
+    experiment: papers.Experiment, repetitions: int | None, cluster: Cluster | None
 ) -> Iterator[tuple[papers.Case, int, dict[str, Any]]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_console(stderr=True), transient=True, redirect_stderr=True) as bar:
         task = bar.add_task("", total=experiment.runs(repetitions))
-        for result in experiment.reproduce(repetitions):
+        for result in experiment.reproduce(repetitions, cluster):
             bar.advance(task)
             yield result
 
@@ -712,11 +733,6 @@ def _until_interrupt(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 # --- sweep
-
-Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786 or tls://...; default: BNNVIZ_SCHEDULER."),
-]
 
 
 @app.command(

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,12 @@ import psutil
 import pytest
 
 from bnnviz.engine import jobwork, sweepwork
+from bnnviz.engine.jobs import Cluster
 from bnnviz.engine.recorder import read_progress
 from bnnviz.engine.run import Run
 from bnnviz.engine.sweep import Sweep
 from bnnviz.errors import BnnvizError
+from bnnviz.papers import Case, Experiment, find
 from bnnviz.spec import Spec
 from bnnviz.sweepspec import SweepSpec
 
@@ -241,6 +244,39 @@ def test_an_archive_that_reaches_outside_is_refused(data: bytes, tmp_path: Path)
         sweepwork.unpack(data, tmp_path / "in" / "one")
     assert not (tmp_path / "in" / "outside").exists()
     assert not (tmp_path / "in").exists()
+
+
+# --- experiments
+
+
+@pytest.mark.slow
+def test_an_experiment_comes_to_the_same_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+    specs = [tuple(SweepSpec.from_text(TINY + f"grid: {{seed: {seeds}}}").runs.values()) for seeds in ("0-2", "7-8")]
+    cases = tuple(Case(f"case {number}", found, {}) for number, found in enumerate(specs))
+    plain = Experiment("test-plain", "Plain", "Of tests.", ("ess_pc1",), cases)
+    wells = replace(find("func-wells"), cases=find("func-wells").cases[:1])
+    kept = replace(find("pdmp-fig1"), cases=tuple(brief(case) for case in find("pdmp-fig1").cases))
+    with Cluster(workers=2) as cluster:
+        for experiment in (plain, wells, kept):
+            ours = list(experiment.reproduce(3, cluster))
+            shutil.rmtree(tmp_path / "home", ignore_errors=True)  # what is kept would be read
+            theirs = list(experiment.reproduce(3))
+            assert [(case.name, i) for case, i, _ in ours] == [(case.name, i) for case, i, _ in theirs]
+            for (case, _, mine), (_, _, one) in zip(ours, theirs, strict=True):
+                assert experiment.row(case, [mine]) == experiment.row(case, [one])
+        again = list(kept.reproduce(3, cluster))  # read, not run
+        assert [found["seconds"] for _, _, found in again] == [found["seconds"] for _, _, found in theirs]
+
+
+def brief(case: Case) -> Case:
+    return replace(case, specs=tuple(spec.replace(draws=20, warmup=5) for spec in case.specs))
+
+
+def test_a_run_of_an_experiment_that_fails_ends_it_with_a_sentence(scheduler: str) -> None:
+    far = Experiment("test-far", "Far", "Of tests.", (), (Case("far", (Spec(target="nowhere"),), {}),))
+    with Cluster(scheduler) as cluster, pytest.raises(BnnvizError, match="Run 1 of test-far failed: There is no tar"):
+        list(far.reproduce(None, cluster))
 
 
 # --- processes, some of which are killed
