@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -260,22 +260,16 @@ def reproduce(
     found = _papers().find(experiment).at(data, scale)
     found.check()
     out = _check_figure(found, out)
-    cluster = _cluster(scheduler)
-    _announce(found, repetitions, cluster)
     done: dict[str, list[dict[str, Any]]] = {}
     begun = time.perf_counter()
     try:
-        for case, i, summary in _with_progress(found, repetitions, cluster):
-            done.setdefault(case.name, []).append(summary)
-            known = summary.get("figures", summary)
-            figures = ", ".join(f"{key} {_text(known.get(key))}" for key in found.measures)
-            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+        where = _reproduce(found, repetitions, scheduler, done)
     except KeyboardInterrupt:
         kept = sum(map(len, done.values()))
         said = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
         print(f"bnnviz: stopped{said}.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    importlib.import_module("bnnviz.papers.measured").keep(found, done, time.perf_counter() - begun)
+    importlib.import_module("bnnviz.papers.measured").keep(found, done, time.perf_counter() - begun, where)
     rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
         _draw_experiment(found, rows, done, out)
@@ -287,10 +281,25 @@ def reproduce(
         _console().print(note)
 
 
-def _cluster(scheduler: str | None) -> Cluster | None:
+def _reproduce(
+    experiment: papers.Experiment, repetitions: int | None, scheduler: str | None, done: dict[str, list[dict[str, Any]]]
+) -> str | None:
+    """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
+    with _cluster(scheduler) as cluster:
+        where = None if cluster is None else f"{cluster.slots()} workers of a Dask cluster"
+        _announce(experiment, repetitions, cluster)
+        for case, i, summary in _with_progress(experiment, repetitions, cluster):
+            done.setdefault(case.name, []).append(summary)
+            known = summary.get("figures", summary)
+            figures = ", ".join(f"{key} {_text(known.get(key))}" for key in experiment.measures)
+            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    return where
+
+
+def _cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
     """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
     if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
-        return None
+        return nullcontext()
     from bnnviz.engine.jobs import Cluster
 
     return Cluster(scheduler)
