@@ -773,6 +773,8 @@ def sweep(
     from bnnviz.sweepspec import SweepSpec
 
     spec = SweepSpec.from_text(_read_text(runs, "sweep", "a YAML file"))
+    if importlib.util.find_spec("zarr") is None:
+        raise BnnvizError("Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.", "out")
     with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
         raise typer.Exit(_sweep(found, as_json))
 

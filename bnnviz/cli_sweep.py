@@ -32,6 +32,9 @@ def drive(sweep: Sweep, console: Console, pressed: list[int]) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
     if sweep.before:
         console.print(f"bnnviz: {len(sweep.before)} of {len(sweep.names)} runs are done already.", highlight=False)
+        for row in sweep.rows():
+            if row["error"]:
+                _say(console, f"{row['name']}: {row['error']}")
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         shown = _Shown(bar, sweep)
         for event in sweep.events(lambda: bool(pressed)):
@@ -66,12 +69,16 @@ class _Shown:
             self._say(f"{self._names[number]}: {value}")
 
     def _say(self, sentence: str) -> None:
-        self._bar.console.print(f"bnnviz: {sentence}", highlight=False, markup=False, soft_wrap=True)
+        _say(self._bar.console, sentence)
 
     def _end(self, number: int) -> None:
         line = self._lines.pop(number, None)
         if line is not None:
             self._bar.remove_task(line)
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(f"bnnviz: {sentence}", highlight=False, markup=False, soft_wrap=True)
 
 
 def pace(sweep: Sweep, rows: list[dict[str, Any]]) -> str | None:

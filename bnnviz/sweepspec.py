@@ -177,6 +177,7 @@ def _checked(
                 request: dict[str, Any] = {}
                 for part in (base, entry, point):
                     _enter(request, part)
+                _refuse_own_file(request)
                 spec = Spec.from_json(request)
                 if spec.draws is None:
                     raise BnnvizError("It has no end; say how many draws to make.", "draws")
@@ -197,6 +198,12 @@ def _enter(request: dict[str, Any], part: dict[str, Any]) -> None:
             request[key] = value
         else:
             raise BnnvizError(_unknown(str(key)), str(key))
+
+
+def _refuse_own_file(request: dict[str, Any]) -> None:
+    data = _object(request.get("target_settings"), "target_settings").get("data")
+    if any(item["attached"] for item in catalogue.load()["data"] if item["name"] == data):
+        raise BnnvizError("A sweep takes data sets that have a name; bnnviz sample takes a file of yours.", "data")
 
 
 def _unknown(key: str) -> str:

@@ -21,8 +21,7 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz.engine import jobwork, sweepwork
-from bnnviz.engine.jobs import Cluster
+from bnnviz.engine import jobs, jobwork, sweepwork
 from bnnviz.engine.recorder import read_progress
 from bnnviz.engine.run import Run
 from bnnviz.engine.sweep import Sweep
@@ -257,7 +256,7 @@ def test_an_experiment_comes_to_the_same_on_two_workers(tmp_path: Path, monkeypa
     plain = Experiment("test-plain", "Plain", "Of tests.", ("ess_pc1",), cases)
     wells = replace(find("func-wells"), cases=find("func-wells").cases[:1])
     kept = replace(find("pdmp-fig1"), cases=tuple(brief(case) for case in find("pdmp-fig1").cases))
-    with Cluster(workers=2) as cluster:
+    with jobs.Cluster(workers=2) as cluster:
         for experiment in (plain, wells, kept):
             ours = list(experiment.reproduce(3, cluster))
             shutil.rmtree(tmp_path / "home", ignore_errors=True)  # what is kept would be read
@@ -275,7 +274,10 @@ def brief(case: Case) -> Case:
 
 def test_a_run_of_an_experiment_that_fails_ends_it_with_a_sentence(scheduler: str) -> None:
     far = Experiment("test-far", "Far", "Of tests.", (), (Case("far", (Spec(target="nowhere"),), {}),))
-    with Cluster(scheduler) as cluster, pytest.raises(BnnvizError, match="Run 1 of test-far failed: There is no tar"):
+    with (
+        jobs.Cluster(scheduler) as cluster,
+        pytest.raises(BnnvizError, match="Run 1 of test-far failed: There is"),
+    ):
         list(far.reproduce(None, cluster))
 
 
@@ -330,6 +332,23 @@ def worker_pid(address: str) -> int:
     """Return the process that listens at a worker's address."""
     port = int(address.rpartition(":")[2])
     return next(c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LOSSES", 2)
+    with jobs.Cluster(workers=1) as cluster:
+        events = list(jobs.Jobs(cluster, deadly, [jobs.Job((kills,)) for kills in (False, True, False)]).events())
+    ended = {event.number: event for event in events if event.kind in ("done", "failed")}
+    assert {number: event.kind for number, event in ended.items()} == {0: "done", 1: "failed", 2: "done"}
+    assert ended[1].value.startswith("The worker running it was lost 2 times, so it is not started again")
+
+
+def deadly(report: jobwork.Report, kills: bool) -> None:
+    if kills:
+        time.sleep(0.5)  # so that what it has said is sent
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow

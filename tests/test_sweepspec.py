@@ -83,6 +83,8 @@ def test_names_are_safe_unique_and_those_of_a_shorter_grid_stay() -> None:
         ("grid: {seed: [1, 1]}", "The sweep has the run seed=1 twice"),
         ("grid: {seed: [1], seed: [2]}", "The sweep has the key 'seed' twice"),
         ("base: {draws: null}", "say how many draws to make"),
+        ("base: {target: network, target.data: own}", "bnnviz sample takes a file of yours"),
+        ("base: {target_settings: 3}", "The target_settings of a sweep is an object"),
         ("base: 3", "The base of a sweep is an object"),
         ("specs: []", "The specs of a sweep are a list of objects"),
         ("specs: [{name: 3}]", "The name of the sweep's spec 1 is a text"),
