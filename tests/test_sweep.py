@@ -21,12 +21,13 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz.engine import jobs, jobwork, sweepwork
-from bnnviz.engine.recorder import read_progress
+from bnnviz.cli import main
+from bnnviz.engine import jobs, jobwork, recorder, sweepwork
+from bnnviz.engine.recorder import read_progress, resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.sweep import Sweep
 from bnnviz.errors import BnnvizError
-from bnnviz.papers import Case, Experiment, find
+from bnnviz.papers import EXPERIMENTS, Case, Experiment, find, measured
 from bnnviz.spec import Spec
 from bnnviz.sweepspec import SweepSpec
 
@@ -34,7 +35,7 @@ distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
 
 TINY = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 30, warmup: 5}\n"
-LONG = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 600, warmup: 5}\n"
+LONG = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 400, warmup: 5}\n"
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,11 @@ def test_every_run_is_recorded_with_the_draws_of_a_run_of_its_own(scheduler: str
     assert [row["worker_s"] for row in again[:3]] == [None] * 3
 
 
-def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(scheduler: str, tmp_path: Path) -> None:
+def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed = []
+    monkeypatch.setattr(recorder, "resume", lambda folder: resumed.append(folder) or resume(folder))
     text = LONG + "grid: {seed: 0-2}"
     rows, _ = swept(text, tmp_path / "out", scheduler, stopped=soon())
     assert {row["state"] for row in rows} == {"left"}
@@ -102,6 +107,7 @@ def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(scheduler: str, tm
     assert not any(read_progress(folder)["finished"] for folder in halves)
     rows, _ = swept(text, tmp_path / "out", scheduler)
     assert {row["state"] for row in rows} == {"done"}
+    assert len(resumed) == 2
     assert_all_recorded(text, tmp_path / "out")
 
 
@@ -272,6 +278,21 @@ def brief(case: Case) -> Case:
     return replace(case, specs=tuple(spec.replace(draws=20, warmup=5) for spec in case.specs))
 
 
+def test_reproduce_takes_an_address_and_says_where_it_ran(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    case = Case("two seeds", tuple(SweepSpec.from_text(TINY + "grid: {seed: 0-1}").runs.values()), {})
+    monkeypatch.setitem(EXPERIMENTS, "test-plain", Experiment("test-plain", "Plain", "", ("ess_pc1",), (case,)))
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "test-plain", "--json", "--scheduler", scheduler])
+    told = capsys.readouterr()
+    assert ended.value.code == 0
+    assert "Plain: 2 runs, 2 at a time." in told.err
+    assert json.loads(told.out)[0]["runs"] == 2
+    assert measured.records("test-plain")[0][0].device == "2 workers of a Dask cluster"
+
+
 def test_a_run_of_an_experiment_that_fails_ends_it_with_a_sentence(scheduler: str) -> None:
     far = Experiment("test-far", "Far", "Of tests.", (), (Case("far", (Spec(target="nowhere"),), {}),))
     with (
@@ -309,7 +330,7 @@ def command_line(*words: object, **variables: str) -> subprocess.Popen[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_24_runs_on_two_workers_of_which_one_is_killed_half_way(tmp_path: Path) -> None:
-    text = LONG.replace("600", "100") + "grid: {sampler: [hmc, bps], seed: 0-11}"
+    text = LONG.replace("400", "100") + "grid: {sampler: [hmc, bps], seed: 0-11}"
     out, killed, seen = tmp_path / "out", False, set()
     with Sweep(SweepSpec.from_text(text), out, workers=2) as sweep:
         kinds = []
@@ -354,7 +375,7 @@ def deadly(report: jobwork.Report, kills: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "sweep.yaml").write_text(LONG.replace("600", "3000") + "grid: {seed: 0-3}")
+    (tmp_path / "sweep.yaml").write_text(LONG.replace("400", "3000") + "grid: {seed: 0-3}")
     going = tmp_path / "out" / sweepwork.GOING
     words = (tmp_path / "sweep.yaml", "--out", tmp_path / "out", "--workers", 1)
     process = command_line(*words)
@@ -383,7 +404,7 @@ def test_a_cluster_elsewhere_is_reached_by_tls_and_its_end_is_said(
         assert [row["state"] for row in rows] == ["done", "done"]
         for row in rows:
             np.testing.assert_array_equal(draws(Path(row["folder"])), uninterrupted(Spec.from_json(row["spec"])))
-        (tmp_path / "sweep.yaml").write_text(LONG.replace("600", "20000") + "grid: {seed: 7-8}")
+        (tmp_path / "sweep.yaml").write_text(LONG.replace("400", "20000") + "grid: {seed: 7-8}")
         process = command_line(*words, address)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 2
