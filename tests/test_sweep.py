@@ -191,7 +191,8 @@ def test_what_was_written_after_a_run_was_taken_over_is_nobodys(tmp_path: Path) 
     going = tmp_path / sweepwork.GOING
     late = going / "one~aaaa"  # chunks and progress, but not what is written when a recording is made
     (late / "draws.zarr" / "posterior").mkdir(parents=True)
-    (late / "progress.json").write_text("{}")
+    (late / "progress.json").write_text('{"format": 1, "counts": [5], "alive": [true], "checkpoint": "checkpoint-9"}')
+    assert recorder.read_progress(late)["counts"] == [5]
     assert sweepwork.unfinished(going, "one") == []
     mine = sweepwork.take_over(going, "one")
     assert not mine.exists()
@@ -379,7 +380,7 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> Non
     going = tmp_path / "out" / sweepwork.GOING
     words = (tmp_path / "sweep.yaml", "--out", tmp_path / "out", "--workers", 1)
     process = command_line(*words)
-    until(lambda: list(going.glob("*/progress.json")), 60)
+    until(lambda: any(read_progress(path.parent)["counts"][0] for path in going.glob("*/progress.json")), 60)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
