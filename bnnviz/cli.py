@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz sample``, ``recordings``, ``race``, ``reproduce``, ``bench``, ``serve`` and others.
+"""The command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``race``, ``reproduce``, ``bench``, ``serve``...
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 
     from bnnviz import papers
     from bnnviz.data import OwnTable
+    from bnnviz.engine.jobs import Cluster
     from bnnviz.engine.race import Race
     from bnnviz.engine.recorder import Recorder
     from bnnviz.engine.run import Run
     from bnnviz.engine.search import PriorSearch
     from bnnviz.engine.shelf import Recording
+    from bnnviz.engine.sweep import Sweep
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
@@ -67,6 +69,10 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786 or tls://...; default: BNNVIZ_SCHEDULER."),
+]
 
 
 def _examples(*commands: str) -> str:
@@ -233,6 +239,7 @@ def data_fetch(
     epilog=_examples(
         "bnnviz reproduce pdmp-boston --repetitions 3",
         "bnnviz reproduce pdmp-boston --json",
+        "bnnviz reproduce pdmp-table2 --data mnist --scheduler tcp://head:8786",
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
@@ -248,27 +255,23 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
     ] = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
     found = _papers().find(experiment).at(data, scale)
     found.check()
     out = _check_figure(found, out)
-    _announce(found, repetitions)
     done: dict[str, list[dict[str, Any]]] = {}
     begun = time.perf_counter()
     try:
-        for case, i, summary in _with_progress(found, repetitions):
-            done.setdefault(case.name, []).append(summary)
-            known = summary.get("figures", summary)
-            figures = ", ".join(f"{key} {_text(known.get(key))}" for key in found.measures)
-            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+        where = _reproduce(found, repetitions, scheduler, done)
     except KeyboardInterrupt:
         kept = sum(map(len, done.values()))
         said = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
         print(f"bnnviz: stopped{said}.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    importlib.import_module("bnnviz.papers.measured").keep(found, done, time.perf_counter() - begun)
+    importlib.import_module("bnnviz.papers.measured").keep(found, done, time.perf_counter() - begun, where)
     rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
         _draw_experiment(found, rows, done, out)
@@ -280,10 +283,38 @@ def reproduce(
         _console().print(note)
 
 
-def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
+def _reproduce(
+    experiment: papers.Experiment, repetitions: int | None, scheduler: str | None, done: dict[str, list[dict[str, Any]]]
+) -> str | None:
+    """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
+    with _cluster(scheduler) as cluster:
+        where = None if cluster is None else f"{cluster.slots()} workers of a Dask cluster"
+        _announce(experiment, repetitions, cluster)
+        for case, i, summary in _with_progress(experiment, repetitions, cluster):
+            done.setdefault(case.name, []).append(summary)
+            known = summary.get("figures", summary)
+            figures = ", ".join(f"{key} {_text(known.get(key))}" for key in experiment.measures)
+            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    return where
+
+
+def _cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
+    """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
+    if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
+        return nullcontext()
+    from bnnviz.engine.jobs import Cluster
+
+    return Cluster(scheduler)
+
+
+def _announce(experiment: papers.Experiment, repetitions: int | None, cluster: Cluster | None) -> None:
     """Say how much there is to do, before it begins."""
     runs, all_runs = experiment.runs(repetitions), experiment.runs()
     print(experiment.doc, file=sys.stderr, flush=True)
+    if cluster is not None:
+        kept = f", {experiment.kept(repetitions)} of them kept from before" if experiment.keeps else ""
+        print(f"{experiment.title}: {runs} runs{kept}, {cluster.slots()} at a time.", file=sys.stderr, flush=True)
+        return
     if experiment.keeps:
         kept = experiment.kept(repetitions)
         print(f"{experiment.title}: {runs} runs, {kept} of them kept from before.", file=sys.stderr, flush=True)
@@ -296,14 +327,14 @@ def _announce(experiment: papers.Experiment, repetitions: int | None) -> None:
 
 
 def _with_progress(
-    experiment: papers.Experiment, repetitions: int | None
+    experiment: papers.Experiment, repetitions: int | None, cluster: Cluster | None
 ) -> Iterator[tuple[papers.Case, int, dict[str, Any]]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_console(stderr=True), transient=True, redirect_stderr=True) as bar:
         task = bar.add_task("", total=experiment.runs(repetitions))
-        for result in experiment.reproduce(repetitions):
+        for result in experiment.reproduce(repetitions, cluster):
             bar.advance(task)
             yield result
 
@@ -475,12 +506,16 @@ def sample(
     raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None))
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read_text(path: str, what: str, kind: str) -> str:
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text"
-        raise BnnvizError(f"Cannot read the spec {path} ({reason}); give the path of a JSON file.") from None
+        raise BnnvizError(f"Cannot read the {what} {path} ({reason}); give the path of {kind}.") from None
+
+
+def _read(path: str) -> dict[str, Any]:
+    text = _read_text(path, "spec", "a JSON file")
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -918,6 +953,86 @@ def recordings_unpack(
     from bnnviz.engine.parcel import unpack
 
     print(unpack(file, name))
+
+
+# --- sweep
+
+
+@app.command(
+    epilog=_examples(
+        "bnnviz sweep sweep.yaml --out runs",
+        "bnnviz sweep sweep.yaml --out runs --workers 4 --json",
+        "bnnviz sweep sweep.yaml --out runs --scheduler tcp://head:8786",
+    )
+)
+def sweep(
+    runs: Annotated[
+        str,
+        typer.Argument(metavar="SWEEP.yaml", help="The runs: base, grid and specs, as YAML or JSON; - reads stdin."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where each run becomes a recording.")],
+    scheduler: Scheduler = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Worker processes on this machine; default: one for each GPU, or each core but one."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run all combinations of settings and seeds on the workers of a cluster, each into a recording.
+
+    The same command goes on where it was stopped. A run that fails is named, and the others finish; the exit code is
+    then 1. Ctrl-C lets the runs write what they have.
+    """
+    from bnnviz.engine.sweep import Sweep
+    from bnnviz.sweepspec import SweepSpec
+
+    spec = SweepSpec.from_text(_read_text(runs, "sweep", "a YAML file"))
+    if importlib.util.find_spec("zarr") is None:
+        raise BnnvizError("Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.", "out")
+    with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
+        raise typer.Exit(_sweep(found, as_json))
+
+
+def _sweep(sweep: Sweep, as_json: bool) -> int:
+    from bnnviz import cli_sweep
+
+    sentence = None
+    try:
+        with _hold_interrupt() as pressed:
+            cli_sweep.drive(sweep, _console(stderr=True), pressed)
+    except KeyboardInterrupt:
+        print("bnnviz: stopped at once; what was written is kept, and the same command goes on.", file=sys.stderr)
+        return INTERRUPTED
+    except BnnvizError as error:
+        sentence = error.sentence
+    rows = sweep.rows()
+    if as_json:
+        _print_json(rows)
+    else:
+        _console().print(_sweep_table(rows, cli_sweep.COLUMNS))
+    if (said := cli_sweep.pace(sweep, rows)) is not None:
+        print(f"bnnviz: {said}", file=sys.stderr)
+    counts = {state: sum(row["state"] == state for row in rows) for state in ("failed", "left")}
+    if sentence is not None:
+        return _complain(sentence)
+    if counts["left"] and pressed:
+        left = f"stopped with {counts['left']} of {len(rows)} runs left; the same command goes on with them."
+        print(f"bnnviz: {left}", file=sys.stderr)
+        return INTERRUPTED
+    if counts["failed"]:
+        print(f"bnnviz: {counts['failed']} of {len(rows)} runs failed.", file=sys.stderr)
+        return FAILED
+    return FAILED if counts["left"] else 0
+
+
+def _sweep_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
+    shown = [key for key in columns if any(row["figures"].get(key) is not None for row in rows)]
+    table = _table("run", "", *(columns[key] for key in shown), "seconds")
+    for row in rows:
+        state = {"done": "", "failed": "[red]failed[/red]"}.get(row["state"], row["state"])
+        figures = [_short(row["figures"].get(key)) for key in shown]
+        table.add_row(row["name"], state, *figures, _short(row["seconds"]))
+    return table
 
 
 # --- race

@@ -596,14 +596,14 @@ def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
-    assert backends._gpus() == ["2", "5"]
+    assert backends.gpus_here() == ["2", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert backends._gpus() == []
+    assert backends.gpus_here() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     listed = "GPU 0: one (UUID: a)\n  MIG 1g (UUID: b)\nGPU 1: two (UUID: c)\n"
     monkeypatch.setattr(backends.shutil, "which", lambda tool: tool)
     monkeypatch.setattr(backends.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
-    assert backends._gpus() == ["0", "1"]
+    assert backends.gpus_here() == ["0", "1"]
 
 
 def test_a_script_needs_neither_torch_nor_an_event_loop(home: Path, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_its_figures_are_those_of_the_runs_draws():
 def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
     first, second = (brief(papers.find(name)) for name in ("func-fig2", "func-fig3"))
     assert len(list(first.reproduce(1))) == 2
-    monkeypatch.setattr(Judged, "_run", lambda *_: pytest.fail("it ran again"))
+    monkeypatch.setattr(Judged, "result", lambda *_: pytest.fail("it ran again"))
     assert second.kept(1) == 2
     assert len(list(second.reproduce(1))) == 2
 

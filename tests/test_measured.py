@@ -55,7 +55,9 @@ def app() -> Iterator[Callable[[str], Any]]:
 class Told(Experiment):
     """An experiment that has its summaries without a run."""
 
-    def reproduce(self, repetitions: int | None = None) -> Iterator[tuple[Case, int, dict[str, Any]]]:
+    def reproduce(
+        self, repetitions: int | None = None, cluster: None = None
+    ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
         """Yield what is told."""
         for case in self.cases:
             for i, _ in enumerate(case.specs[:repetitions]):

@@ -115,7 +115,7 @@ def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     table, times, figure = (brief(papers.find(each.name)) for each in PMCNET_IMAGES)
     done = {case.name: [found] for case, _, found in table.reproduce()}
-    monkeypatch.setattr(ScoredImages, "_run", lambda *_: pytest.fail("it ran again"))
+    monkeypatch.setattr(ScoredImages, "result", lambda *_: pytest.fail("it ran again"))
     rows = {case.name: table.row(case, done[case.name]) for case in table.cases}
     assert all(0 <= row["accuracy"] <= 1 and row["accuracy_published"] > 0.9 for row in rows.values())
     assert rows["PMCnet-light"]["weights_ess"] >= 1
@@ -161,7 +161,7 @@ def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
 
 def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monkeypatch, capsys, tmp_path):
     ran = []
-    whole = Scored._run
+    whole = Scored.result
 
     def counted(self, spec):
         if len(ran) == 3:
@@ -169,13 +169,13 @@ def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monk
         ran.append(spec.sampler)
         return whole(self, spec)
 
-    monkeypatch.setattr(Scored, "_run", counted)
+    monkeypatch.setattr(Scored, "result", counted)
     assert run_here("reproduce pmcnet-fig3") == 130
     err = capsys.readouterr().err
     assert "4 runs, 0 of them kept from before" in err
     assert "The others take about 1 min here" in err
     assert "stopped; 3 runs are kept, and the same command goes on with the others" in err
-    monkeypatch.setattr(Scored, "_run", whole)
+    monkeypatch.setattr(Scored, "result", whole)
     out = tmp_path / "drawn.html"
     assert run_here(f"reproduce pmcnet-fig3 --json --out {out}") == 0
     told = capsys.readouterr()

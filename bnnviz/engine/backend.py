@@ -37,6 +37,7 @@ WATCH_S = 0.1  # lost workers are noticed so soon
 NOTICE_S = 8.0  # how long a notice of something that is over stays
 LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
 LOSSES_S = 60.0
+GPU = "GPU"  # the resource that a worker with one advertises
 LEAST_MEMORY = 2 * 2**30
 CONFIG = {
     # looking at itself a hundred times a second would take the interpreter from the samplers and the page
@@ -95,18 +96,13 @@ class Backend:
         BnnvizError
             If the cluster cannot be reached or started.
         """
-        try:
-            import distributed
-        except ImportError:
-            raise BnnvizError(
-                "Live runs need the package distributed; install it with pip install 'bnnviz[cluster]'."
-            ) from None
-        address = address or os.environ.get("BNNVIZ_SCHEDULER") or None
+        distributed = imported_dask("Live runs")
+        address = scheduler_address(address)
         if address is not None:
-            return cls(_remote_client(distributed, address))
-        gpus = _gpus()
-        count = workers or len(gpus) or max(1, (os.cpu_count() or 1) - 1)
-        cluster = _local_cluster(distributed, count, gpus)
+            return cls(remote_client(distributed, address))
+        gpus = gpus_here()
+        count = workers or usual_workers(gpus)
+        cluster = local_cluster(distributed, count, gpus)
         # frames go straight from a worker to the page, not through the scheduler
         client = distributed.Client(cluster, direct_to_workers=True)
         return cls(client, cluster, count)
@@ -546,7 +542,46 @@ def _taken_up(reply: dict[str, Any]) -> str:
     )
 
 
-def _remote_client(distributed: Any, address: str) -> Any:
+def imported_dask(what: str) -> Any:
+    """Return the package distributed.
+
+    Parameters
+    ----------
+    what : str
+        What needs it, as the error begins.
+
+    Raises
+    ------
+    BnnvizError
+        If it is not installed.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise BnnvizError(
+            f"{what} need the package distributed; install it with pip install 'bnnviz[cluster]'."
+        ) from None
+    return distributed
+
+
+def scheduler_address(address: str | None) -> str | None:
+    """Return the address of the scheduler: the given one, or ``BNNVIZ_SCHEDULER``; None: a cluster of this machine."""
+    return address or os.environ.get("BNNVIZ_SCHEDULER") or None
+
+
+def usual_workers(gpus: list[str]) -> int:
+    """Return how many workers this machine has: one for each GPU, or else one for each core but one."""
+    return len(gpus) or max(1, (os.cpu_count() or 1) - 1)
+
+
+def remote_client(distributed: Any, address: str, timeout: float = CONNECT_S) -> Any:
+    """Return a client of a scheduler elsewhere; ``timeout``: seconds that it may be away before the client gives up.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no scheduler.
+    """
     # A Client that cannot connect is never closed, and when it is collected while another one starts,
     # both wait for each other: so look first.
     with ThreadPoolExecutor(1) as thread:  # this thread may have an event loop that runs
@@ -561,7 +596,7 @@ def _remote_client(distributed: Any, address: str) -> Any:
             "or unset BNNVIZ_SCHEDULER to run on this machine.",
             "scheduler",
         )
-    return distributed.Client(address, timeout=CONNECT_S)
+    return distributed.Client(address, timeout=timeout)
 
 
 async def _identity(distributed: Any, address: str) -> dict[str, Any]:
@@ -570,15 +605,33 @@ async def _identity(distributed: Any, address: str) -> dict[str, Any]:
         return await asyncio.wait_for(scheduler.identity(n_workers=0), CONNECT_S)
 
 
-def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
+def local_cluster(distributed: Any, count: int, gpus: list[str], config: dict[str, Any] | None = None) -> Any:
+    """Start worker processes on this machine, which take a GPU each where there are any.
+
+    Parameters
+    ----------
+    distributed : module
+    count : int
+    gpus : list of str
+        As CUDA_VISIBLE_DEVICES names them.
+    config : dict or None
+        Of Dask, over `CONFIG`.
+
+    Raises
+    ------
+    BnnvizError
+        If they cannot be started.
+    """
     import dask
+
+    config = CONFIG | (config or {})
 
     # Read when a worker is lost: on a busy machine a new one imports torch for longer than the 15 s after
     # which the cluster would strike it off, for good.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
     memory = int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))
     try:
-        with dask.config.set(CONFIG), _deaf_to_interrupts():
+        with dask.config.set(config), _deaf_to_interrupts():
             return distributed.LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -589,7 +642,8 @@ def _local_cluster(distributed: Any, count: int, gpus: list[str]) -> Any:
                 memory_limit=max(LEAST_MEMORY, memory),
                 preload=[PRELOAD],
                 env={"BNNVIZ_GPUS": ",".join(gpus)},
-                config=CONFIG,
+                config=config,
+                **({"resources": {GPU: 1}} if gpus else {}),
             )
     except (OSError, RuntimeError) as error:
         raise BnnvizError(
@@ -613,7 +667,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _gpus() -> list[str]:
+def gpus_here() -> list[str]:
     """Return the GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them, without torch."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:

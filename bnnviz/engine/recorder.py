@@ -16,7 +16,7 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -133,14 +133,15 @@ class Recorder:
         if self.run.spec.target_attachment is not None:
             write_whole(self.folder / FILE, self.run.spec.target_attachment)
         self._write_header()
-        root = self._root()
+        root = self._root("w-")
         root.attrs["bnnviz"] = json.dumps(header(self.run))
         return self._new_arrays(root) if self.run.spec.draws is not None else {}
 
-    def _root(self) -> zarr.Group:
+    def _root(self, mode: Literal["w-", "r+"] = "r+") -> zarr.Group:
         import zarr
 
-        return zarr.open_group(self.folder / DRAWS, mode="a", zarr_format=3)
+        # Never made anew: a folder that somebody has moved away stays away.
+        return zarr.open_group(self.folder / DRAWS, mode=mode, zarr_format=3)
 
     def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
         arrays = {}

@@ -15,6 +15,7 @@ from bnnviz.spec import Spec
 from bnnviz.wellsspec import WellsSpec
 
 if TYPE_CHECKING:
+    from bnnviz.engine.jobs import Cluster
     from bnnviz.engine.run import Run
 
 #: What a table and a figure call the measures.
@@ -144,21 +145,64 @@ class Experiment:
         """Return the number of runs that so many repetitions of each case are, at most all of them."""
         return sum(len(case.specs[:repetitions]) for case in self.cases)
 
-    def reproduce(self, repetitions: int | None = None) -> Iterator[tuple[Case, int, dict[str, Any]]]:
-        """Run the cases and yield (case, repetition, summary) as each run ends.
+    def reproduce(
+        self, repetitions: int | None = None, cluster: Cluster | None = None
+    ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
+        """Run the cases, or read what is kept of them, and yield (case, repetition, summary), in order.
 
         Parameters
         ----------
         repetitions : int, optional
             Runs of each case; all of them by default.
+        cluster : Cluster, optional
+            Whose workers make the runs; by default this process does, one after the other. Figures are the same, but
+            for times, and for rounding where a large network has more than the one thread that a worker has.
+
+        Raises
+        ------
+        BnnvizError
+            If it cannot be run here; on a cluster, if a run fails.
         """
-        for case in self.cases:
-            for i, spec in enumerate(case.specs[:repetitions]):
-                run = _made(spec)
-                while not run.finished:
-                    run.advance(0.5)
-                summary = _with_more(run.summary())
-                yield case, i, summary | (_band(run) if self.bands else {})
+        self.check()
+        planned = [(case, i, spec) for case in self.cases for i, spec in enumerate(case.specs[:repetitions])]
+        if cluster is not None:
+            yield from self._farmed(planned, cluster)
+            return
+        for case, i, spec in planned:
+            found = self._read(spec)
+            if found is None:
+                found = self.result(spec)
+                self._keep(spec, found)
+            yield case, i, found
+
+    def _farmed(self, planned: list[tuple[Case, int, Any]], cluster: Cluster) -> Iterator[tuple[Case, int, Any]]:
+        """Have a cluster make the runs that are not kept; each is kept as it comes, and yielded in its turn."""
+        from bnnviz.papers.farmed import results  # with Dask
+
+        left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
+        coming = results(self, [planned[place][2] for place in left], cluster)
+        made: dict[int, dict[str, Any]] = {}
+        missing = set(left)
+        for place, (case, i, spec) in enumerate(planned):
+            while place in missing and place not in made:
+                number, found = next(coming)
+                made[left[number]] = found
+                self._keep(planned[left[number]][2], found)
+            yield case, i, made.pop(place) if place in missing else self._read(spec)
+
+    def result(self, spec: Spec | WellsSpec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return its summary."""
+        run = _made(spec)
+        while not run.finished:
+            run.advance(0.5)
+        return _with_more(run.summary()) | (_band(run) if self.bands else {})
+
+    def _read(self, spec: Spec | WellsSpec) -> dict[str, Any] | None:
+        """Return what is kept of a run; None where nothing is."""
+        return None
+
+    def _keep(self, spec: Spec | WellsSpec, found: dict[str, Any]) -> None:
+        """Keep what a run came to, where the experiment `keeps`."""
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
         """Return (heading, view, part) of each picture of finished runs.

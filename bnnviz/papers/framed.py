@@ -32,7 +32,8 @@ class Framed(Scored):
     def _place(self, spec: Spec) -> Any:
         return store.place(spec.checked().to_json(), ["framed", *self.pictures, *map(str, self.watched.items())])
 
-    def _run(self, spec: Spec) -> dict[str, Any]:
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.papers.framed_run import result  # with torch
 
         return result(spec, self.pictures, self.watched, self.measures)

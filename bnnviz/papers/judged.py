@@ -42,7 +42,8 @@ class Judged(Parted, Scored):
         # All figures of a run are taken at once: another experiment with the same runs finds them.
         return store.place(spec.checked().to_json(), [f"judged {self.foreign} {self.base}"])
 
-    def _run(self, spec: Spec) -> dict[str, Any]:
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.papers.judged_run import result  # with torch
 
         return result(spec, self.foreign, self.base)

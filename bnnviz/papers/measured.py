@@ -172,7 +172,9 @@ def _is_row(row: Any) -> bool:
 # --- writing
 
 
-def keep(experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float) -> None:
+def keep(
+    experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float, where: str | None = None
+) -> None:
     """Write what an experiment came to on this machine; a folder that cannot be written to keeps nothing.
 
     A record of the same version with more runs stays as it is.
@@ -184,17 +186,25 @@ def keep(experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds:
         The summaries of its runs, by the cases' names.
     seconds : float
         That they took.
+    where : str or None, default None
+        What they ran on, in words; None: what this process computes on.
     """
     known = next((r for r in records(experiment.name)[0] if r.here and r.part == part_of(experiment)), None)
     if known is not None and known.version == VERSION and known.runs > sum(map(len, done.values())):
         return
     try:
-        write(experiment, done, seconds, own())
+        write(experiment, done, seconds, own(), where)
     except OSError:
         return
 
 
-def write(experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float, folder: Path) -> Path:
+def write(
+    experiment: Experiment,
+    done: dict[str, list[dict[str, Any]]],
+    seconds: float,
+    folder: Path,
+    where: str | None = None,
+) -> Path:
     """Write a record, whole or not at all, and return its place."""
     part = part_of(experiment)
     record = {
@@ -203,7 +213,7 @@ def write(experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds
         "part": part,
         "version": VERSION,
         "date": datetime.now(UTC).date().isoformat(),
-        "device": device(),
+        "device": where or device(),
         "seconds": round(_seconds(experiment, done, seconds), 1),
         "rows": [_plain(experiment.row(case, done.get(case.name, []))) for case in experiment.cases],
         "panels": _small([list(panel) for panel in experiment.panels(done)]),

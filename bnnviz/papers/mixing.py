@@ -54,7 +54,8 @@ class Mixing(Scored):
     def _place(self, spec: Spec) -> Any:
         return store.place(spec.checked().to_json(), ["mixing"])
 
-    def _run(self, spec: Spec) -> dict[str, Any]:
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.papers.judged_run import mixed  # with torch
 
         return mixed(spec)

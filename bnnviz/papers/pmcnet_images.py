@@ -89,7 +89,8 @@ class ScoredImages(Parted, Scored):
     def _place(self, spec: Spec) -> Any:
         return store.place(spec.checked().to_json(), ["confusion"])
 
-    def _run(self, spec: Spec) -> dict[str, Any]:
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.papers.drawn import result  # with torch
 
         return result(spec, ("confusion",), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,18 +69,11 @@ class Scored(Experiment):
                 total += len(missing) * pilot(missing[0])
         return total
 
-    def reproduce(self, repetitions: int | None = None) -> Iterator[tuple[Case, int, dict[str, Any]]]:
-        """Run the cases, or read what is kept of them, and yield (case, repetition, summary)."""
-        self.check()
-        for case in self.cases:
-            for i, spec in enumerate(case.specs[:repetitions]):
-                found = self._read(spec)
-                if found is None:
-                    found = self._run(spec)
-                    store.write(self._place(spec), found)
-                yield case, i, found
+    def _keep(self, spec: Spec, found: dict[str, Any]) -> None:
+        store.write(self._place(spec), found)
 
-    def _run(self, spec: Spec) -> dict[str, Any]:
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.papers.drawn import result  # with torch
 
         return result(spec, self.pictures, self.followed)

@@ -1,0 +1,94 @@
+"""What ``bnnviz sweep`` shows while it goes on, and at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.engine import jobs, jobwork
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from bnnviz.engine.sweep import Sweep
+
+_SHOWN = 8  # runs with a line of their own while they go on
+#: What the table at the end shows of a run's figures, where any run has them.
+COLUMNS = {
+    "ess_min": "ESS",
+    "weight_ess": "weight ESS",
+    "rhat_max": "R-hat",
+    "rmse": "RMSE",
+    "nll": "NLL",
+    "accuracy": "accuracy",
+    "grad_evals": "gradients",
+}
+
+
+def drive(sweep: Sweep, console: Console, pressed: list[int]) -> None:
+    """Let a sweep go on to its end or to Ctrl-C, which ``pressed`` collects, and show how far each run is."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
+    if sweep.before:
+        console.print(f"bnnviz: {len(sweep.before)} of {len(sweep.names)} runs are done already.", highlight=False)
+        for row in sweep.rows():
+            if row["error"]:
+                _say(console, f"{row['name']}: {row['error']}")
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        shown = _Shown(bar, sweep)
+        for event in sweep.events(lambda: bool(pressed)):
+            shown.take(event)
+
+
+class _Shown:
+    """Bars: one of all runs, and one of each that goes on."""
+
+    def __init__(self, bar: Progress, sweep: Sweep) -> None:
+        self._bar, self._names = bar, sweep.names
+        self._all = bar.add_task("all runs", total=len(sweep.names), completed=len(sweep.before), said="")
+        self._lines: dict[int, TaskID] = {}
+        self._ended = len(sweep.before)
+
+    def take(self, event: jobs.Event) -> None:
+        number, kind, value = event
+        if kind == jobs.WAITING:
+            self._say(value)
+        elif kind == jobs.LOST:
+            self._say(f"{self._names[number]}: its worker was lost; another one goes on with it.")
+        elif kind == jobwork.BEGAN and len(self._lines) < _SHOWN:
+            self._end(number)
+            self._lines[number] = self._bar.add_task(self._names[number], total=1.0, said="")
+        elif kind == jobwork.TOLD and number in self._lines:
+            self._bar.update(self._lines[number], completed=value["progress"], said=value["phase"])
+        elif kind in (jobwork.DONE, jobwork.FAILED, jobwork.STOPPED):
+            self._end(number)
+            self._ended += kind != jobwork.STOPPED
+            self._bar.update(self._all, completed=self._ended, said=f"{self._ended} of {len(self._names)}")
+        if kind == jobwork.FAILED:
+            self._say(f"{self._names[number]}: {value}")
+
+    def _say(self, sentence: str) -> None:
+        _say(self._bar.console, sentence)
+
+    def _end(self, number: int) -> None:
+        line = self._lines.pop(number, None)
+        if line is not None:
+            self._bar.remove_task(line)
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(f"bnnviz: {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+def pace(sweep: Sweep, rows: list[dict[str, Any]]) -> str | None:
+    """Return how long the sweep took, and how much of that was none of the runs' own; None where nothing was run."""
+    here = [row for row in rows if row["worker_s"] is not None]
+    if not here or not sweep.slots:
+        return None
+    own = sum(row["seconds"] for row in here)
+    over = (sweep.wall * min(sweep.slots, len(here)) - own) / len(here)
+    return (
+        f"{len(here)} runs in {sweep.wall:.1f} s, {sweep.slots} at a time; their own seconds are {own:.1f}, and"
+        f" {over:.2f} s a run went into everything else."
+    )
