@@ -15,7 +15,9 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -567,28 +569,34 @@ def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
     torch.set_num_threads(1)
     run = resume(folder) if go_on else Run(spec)
     recorder = Recorder(run, Path(folder), every_s=0)
-    recorder_note = recorder.note
     while not run.finished:
         run.advance(0.01)
-        recorder_note(now=True)
+        recorder.note(now=True)
     recorder.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    """Give processes that have torch from the beginning."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr"])
+    yield context
+    forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bps", "boomerang", "nuts", "pmcnet_light", "sgld"])
-def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, server: Any, tmp_path: Path) -> None:
     """Ten kills of each sampler at random moments: fifty in all."""
     spec = spec_of(name).replace(draws=400, chains=2)
     truth = finished(Run(spec))
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr"])
     rng, kills, folder = random.Random(name), 0, tmp_path / "run"
     acknowledged = -1
     while kills < 10:
         go_on = (folder / shelf.PROGRESS).exists()
         if not go_on:
             shutil.rmtree(folder, ignore_errors=True)
-        process = context.Process(target=sample_until_killed, args=(spec, str(folder), go_on))
+        process = server.Process(target=sample_until_killed, args=(spec, str(folder), go_on))
         process.start()
         process.join(rng.uniform(0.0, 2.5))
         if process.is_alive():

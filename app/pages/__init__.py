@@ -40,6 +40,7 @@ _ENTRIES = (
     Entry("wells", "Wells", "pages.wells"),
     Entry("microscope", "Step size", "pages.microscope"),
     Entry("papers", "Papers", "pages.papers"),
+    Entry("recordings", "Recordings", "pages.recordings"),
 )
 PAGES: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 FIRST = next(iter(PAGES))

@@ -100,7 +100,7 @@ def export(recording: Recording, form: str, out: str | os.PathLike) -> Path:
 
 def suffix(form: str) -> str:
     """Return the ending that files of a form have."""
-    return {"netcdf": ".nc", "torch": ".pt"}.get(form, f".{form}")
+    return {"netcdf": ".nc", "torch": ".pt", "zip": ".zip"}.get(form, f".{form}")
 
 
 def _write_netcdf(recording: Recording, path: Path) -> None:

@@ -8,8 +8,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
 
 def header(run: Run) -> dict[str, Any]:
     """Return what is needed to repeat the run: spec, change log, device, versions."""
+    import torch
+
     return {
         "bnnviz": VERSION,
         "torch": torch.__version__,
@@ -42,7 +42,7 @@ def header(run: Run) -> dict[str, Any]:
 def data_checksum(target: Target) -> str | None:
     """Return the SHA-256 of the rows that a network is trained on, as they are in memory; None where there are none."""
     rows = [getattr(target, name, None) for name in ("x", "y")]
-    if not all(isinstance(part, torch.Tensor) for part in rows):
+    if any(part is None for part in rows):
         return None
     digest = hashlib.sha256()
     for part in rows:

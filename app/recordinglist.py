@@ -1,0 +1,115 @@
+"""The list of recordings: search it, choose one or several."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.engine.shelf import Recording
+
+_MOST = 60  # shown at a time; the search finds the others
+_SIZE = "var(--size, 1)"
+_ROW = f"""
+:host {{color: var(--mui-palette-text-primary); font-size: calc(14px * {_SIZE}); line-height: 1.35; min-width: 0}}
+div {{color: var(--mui-palette-text-secondary); font-size: calc(12.5px * {_SIZE}); overflow-wrap: anywhere}}
+.wrong {{color: #b3134f}}
+:host(.dark) .wrong {{color: #ff86b0}}
+"""
+
+
+class RecordingList:
+    """What lies on the shelf, newest first.
+
+    Parameters
+    ----------
+    on_chosen : callable
+        Told when others are chosen.
+    """
+
+    def __init__(self, on_chosen: Callable[[], None]) -> None:
+        self._on_chosen, self._dark = on_chosen, False
+        self.found: dict[str, tuple[Recording, str | None]] = {}
+        self._boxes: dict[str, pmui.Checkbox] = {}
+        self._filling = False
+        self.search = pmui.TextInput(
+            label="Search", placeholder="a name, a sampler, a data set", size="small", sizing_mode="stretch_width"
+        )
+        self.search.param.watch(lambda event: self._show(), "value_input")
+        self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._said = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_ROW])
+        self.root = pn.Column(self.search, self._said, self._rows, sizing_mode="stretch_width", margin=0)
+
+    @property
+    def chosen(self) -> list[str]:
+        """Names of the chosen recordings, as they stand in the list."""
+        return [name for name, box in self._boxes.items() if box.value]
+
+    def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: Sequence[str]) -> None:
+        """Show what is there now."""
+        self.found = {recording.name: (recording, wrong) for recording, wrong in found}
+        self._filling = True
+        self._boxes = {name: self._box(name, name in chosen) for name in self.found}
+        self._show()
+        self._filling = False
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self._dark = dark
+        self._show()
+
+    def _box(self, name: str, chosen: bool) -> pmui.Checkbox:
+        wrong = self.found[name][1] is not None
+        box = pmui.Checkbox(label=name, value=chosen and not wrong, disabled=wrong, margin=(2, 0, 0, 4))
+        box.param.watch(lambda event: None if self._filling else self._on_chosen(), "value")
+        return box
+
+    def _show(self) -> None:
+        words = (self.search.value_input or "").lower().split()
+        shown = [name for name in self.found if all(word in self._text(name).lower() for word in words)]
+        kept = shown[:_MOST]
+        self._rows[:] = [self._row(name) for name in kept]
+        if not self.found:
+            said = "No recordings yet."
+        elif not shown:
+            said = "No recording has all of these words."
+        else:
+            more = f", the first {_MOST} of them here" if len(shown) > _MOST else ""
+            said = f"{len(shown)} of {len(self.found)} recordings{more}"
+        self._said.object = f"<div>{html.escape(said)}</div>"
+
+    def _row(self, name: str) -> pn.Column:
+        recording, wrong = self.found[name]
+        if wrong is None:
+            about = " · ".join(html.escape(part) for part in _facts(recording))
+        else:
+            about = f"<span class='wrong'>{html.escape(wrong)}</span>"
+        text = pn.pane.HTML(
+            f"<div>{about}</div>",
+            sizing_mode="stretch_width",
+            margin=(0, 6, 6, 38),
+            stylesheets=[_ROW],
+            css_classes=["dark"] if self._dark else [],
+        )
+        return pn.Column(self._boxes[name], text, sizing_mode="stretch_width", margin=0)
+
+    def _text(self, name: str) -> str:
+        recording, wrong = self.found[name]
+        return " ".join([name, *(_facts(recording) if wrong is None else ["broken", wrong])])
+
+
+def _facts(recording: Recording) -> list[str]:
+    """Return what the list says of a recording."""
+    spec, progress = recording.header["spec"], recording.progress
+    data = spec.get("target_settings", {}).get("data")
+    state = "done" if progress["finished"] else "failed" if progress.get("error") else "not done"
+    when = datetime.fromtimestamp(recording.folder.lstat().st_mtime).strftime("%Y-%m-%d %H:%M")
+    return [
+        f"{spec.get('sampler')} on {data or spec.get('target')}",
+        f"{recording.whole:,} draws of {len(progress['counts'])} chains, {state}",
+        f"{recording.size / 1e6:,.1f} MB",
+        when,
+    ]
