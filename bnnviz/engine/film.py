@@ -392,14 +392,9 @@ class _Taking:
         self._change()
 
     def _most(self, stop: int | None) -> int:
-        """Return how many steps the next block may have; short ones near the end do not run past it."""
-        room = _FAR
-        if self.last is None and self.left is not None:
-            spec = self.run.spec
-            # The steps of one draw are taken singly: the last draw may come at any of them.
-            room = max(
-                1, math.floor(self.left - self.run.steps / (self.run.progress * (spec.draws + spec.warmup))) // 2
-            )
+        """Return how many steps the next block may have; short ones near the end hardly run past it."""
+        left = self.left if self.last is None else None
+        room = _FAR if left is None else max(1, left // 2)
         return room if stop is None else min(room, stop - self.run.steps)
 
     def _change(self) -> None:
