@@ -60,6 +60,10 @@ async function build() {
   for (const card of cards.values()) {
     if (card.alike) { for (const id of card.ranges) { const {start, end} = doc.get_model_by_id(id); ranges.set(id, {start, end}) } }
   }
+  const labels = new Map() // of axes: what the film writes there, where there is room
+  for (const card of cards.values()) {
+    for (const id of card.axes) { labels.set(id, doc.get_model_by_id(id).axis_label) }
+  }
   let frame = -1, dark = film.dark ?? matchMedia("(prefers-color-scheme: dark)").matches
   let playing = false, due = 0, painted = 0
 
@@ -112,6 +116,7 @@ async function build() {
       if (value.shown === mark) { continue }
       value.shown = mark
       if (ranges.has(value.model)) { ranges.get(value.model)[value.attr] = series.values[now]; continue }
+      if (value.attr === "axis_label" && labels.has(value.model)) { labels.set(value.model, series.values[now]); continue }
       events.push({kind: "ModelChanged", model: {id: value.model}, attr: value.attr, new: series.values[now]})
     }
     if (events.length) { doc.apply_json_patch({events}, new Map()) }
@@ -125,19 +130,39 @@ async function build() {
     }
   }
 
-  // What is round looks round: the axis with room to spare shows more than the film wants.
   function fit() {
     for (const card of cards.values()) {
-      if (!card.alike || card.section.hidden) { continue }
-      const figure = doc.get_model_by_id(card.root), sizes = [figure.inner_width, figure.inner_height]
-      const wanted = card.ranges.map((id) => ranges.get(id))
-      const scale = Math.max(...wanted.map(({start, end}, i) => (end - start) / (sizes[i] || 1)))
-      card.ranges.forEach((id, i) => {
-        const {start, end} = wanted[i], width = sizes[0] && sizes[1] ? scale * sizes[i] : end - start
-        const range = doc.get_model_by_id(id), low = (start + end - width) / 2, high = (start + end + width) / 2
-        if (range.start !== low || range.end !== high) { range.setv({start: low, end: high}) }
-      })
+      if (card.section.hidden) { continue }
+      fit_labels(card)
+      if (card.alike) { fit_ranges(card) }
     }
+  }
+
+  // Less of a label is written where it does not fit, as the views themselves do where they can see the page.
+  function fit_labels({root, axes: [across, up]}) {
+    const height = doc.get_model_by_id(root).inner_height || Infinity, has_room = doc.get_model_by_id(across).axis_label
+    const low = has_room ? film.low : film.low + 2.5 * film.letter
+    const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
+    const shown = [
+      height >= low ? labels.get(across) : "",
+      fitting.find((words) => 0.5 * film.letter * words.length <= height) ?? "",
+    ]
+    for (const [i, id] of [across, up].entries()) {
+      const axis = doc.get_model_by_id(id)
+      if (axis.axis_label !== shown[i]) { axis.axis_label = shown[i] }
+    }
+  }
+
+  // What is round looks round: the axis with room to spare shows more than the film wants.
+  function fit_ranges(card) {
+    const figure = doc.get_model_by_id(card.root), sizes = [figure.inner_width, figure.inner_height]
+    const wanted = card.ranges.map((id) => ranges.get(id))
+    const scale = Math.max(...wanted.map(({start, end}, i) => (end - start) / (sizes[i] || 1)))
+    card.ranges.forEach((id, i) => {
+      const {start, end} = wanted[i], width = sizes[0] && sizes[1] ? scale * sizes[i] : end - start
+      const range = doc.get_model_by_id(id), low = (start + end - width) / 2, high = (start + end + width) / 2
+      if (range.start !== low || range.end !== high) { range.setv({start: low, end: high}) }
+    })
   }
 
   function show_words() {
@@ -264,7 +289,6 @@ async function build() {
   const order = doc.roots().map((root) => [...cards.values()].find((card) => card.root === root.id).home)
   await Bokeh.embed.add_document_standalone(doc, document.body, order)
   for (const card of cards.values()) {
-    if (!card.alike) { continue }
     const {inner_width, inner_height} = doc.get_model_by_id(card.root).properties
     for (const size of [inner_width, inner_height]) { size.change.connect(fit) }
   }

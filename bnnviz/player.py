@@ -26,6 +26,7 @@ from bnnviz.reel import Reel, Series
 from bnnviz.spec import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
+from bnnviz.views.base import LABEL_SIZE, LOW
 from bnnviz.views.stage import BACKS, BELOW, PLACES, TURNS, grid
 
 _HERE = Path(__file__).parent
@@ -74,6 +75,8 @@ def _figures(reel: Reel) -> dict[str, Any]:
         "document": reel.document,
         "cards": [_card(view, reel) for view in reel.views],
         "grid": grid(_places(reel.views)),
+        "low": LOW,
+        "letter": LABEL_SIZE,
         "values": list(reel.values()),
         "words": {name: words.plain() for name, words in reel.words.items()},
         "legends": {name: [series.plain() for series in both] for name, both in reel.legends.items()},
@@ -94,8 +97,9 @@ def _card(view: View, reel: Reel) -> dict[str, Any]:
         "turn": turn and (turn.to_back if part == turn.front else turn.to_front),
         "root": view.root.id,
         "ranges": [view.root.x_range.id, view.root.y_range.id],
+        "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
         "alike": view.alike,
-        "models": [model.id for model in view.root.references()],
+        "models": sorted(model.id for model in view.root.references()),
         "bar": part == _TIMELINE,
     }
 

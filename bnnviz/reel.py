@@ -133,7 +133,7 @@ class Reel:
         for name, words in self.words.items():
             view = self._named[name]
             words.note(number, [view.title, view.note, view.description])
-        for key in changed - self._themed:
+        for key in _ordered(changed - self._themed):
             self._keep(key, number, self._light)
         legends = {view.name: view.legend_html() for view in self.views}
         told = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
@@ -149,7 +149,7 @@ class Reel:
             for view in self.views:
                 view.theme(dark)
                 self.legends[view.name][dark].note(number, view.legend_html())
-            for key in self._themed:
+            for key in _ordered(self._themed):
                 self._keep(key, number, kept)
         self._changed.clear()
 
@@ -215,6 +215,11 @@ class Reel:
                     if column and not (stroke.size and column in (stroke.dx, stroke.dy)):
                         found[stroke.source.model.id, column] = (view.name, axis)
         return found
+
+
+def _ordered(keys: set[Key]) -> list[Key]:
+    """Return keys in the order in which their models were made, so that a film has one page."""
+    return sorted(keys, key=lambda key: (len(key[0]), key))
 
 
 def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> list[list[Any]]:

@@ -40,7 +40,8 @@ def shot() -> Film:
 def strides(frames: int, total: int) -> list[int]:
     steps, stride, taken = [0], 1.0, 1
     while steps[-1] < total and taken < frames:
-        stride = next_stride(stride, taken, frames, total - steps[-1])
+        if taken > frames / 3:
+            stride = next_stride(stride, total - steps[-1], frames - taken)
         steps.append(min(total, steps[-1] + round(stride)) if taken < frames - 1 else total)
         taken += 1
     return list(np.diff(steps))
@@ -67,6 +68,11 @@ def test_a_film_ends_where_the_run_ends(shot: Film) -> None:
     assert shot.steps[-1] <= run.steps
     assert shot.frames[-1]["status"]["phase"] == "done"
     assert len(shot.frames) == 40
+
+
+def test_tuning_leaves_frames_for_what_comes_after(shot: Film) -> None:
+    phases = [frame["status"]["phase"] for frame in shot.frames]
+    assert phases.count("sampling") >= len(phases) / 6 and "tuning" in phases
 
 
 def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: Film) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FRAMES, MOST_FRAMES = 300, 2000
 FORMAT = 1
 _SINGLE = 1 / 3  # of the frames show one step each
-_GROWTH = 1.08  # of the strides while nobody knows how many steps there will be
+_KEPT = 1 / 3  # of the frames are kept for what comes when it is known how long that takes
 _SLICE_S = 0.2
 _ENDLESS = 20_000  # steps of a run that has no end of its own
 # What a clock says differs each time that a run is done again.
@@ -189,7 +189,11 @@ def film(
     taken = [_frame(run, want)]
     stride = 1.0
     while not taking.ended and len(taken) < frames:
-        stride = next_stride(stride, len(taken), frames, taking.left)
+        if len(taken) > frames * _SINGLE:
+            left, more = taking.left, frames - len(taken)
+            if left is None:
+                left, more = taking.longest, more - round(frames * _KEPT)
+            stride = next_stride(stride, left, more)
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
         taken.append(_frame(run, want))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": plain(past.changes)}
@@ -197,28 +201,24 @@ def film(
     return Film(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
 
 
-def next_stride(last: float, taken: int, frames: int, left: int | None) -> float:
-    """Return how many steps lie between a film's last frame and its next.
+def next_stride(last: float, left: int, more: int) -> float:
+    """Return how many steps lie between a film's last frame and its next: strides that grow by one factor to the end.
 
     Parameters
     ----------
     last : float
         The stride before.
-    taken, frames : int
-        How many frames there are, and how many there are to be.
-    left : int or None
-        Steps until the end; None where it is not known.
+    left : int
+        Steps until the end.
+    more : int
+        Frames until then; at least one is made.
 
     Returns
     -------
     float
-        At least 1: one for the first third, then growing by one factor, so that the last frame shows the end.
+        At least 1.
     """
-    if taken <= frames * _SINGLE:
-        return 1.0
-    if left is None:
-        return last * _GROWTH
-    more = frames - taken
+    more = max(more, 1)
     if left <= more:
         return 1.0
     # last (e^g + e^2g + ... + e^(more g)) = left
@@ -380,6 +380,11 @@ class _Taking:
             return self.last - self.run.steps
         share = self.run.progress
         return math.ceil(self.run.steps * (1 - share) / share) if share > 0 else None
+
+    @property
+    def longest(self) -> int:
+        """Steps until it is known how many there will be, at most."""
+        return max(self.run.sampler.tuning_limit - self.run.steps, 1)
 
     def advance(self, step: int | None) -> None:
         """Advance to this step or to the end, whichever comes first; None goes to the end."""
