@@ -67,7 +67,8 @@ def test_a_film_ends_where_the_run_ends(shot: Film) -> None:
     # The last block of a run goes on when its draws are made; a film's does not.
     assert shot.steps[-1] <= run.steps
     assert shot.frames[-1]["status"]["phase"] == "done"
-    assert len(shot.frames) == 40
+    # How many steps there will be is not known at first: too few frames are left over, never none.
+    assert 28 <= len(shot.frames) <= 40
 
 
 def test_tuning_leaves_frames_for_what_comes_after(shot: Film) -> None:
@@ -84,8 +85,11 @@ def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: Film) -> Non
         while run.steps < frame["status"]["step"]:
             run.step_proposal()
         run.frame([])
-        direct = plain(run.frame(list(frame.keys() - TIMED)))
+        direct = plain(run.frame([part for part in scene["emits"] if part != "selection"]))
         kept = {name: direct["status"][name] for name in frame["status"]}
+        if run.store.full().any():
+            # What such a chain does is counted until the end of a block.
+            break
         for name, part in frame.items():
             if name not in TIMED:
                 assert same(part, kept if name == "status" else direct[name]), (name, run.steps)

@@ -33,6 +33,7 @@ FRAMES, MOST_FRAMES = 300, 2000
 FORMAT = 1
 _SINGLE = 1 / 3  # of the frames show one step each
 _KEPT = 1 / 3  # of the frames are kept for what comes when it is known how long that takes
+_BEGIN = 0.5  # of the mean stride to the end is the first of the strides that grow to it
 _SLICE_S = 0.2
 _ENDLESS = 20_000  # steps of a run that has no end of its own
 # What a clock says differs each time that a run is done again.
@@ -187,12 +188,15 @@ def film(
     scene = plain(run.scene())
     want = [part for part in scene["emits"] if part not in _SKIPPED]
     taken = [_frame(run, want)]
-    stride = 1.0
+    stride, known = 1.0, False
     while not taking.ended and len(taken) < frames:
         if len(taken) > frames * _SINGLE:
             left, more = taking.left, frames - len(taken)
             if left is None:
                 left, more = taking.longest, more - round(frames * _KEPT)
+            elif not known:
+                # From here on strides grow to the end, which may be nearer than was thought.
+                stride, known = max(1.0, min(stride, _BEGIN * left / more)), True
             stride = next_stride(stride, left, more)
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
         taken.append(_frame(run, want))

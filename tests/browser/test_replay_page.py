@@ -176,7 +176,8 @@ def test_hostile_names_are_words(shot: Film, opened: Any) -> None:
 
 def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
     # Playwright runs a loop of its own here already, so the command is another process.
-    place = film(BANANA, 8).save(tmp_path / "film.npz")
+    told = film(BANANA, 8)
+    place = told.save(tmp_path / "film.npz")
     words = [
         "replay",
         place,
@@ -202,5 +203,5 @@ def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
     from PIL import Image
 
     with Image.open(tmp_path / "a.gif") as moving:
-        assert moving.n_frames == 8 and moving.size == (1280, 720)
+        assert moving.n_frames == len(told.frames) and moving.size == (1280, 720)
     assert (tmp_path / "a.mp4").read_bytes()[4:8] == b"ftyp"
