@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bnnviz.engine.film import Film, film, read_past
+from bnnviz.engine.film import Film, film, read_past, save
 from bnnviz.errors import BnnvizError
 
 Told = Callable[[float, str], None]
@@ -57,11 +57,12 @@ def write(
     if "film" in places:
         made.append(found.save(places["film"]))
     if "csv" in places:
-        made.append(_write(places["csv"], table(found)))
+        save(places["csv"], table(found).encode())
+        made.append(places["csv"])
     if "html" in places:
-        from bnnviz.player import page
+        from bnnviz import player
 
-        made.append(_write(places["html"], page(found, dark or None)))
+        made.append(player.write(found, places["html"], dark or None))
     for name in _PICTURES:
         if name in places:
             from bnnviz import pictures
@@ -82,16 +83,6 @@ def table(found: Film) -> str:
     for step, frame in zip(found.steps, found.frames, strict=True):
         rows.writerows((step, label, text) for label, text, _ in frame.get("table", {"rows": []})["rows"])
     return out.getvalue()
-
-
-def _write(path: Path, text: str) -> Path:
-    from bnnviz.engine.recorder import write_whole
-
-    try:
-        write_whole(path, text.encode())
-    except OSError as error:
-        raise BnnvizError(f"{path} cannot be written ({error.strerror or error}).", "out") from error
-    return path
 
 
 def _need(package: str, what: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
-from bnnviz.engine.film import Film
+from bnnviz.engine.film import Film, save
 from bnnviz.errors import BnnvizError
 from bnnviz.player import page
 
@@ -85,7 +85,8 @@ def stills(film: Film, folder: str | Path, kind: str, at: int | None = None, dar
                 content = shown.evaluate("async (part) => (await bnnviz_player).svg(part)", part).encode()
             else:
                 content = shown.locator(f"#card-{part}").screenshot()
-            made.append(_write(folder / f"{name}.{kind}", content))
+            made.append(folder / f"{name}.{kind}")
+            save(made[-1], content)
     return made
 
 
@@ -132,7 +133,8 @@ def movie(
     with _opened(film, dark, size, 1) as shown:
         pictures = _pictures(shown, len(film.frames), progress or (lambda share: None))
         content = _gif(pictures, speed) if path.suffix == ".gif" else _mp4(pictures, speed, size)
-    return _write(path, content)
+    save(path, content)
+    return path
 
 
 def _pictures(shown: Page, count: int, progress: Callable[[float], Any]) -> Iterator[Any]:
@@ -202,14 +204,3 @@ def _opened(film: Film, dark: bool, size: tuple[int, int], scale: int) -> Iterat
             yield shown
         finally:
             browser.close()
-
-
-def _write(path: Path, content: bytes) -> Path:
-    from bnnviz.engine.recorder import write_whole
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        raise BnnvizError(f"{path} cannot be written ({error.strerror or error}).", "out") from error
-    return path

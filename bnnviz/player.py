@@ -20,7 +20,7 @@ from bokeh.core.json_encoder import serialize_json
 from bokeh.resources import Resources
 
 from bnnviz import link
-from bnnviz.engine.film import Film
+from bnnviz.engine.film import Film, save
 from bnnviz.errors import BnnvizError
 from bnnviz.reel import Reel, Series
 from bnnviz.spec import Spec
@@ -67,6 +67,20 @@ def page(film: Film, dark: bool | None = None) -> str:
         bokeh=_bokeh_js(),
         script=script,
     )
+
+
+def write(film: Film, out: str | Path, dark: bool | None = None) -> Path:
+    """Write a film's page to a file, whole or not at all; the ending ``.html`` is added where there is none.
+
+    Raises
+    ------
+    BnnvizError
+        If the film feeds no view, or the file cannot be written.
+    """
+    out = Path(out)
+    out = out if out.suffix else out.with_suffix(".html")
+    save(out, page(film, dark).encode())
+    return out
 
 
 def _figures(reel: Reel) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bnnviz
 from bnnviz.engine.film import Film, Past, film
 from bnnviz.errors import BnnvizError
 from bnnviz.player import page
@@ -214,24 +215,35 @@ def test_three_hundred_frames_are_under_six_megabytes(spec: Spec, capsys: pytest
     assert size < MOST_BYTES
 
 
-# --- the command
+# --- from Python and by the command
 
 
-def bnnviz(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bnnviz.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=170)
+def test_a_run_of_this_process_becomes_a_page(tmp_path: Path) -> None:
+    run = bnnviz.sample("gaussian", "hmc", draws=10, warmup=2, chains=2, device="cpu")
+    made = bnnviz.replay(run, tmp_path / "run", frames=8)
+    assert made == tmp_path / "run.html" and content(made.read_text(encoding="utf-8"))["steps"][0] == 0
+    with pytest.raises(BnnvizError, match="not int"):
+        bnnviz.replay(3, tmp_path / "x.html")
+    with pytest.raises(BnnvizError, match="cannot be written"):
+        (tmp_path / "file").touch()
+        bnnviz.replay(run.spec, tmp_path / "file" / "x.html", frames=3)
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "bnnviz.cli", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=170)
 
 
 def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps(BANANA.to_json()))
-    out = bnnviz(
+    out = command(
         "replay", spec, "--html", tmp_path / "a", "--csv", tmp_path / "b", "--film", tmp_path / "c", "--frames", 12
     )
     assert out.returncode == 0, out.stderr
     assert out.stdout.split() == [str(tmp_path / name) for name in ("c.npz", "b.csv", "a.html")]
     assert (tmp_path / "b.csv").read_text().startswith("step,figure,value\n")
-    again = bnnviz("replay", tmp_path / "c.npz", "--html", tmp_path / "d.html")
+    again = command("replay", tmp_path / "c.npz", "--html", tmp_path / "d.html")
     assert again.returncode == 0, again.stderr
     strip = re.compile(rb'id="content">[^<]*<')  # models have other names
     first, second = ((tmp_path / name).read_bytes() for name in ("a.html", "d.html"))

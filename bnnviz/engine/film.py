@@ -80,14 +80,9 @@ class Film:
         BnnvizError
             If the file cannot be written.
         """
-        from bnnviz.engine.recorder import write_whole
-
         path = Path(path)
         path = path if path.suffix else path.with_suffix(".npz")
-        try:
-            write_whole(path, self.pack())
-        except OSError as error:
-            raise BnnvizError(f"The film cannot be written to {path}: {error.strerror or error}.", "out") from error
+        save(path, self.pack())
         return path
 
     def pack(self) -> bytes:
@@ -139,12 +134,15 @@ class Past:
         How far it came; None where the spec alone says it.
     device : str or None
         Where it was computed.
+    target : Target or None
+        A target of the caller's own, which no spec names.
     """
 
     spec: Spec
     changes: list[Change] = field(default_factory=list)
     steps: int | None = None
     device: str | None = None
+    target: Target | None = None
 
 
 def film(
@@ -178,10 +176,9 @@ def film(
     """
     if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
         raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
-    target = None
     if not isinstance(past, Past):
-        past, target = (Past(past.checked()), None) if isinstance(past, Spec) else _of_run(past)
-    run, note = _begin(past, target)
+        past = Past(past.checked()) if isinstance(past, Spec) else past_of_run(past)
+    run, note = _begin(past)
     taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
     taking.progress = progress or (lambda share, phase: None)
     run.prepare()
@@ -232,10 +229,17 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def _of_run(run: Run) -> tuple[Past, Target | None]:
-    """Return a run of this process as a file would have it, and its target where no spec names it."""
-    found = past_of({"spec": run.spec.to_json(), "changes": run.changes}, "The run", run.spec.target_attachment, run)
-    return Past(found.spec, found.changes, run.steps, str(run.device)), run.target if run._own_target else None
+def past_of_run(run: Run) -> Past:
+    """Return a run of this process as a file would have it.
+
+    Raises
+    ------
+    BnnvizError
+        If it had settings changed: what they were before is not known.
+    """
+    found = past_of({"spec": run.spec.to_json(), "changes": run.changes}, "The run", run=run)
+    own = run.target if run._own_target else None
+    return Past(found.spec, list(found.changes), run.steps, str(run.device), own)
 
 
 def past_of(header: dict[str, Any], name: str, attachment: bytes | None = None, run: Run | None = None) -> Past:
@@ -339,7 +343,7 @@ def _attachment(folder: Path) -> bytes | None:
 # --- doing a run again
 
 
-def _begin(past: Past, target: Target | None) -> tuple[Run, str]:
+def _begin(past: Past) -> tuple[Run, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
     from bnnviz.engine.run import Run, choose_device
 
@@ -353,7 +357,7 @@ def _begin(past: Past, target: Target | None) -> tuple[Run, str]:
     if any("kernel" in settings for _, settings in past.changes):
         # The change log says from which step on it was compiled.
         spec = spec.replace(kernel="eager")
-    return Run(spec, target=target), note
+    return Run(spec, target=past.target), note
 
 
 class _Taking:
@@ -424,6 +428,23 @@ def _frame(run: Run, want: list[str]) -> dict[str, Any]:
     frame = run.frame(want)
     frame["status"] = {name: value for name, value in frame["status"].items() if name not in _CLOCKS}
     return plain(frame)
+
+
+def save(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, and its folder where there is none.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be written.
+    """
+    from bnnviz.engine.recorder import write_whole
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise BnnvizError(f"{path} cannot be written ({error.strerror or error}).", "out") from error
 
 
 def plain(value: Any) -> Any:
