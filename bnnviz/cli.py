@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz list``, ``data``, ``sample``, ``race``, ``reproduce``, ``bench``, ``serve``.
+"""The command line: ``bnnviz list``, ``data``, ``sample``, ``race``, ``reproduce``, ``replay``, ``bench``, ``serve``.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.

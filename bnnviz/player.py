@@ -129,10 +129,11 @@ def _places(shown: list[View]) -> set[str]:
 def _said(film: Film) -> dict[str, Any]:
     """Return everything that is said in words: of the film, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
+    moves = "events" if "events" in film.scene["emits"] else "moves"
     for number, frame in enumerate(film.frames):
         said = frame.get("caption", {"text": "", "kind": "", "warning": ""})
         caption.note(number, [said["text"], said.get("warning", "")])
-        status.note(number, _cells(frame["status"]))
+        status.note(number, _cells(frame["status"], moves))
         table.note(number, frame.get("table", {"rows": []})["rows"])
     return {
         "title": str(film.scene["title"]),
@@ -149,13 +150,13 @@ def _said(film: Film) -> dict[str, Any]:
     }
 
 
-def _cells(status: dict[str, Any]) -> list[list[str]]:
+def _cells(status: dict[str, Any], moves: str) -> list[list[str]]:
     """Return the cells of the status line: figure and unit."""
     return [
         [str(status["device"]), ""],
         [str(status["phase"]), ""],
         [_count(status["step"]), "steps"],
-        [_count(status["events"]), "events"],
+        [_count(status["events"]), moves],
         [_count(status["gradients"]), "gradients"],
         [f"{_count(status['draws'])} × {status['chains']}", "draws"],
         [_count(status["ess"]), "ESS"],
