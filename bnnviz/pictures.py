@@ -6,6 +6,7 @@ import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
 from bnnviz.engine.film import Film, save
 from bnnviz.errors import BnnvizError
 from bnnviz.player import page
+from bnnviz.views import DARK, LIGHT, Palette
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -22,7 +24,7 @@ SIZE = (1280, 720)
 _STILL = (1400, 900)
 _CRISP = 2  # pixels of a picture to one of the page
 _LAST_S = 3.0  # a moving picture rests so long on its last frame
-_COLOURS = 128
+_COLOURS = 256
 _SEEK = (
     "async (frame) => { const p = await bnnviz_player; p.seek(frame); await p.when_painted(); await p.when_painted() }"
 )
@@ -132,7 +134,7 @@ def movie(
     check(movie=path.suffix == ".mp4")
     with _opened(film, dark, size, 1) as shown:
         pictures = _pictures(shown, len(film.frames), progress or (lambda share: None))
-        content = _gif(pictures, speed) if path.suffix == ".gif" else _mp4(pictures, speed, size)
+        content = _gif(pictures, speed, dark) if path.suffix == ".gif" else _mp4(pictures, speed, size)
     save(path, content)
     return path
 
@@ -146,20 +148,37 @@ def _pictures(shown: Page, count: int, progress: Callable[[float], Any]) -> Iter
         progress((number + 1) / count)
 
 
-def _gif(pictures: Iterator[Any], speed: int) -> bytes:
+def _gif(pictures: Iterator[Any], speed: int, dark: bool) -> bytes:
     from PIL import Image
 
-    # One palette, of the first picture and of the last, or colours would flicker.
     full = list(pictures)
-    both = Image.new("RGB", (full[0].width, 2 * full[0].height))
-    both.paste(full[0], (0, 0))
-    both.paste(full[-1], (0, full[0].height))
-    palette = both.quantize(_COLOURS, dither=Image.Dither.NONE)
+    palette = _gif_palette(full[0], full[-1], DARK if dark else LIGHT)
     drawn = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in full]
     times = [round(1000 / speed)] * (len(drawn) - 1) + [round(1000 * _LAST_S)]
     out = BytesIO()
     drawn[0].save(out, "GIF", save_all=True, append_images=drawn[1:], duration=times, loop=0, optimize=False)
     return out.getvalue()
+
+
+def _gif_palette(first: Any, last: Any, palette: Palette) -> Any:
+    """Return one palette for all pictures, or colours would flicker: the views' own, and the commonest of these two.
+
+    A legend's colours are few on a picture, and would fall together with others.
+    """
+    from PIL import Image, ImageColor
+
+    values = [getattr(palette, each.name) for each in fields(palette)]
+    named = {colour for value in values for colour in ([value] if isinstance(value, str) else value)}
+    ground = ImageColor.getrgb(palette.surface)
+    own = {ImageColor.getrgb(colour) for colour in named}
+    own |= {tuple((a + b) // 2 for a, b in zip(colour, ground, strict=True)) for colour in own}
+    both = Image.new("RGB", (first.width, 2 * first.height))
+    both.paste(first, (0, 0))
+    both.paste(last, (0, first.height))
+    common = both.quantize(_COLOURS - len(own), dither=Image.Dither.NONE).getpalette()
+    found = Image.new("P", (1, 1))
+    found.putpalette([*(part for colour in sorted(own) for part in colour), *common][: 3 * _COLOURS])
+    return found
 
 
 def _mp4(pictures: Iterator[Any], speed: int, size: tuple[int, int]) -> bytes:

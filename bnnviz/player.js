@@ -138,14 +138,21 @@ async function build() {
     }
   }
 
+  // Of a figure's frame; 0 until it has been laid out.
+  function sizes_of(root) {
+    const figure = doc.get_model_by_id(root), {inner_width, inner_height} = figure.properties
+    return [inner_width, inner_height].map((size) => size.is_unset ? 0 : figure[size.attr])
+  }
+
   // Less of a label is written where it does not fit, as the views themselves do where they can see the page.
   function fit_labels({root, axes: [across, up]}) {
-    const height = doc.get_model_by_id(root).inner_height || Infinity, has_room = doc.get_model_by_id(across).axis_label
+    const [, known] = sizes_of(root), height = known || Infinity, has_room = doc.get_model_by_id(across).axis_label
     const low = has_room ? film.low : film.low + 2.5 * film.letter
     const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
     const shown = [
       height >= low ? labels.get(across) : "",
-      fitting.find((words) => 0.5 * film.letter * words.length <= height) ?? "",
+      // Bokeh never wipes off what a label has once painted over the figure's edge.
+      (known && fitting.find((words) => 0.5 * film.letter * words.length <= height)) || "",
     ]
     for (const [i, id] of [across, up].entries()) {
       const axis = doc.get_model_by_id(id)
@@ -155,7 +162,7 @@ async function build() {
 
   // What is round looks round: the axis with room to spare shows more than the film wants.
   function fit_ranges(card) {
-    const figure = doc.get_model_by_id(card.root), sizes = [figure.inner_width, figure.inner_height]
+    const sizes = sizes_of(card.root)
     const wanted = card.ranges.map((id) => ranges.get(id))
     const scale = Math.max(...wanted.map(({start, end}, i) => (end - start) / (sizes[i] || 1)))
     card.ranges.forEach((id, i) => {
@@ -286,6 +293,7 @@ async function build() {
   })
 
   set_theme(dark)
+  for (const card of cards.values()) { fit_labels(card) }
   const order = doc.roots().map((root) => [...cards.values()].find((card) => card.root === root.id).home)
   await Bokeh.embed.add_document_standalone(doc, document.body, order)
   for (const card of cards.values()) {
