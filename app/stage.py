@@ -1,22 +1,7 @@
-"""How the cards share the stage: the grid for whichever of them are shown."""
+"""The style sheets of the stage, on which the cards lie, and of the page around it."""
 
 from __future__ import annotations
 
-from collections.abc import Set
-
-# Columns, when a prediction is shown beside the trajectory and when the trajectory has that room.
-_BOTH = "minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)"
-_ALONE = "minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)"
-# A map and its spread lie beside each other.
-_MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
-_MAP, _FLAT = "minmax(0, 1.3fr)", "minmax(0, 1.05fr)"
-_TALL, _LOW = "minmax(0, 1.12fr)", "minmax(0, 1fr)"
-WIDE = "path"
-BESIDE = ("envelope", "prediction", "density")
-FIGURED = frozenset(BESIDE[1:])  # beside the trajectory, what its draws say
-BELOW = ("trace", "acf", "table")
-#: Cards of populations take the places of those of chains: no run has both.
-PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1]}
 #: Style sheets of a stage, and of the page around it.
 STAGE = """
 :host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
@@ -27,42 +12,3 @@ STAGE = """
 .scroll-button {display: none !important}
 """
 PAGE = ":host {height: 100%; min-height: 0; overflow: hidden}"
-
-
-def grid(shown: Set[str]) -> str:
-    """Return the CSS grid template of these cards; the caption always has its line."""
-    beside = [part for part in BESIDE if part in shown]
-    below = [part for part in BELOW if part in shown]
-    rows = [("caption caption caption", "auto")]
-    if WIDE not in shown:
-        rows += [(_pair(part, shown, 3), _TALL) for part in beside]
-        rows += [(_spread(below, 3), _LOW)] if below else []
-    elif FIGURED & shown or not below:
-        rows += [(f"{WIDE} {_pair(part, shown, 2)}", _height(part, shown)) for part in beside or [WIDE]]
-        rows += [(_spread(below, 3), _LOW)] if below else []
-    else:
-        stack = [f"{part} {part}" for part in beside] + ([f"{below[0]} {below[0]}"] if len(below) != 2 else [])
-        rest = below[1:] if len(below) != 2 else below
-        stack += [_spread(rest, 2)] if rest else []
-        rows += [(f"{WIDE} {line}", _TALL if i == 0 else _LOW) for i, line in enumerate(stack)]
-    lines = "\n".join(f'"{names}" {height}' for names, height in rows)
-    columns = _MAPS if "spread" in shown else _BOTH if FIGURED & shown else _ALONE
-    return f"\n{lines} / {columns}\n"
-
-
-def _height(part: str, shown: Set[str]) -> str:
-    """Give a map more of the height than the envelope above it."""
-    if "spread" not in shown:
-        return _TALL
-    return _MAP if part == "prediction" else _FLAT
-
-
-def _pair(part: str, shown: Set[str], columns: int) -> str:
-    """Fill so many columns with a part, and where it is a map with its spread."""
-    beside = [part, "spread"] if part == "prediction" and "spread" in shown else [part]
-    return " ".join(beside[:1] * (columns - len(beside) + 1) + beside[1:])
-
-
-def _spread(parts: list[str], columns: int) -> str:
-    """Fill so many columns with these parts, the last one as wide as is left."""
-    return " ".join(parts + parts[-1:] * (columns - len(parts)))

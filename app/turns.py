@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from typing import NamedTuple
 
 import panel_material_ui as pmui
 
-from stage import PLACES
+from bnnviz.views.stage import BACKS, PLACES, TURNS, Turn
 
 _LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
-
-
-class Turn(NamedTuple):
-    """Two parts of a frame with one place: what they are called on the buttons, and what turns with them."""
-
-    front: str
-    back: str
-    to_front: str
-    to_back: str
-    along: tuple[str, ...] = ()
-
-
-TURNS = (
-    # A coordinate that is chosen among the correlations is seen beside them.
-    Turn("path", "weights", "Trajectory", "Weights", ("acf",)),
-    Turn("acf", "marginal", "ACF", "Density"),
-    Turn("envelope", "ratios", "Segment", "Ratios"),
-)
-BACKS = frozenset(turn.back for turn in TURNS)
 
 
 class Turns:

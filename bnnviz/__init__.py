@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from bnnviz.api import BNN, Race, Run, attack, measure, race, sample, search_prior, start, uncertainty, wells
+    from bnnviz.api import (
+        BNN,
+        Race,
+        Run,
+        attack,
+        measure,
+        race,
+        replay,
+        sample,
+        search_prior,
+        start,
+        uncertainty,
+        wells,
+    )
     from bnnviz.errors import BnnvizError
     from bnnviz.racespec import RaceSpec
     from bnnviz.spec import Spec
@@ -27,6 +40,7 @@ _HOMES = {
     "attack": "bnnviz.api",
     "measure": "bnnviz.api",
     "race": "bnnviz.api",
+    "replay": "bnnviz.api",
     "sample": "bnnviz.api",
     "search_prior": "bnnviz.api",
     "start": "bnnviz.api",
@@ -48,6 +62,7 @@ __all__ = [
     "attack",
     "measure",
     "race",
+    "replay",
     "sample",
     "search_prior",
     "start",

@@ -13,6 +13,7 @@ from bnnviz import samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
 from bnnviz.engine import attack as attacking
+from bnnviz.engine import film as filming
 from bnnviz.engine import race as racing
 from bnnviz.engine import run as engine
 from bnnviz.engine import scoring
@@ -34,6 +35,7 @@ __all__ = [
     "attack",
     "measure",
     "race",
+    "replay",
     "sample",
     "search_prior",
     "start",
@@ -420,6 +422,61 @@ def race(
     except (KeyboardInterrupt, BnnvizError):
         found.stop()
         raise
+
+
+def replay(
+    run: Any,
+    out: str | Path,
+    *,
+    frames: int = filming.FRAMES,
+    steps: int | None = None,
+    dark: bool | None = None,
+    progress: Callable[[float, str], Any] | None = None,
+) -> Path:
+    """Write a run as one HTML page that plays it without a server and without a network.
+
+    Parameters
+    ----------
+    run : Run, Spec, Film, str or Path
+        A run of this process, which is done again from its spec and change log and not touched; what to run; a film; or
+        where one is: a recording's folder, a saved run (.nc), a spec (.json) or a film (.npz).
+    out : str or Path
+        The page; the ending ``.html`` is added where there is none.
+    frames : int, default 300
+        At most; the first third are single steps.
+    steps : int, optional
+        The last step; else where the run ended.
+    dark : bool, optional
+        How the page begins; None follows the reader's browser.
+    progress : callable, optional
+        Called with the share that is done, 0 to 1, and the phase of the run.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    BnnvizError
+        If the run cannot be done again, bokeh is missing, or the page cannot be written.
+
+    Examples
+    --------
+    >>> replay(run, "run.html")  # doctest: +SKIP
+    """
+    try:
+        from bnnviz.player import write
+    except ModuleNotFoundError as error:
+        raise BnnvizError(f"A replay needs {error.name}; install it with: pip install 'bnnviz[app]'.") from error
+    if isinstance(run, Run):
+        with run._lock:
+            run = filming.past_of_run(run._run)
+    elif isinstance(run, str | Path):
+        run = filming.Film.load(run) if Path(run).suffix == ".npz" else filming.read_past(run)
+    elif not isinstance(run, Spec | filming.Film):
+        raise BnnvizError(f"Give a run, a Spec, a Film or a path to replay, not {type(run).__name__}.", "run")
+    found = run if isinstance(run, filming.Film) else filming.film(run, frames, steps=steps, progress=progress)
+    return write(found, out, dark)
 
 
 def _standings() -> Any:

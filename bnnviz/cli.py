@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``race``, ``reproduce``, ``bench``, ``serve``...
+"""The command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``replay``, ``reproduce``, ``serve`` and others.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and
 one sentence. Nothing here imports torch before something is sampled.
@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -1252,6 +1252,66 @@ def wells(
     for key in next(iter(figures.values())):
         table.add_row(key, *(_text(side[key]) for side in figures.values()))
     _console().print(table)
+
+
+# --- replay
+
+
+@app.command(
+    epilog=_examples(
+        "bnnviz replay spec.json --html bouncy.html",
+        "bnnviz replay run.nc --html run.html --gif run.gif --frames 120",
+        "bnnviz replay recording --svg figures --png figures --at 200 --dark",
+    )
+)
+def replay(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="A recording: its name or folder; a saved run (.nc), a spec (.json), a film (.npz)."
+        ),
+    ],
+    html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="One page: no server, no network.")] = None,
+    gif: Annotated[Path | None, typer.Option(metavar="FILE.gif", help="The page as a moving picture.")] = None,
+    mp4: Annotated[Path | None, typer.Option(metavar="FILE.mp4", help="The page as a video.")] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A picture of each view at one frame.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A drawing of each view at one frame.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The table of figures at each frame.")] = None,
+    film: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="The film itself, to replay it later.")] = None,
+    frames: Annotated[int, typer.Option(help="Frames, at most: the first third are single steps.")] = 300,
+    steps: Annotated[int | None, typer.Option(min=1, help="The last step; default: where the run ended.")] = None,
+    at: Annotated[int | None, typer.Option(min=1, help="Frame of --png and --svg, from 1; default: the last.")] = None,
+    speed: Annotated[int, typer.Option(min=1, max=60, help="Frames a second of --gif and --mp4.")] = 10,
+    dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
+) -> None:
+    """Do a run again from its spec and change log, and make one page of it that plays without a server."""
+    from bnnviz import cli_replay
+
+    files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
+    suffixes = {name: ".npz" if name == "film" else f".{name}" for name in files}
+    places = {name: _free_place(path, suffixes[name], name) for name, path in files.items() if path is not None}
+    folders = {name: folder for name, folder in (("png", png), ("svg", svg)) if folder is not None}
+    cli_replay.check(places, folders)
+    try:
+        with _replaying() as told:
+            found = cli_replay.take(run, frames, steps, told)
+            made = cli_replay.write(found, places, folders, at, speed, dark, told)
+    except KeyboardInterrupt:
+        print("bnnviz: stopped; nothing more was written.", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    print("\n".join(map(str, made)))
+    for note in found.header["notes"]:
+        print(f"bnnviz: {note}", file=sys.stderr)
+
+
+@contextmanager
+def _replaying() -> Iterator[Callable[[float, str], None]]:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda share, what: bar.update(task, completed=share, description=what)
 
 
 # --- bench

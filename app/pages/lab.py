@@ -19,6 +19,7 @@ from blocks import BlockPicker
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
+from bnnviz.views.stage import BACKS, grid
 from caption import Caption
 from cards import Card, Table
 from follow import FollowPicker
@@ -35,7 +36,7 @@ from sidebar import Sidebar
 from tools import tool
 from tour import Tour
 from transport import Transport
-from turns import BACKS, Turns
+from turns import Turns
 
 OPENING = Path(__file__).parent.parent / "opening.json"
 OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
@@ -388,7 +389,7 @@ class Lab:
         for part, card in self.cards.items():
             card.root.visible = part in shown
         self.caption.root.visible = "caption" not in concealed
-        self.stage.styles = {"grid-template": stage.grid({self.turns.place(part) for part in shown})}
+        self.stage.styles = {"grid-template": grid({self.turns.place(part) for part in shown})}
 
     def _card(self, part: str, view: views.View) -> Card:
         return Card(view, **self._tools(part), turn=self.turns.button(part), place=self.turns.place(part))

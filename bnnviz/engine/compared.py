@@ -93,10 +93,9 @@ def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
 
 
 def differences(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
-    """Return the settings in which the recordings' specs differ, with each one's value; None where it has none."""
+    """Return the settings that all recordings' specs have and in which they differ, with each one's value."""
     specs = [_flat(recording.header["spec"]) for recording in recordings]
-    names = dict.fromkeys(name for spec in specs for name in spec)
-    found = [(name, [spec.get(name) for spec in specs]) for name in names]
+    found = [(name, [spec.get(name) for spec in specs]) for name in specs[0] if all(name in spec for spec in specs)]
     return [(name, values) for name, values in found if any(value != values[0] for value in values)]
 
 

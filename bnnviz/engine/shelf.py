@@ -88,16 +88,20 @@ def find(word: str | Path) -> Path:
     BnnvizError
         If there is none.
     """
-    path = Path(word)
-    if path.is_dir():
-        return path
-    if _NAME.fullmatch(str(word)) and place(str(word)).is_dir():
+    if Path(word).is_dir():
+        return Path(word)
+    if on_shelf(word):
         return place(str(word))
     known = ", ".join(sorted(entry.name for entry in shelf().iterdir())[:8]) if shelf().is_dir() else ""
     known = f"; there are {known}" if known else ""
     raise BnnvizError(
         f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {shelf()}{known}.", "run"
     )
+
+
+def on_shelf(word: str | Path) -> bool:
+    """Return whether a word is the name of something on the shelf."""
+    return _NAME.fullmatch(str(word)) is not None and place(str(word)).is_dir()
 
 
 @dataclass(frozen=True)

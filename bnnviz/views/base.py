@@ -297,6 +297,11 @@ class View:
         return size if all(size) else None
 
     @property
+    def alike(self) -> bool:
+        """Whether both axes have one scale, so that what is round looks round."""
+        return False
+
+    @property
     def x_label(self) -> str:
         """The horizontal axis's label; a low frame goes without."""
         return self._labels[0]

@@ -47,18 +47,9 @@ function new_pen(view) {
 
   function draw() {
     if (!view.is_displayed || !view.frame.bbox.is_valid) { return }
-    const to = place(), sheets = new Map()
+    const to = place()
     placed = true
-    for (const stroke of ink.tags) {
-      if (!sheets.has(stroke.source)) { sheets.set(stroke.source, unpack(stroke.source)) }
-      const data = sheets.get(stroke.source)
-      if (stroke.shown && data[stroke.x]?.length) {
-        ctx.save()
-        ctx.globalAlpha = stroke.opacity
-        hands[stroke.kind](ctx, stroke, data, to)
-        ctx.restore()
-      }
-    }
+    draw_strokes(ctx, ink.tags, to)
     document.dispatchEvent(new CustomEvent("bnnviz:paint", {detail: figure.name}))
   }
 
@@ -66,12 +57,36 @@ function new_pen(view) {
   return {
     view,
     here() { return !placed || canvas.isConnected },
+    // On another canvas, or on what writes an SVG, where the figure itself has been drawn.
+    draw_on(other) {
+      const {left, top, width, height} = view.frame.bbox
+      other.save()
+      other.beginPath()
+      other.rect(left, top, width, height)
+      other.clip()
+      draw_strokes(other, ink.tags, {x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
+      other.restore()
+    },
     ask() {
       if (!asked) {
         asked = true
         requestAnimationFrame(() => { asked = false; draw() })
       }
     },
+  }
+}
+
+function draw_strokes(ctx, strokes, to) {
+  const sheets = new Map()
+  for (const stroke of strokes) {
+    if (!sheets.has(stroke.source)) { sheets.set(stroke.source, unpack(stroke.source)) }
+    const data = sheets.get(stroke.source)
+    if (stroke.shown && data[stroke.x]?.length) {
+      ctx.save()
+      ctx.globalAlpha = stroke.opacity
+      hands[stroke.kind](ctx, stroke, data, to)
+      ctx.restore()
+    }
   }
 }
 
@@ -180,7 +195,8 @@ const hands = {
   // One pixel for each value, drawn large: the canvas blends between them, or makes cells of them.
   cells(ctx, {x, box, across, ramp, low, high, blended}, data, to) {
     const values = data[x], rows = values.length / across
-    const picture = new OffscreenCanvas(across, rows), small = picture.getContext("2d")
+    const picture = Object.assign(document.createElement("canvas"), {width: across, height: rows})
+    const small = picture.getContext("2d")
     const pixels = small.createImageData(across, rows), colours = ramp.map(rgb)
     for (let i = 0; i < values.length; i++) {
       // The lowest row comes first in the data, and last in a picture.
@@ -190,9 +206,18 @@ const hands = {
     small.putImageData(pixels, 0, 0)
     // A single value has a cell of width one.
     const [x0, x1, y0, y1] = box, w = ((x1 - x0) / (across - 1) || 1) / 2, h = ((y1 - y0) / (rows - 1) || 1) / 2
-    ctx.imageSmoothingEnabled = blended
-    const left = to.x(x0 - w), top = to.y(y1 + h)
-    ctx.drawImage(picture, left, top, to.x(x1 + w) - left, to.y(y0 - h) - top)
+    const left = to.x(x0 - w), top = to.y(y1 + h), width = to.x(x1 + w) - left, height = to.y(y0 - h) - top
+    if (ctx instanceof CanvasRenderingContext2D) {
+      ctx.imageSmoothingEnabled = blended
+      ctx.drawImage(picture, left, top, width, height)
+      return
+    }
+    // Whoever shows an SVG blends its pictures or does not, as it likes: this one is drawn large enough before.
+    const size = {width: Math.max(Math.round(width), 1), height: Math.max(Math.round(height), 1)}
+    const large = Object.assign(document.createElement("canvas"), size), drawn = large.getContext("2d")
+    drawn.imageSmoothingEnabled = blended
+    drawn.drawImage(picture, 0, 0, large.width, large.height)
+    ctx.drawImage(large, left, top)
   },
 
   // Words beside points, on the side where there is room.

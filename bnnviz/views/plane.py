@@ -44,6 +44,11 @@ class PlaneView(View):
         for size in ("inner_width", "inner_height"):
             fig.on_change(size, lambda attr, old, new: self._equalise())
 
+    @property
+    def alike(self) -> bool:
+        """Whether both axes have one scale, so that what is round looks round."""
+        return self._alike
+
     def _reset_plane(self, scene: dict) -> None:
         """Show the new run's plane, with its contours if it has any."""
         plane = scene["plane"]

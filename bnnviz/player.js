@@ -1,0 +1,346 @@
+// Plays a film: shows any of its frames in the figures, and the words that belong to it.
+"use strict"
+
+const SPEEDS = [1, 2, 5, 10, 20, 30, 60] // frames/s
+const by_id = (id) => document.getElementById(id)
+
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties)
+  element.append(...children)
+  return element
+}
+
+async function unpacked(id) {
+  const text = by_id(id).textContent, bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
+  by_id(id).remove()
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
+  return new Response(stream).arrayBuffer()
+}
+
+// The place of the last change at or before a frame.
+function place(at, frame) {
+  let low = 0, high = at.length - 1
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (at[middle] <= frame) { low = middle } else { high = middle - 1 }
+  }
+  return low
+}
+
+const value_of = ({at, of, values}, frame) => values[of[place(at, frame)]]
+
+// The columns of a sheet, read when they are shown.
+function reader(sheet, bytes) {
+  const begins = [0]
+  for (const count of sheet.counts) { begins.push(begins.at(-1) + count) }
+  return (which) => {
+    const count = sheet.counts[which], packed = new Float32Array(count * sheet.columns.length)
+    sheet.columns.forEach((pieces, i) => {
+      const [first, kind, scale, offset, from] = pieces.findLast((piece) => piece[0] <= which)
+      const skipped = begins[which] - begins[first], out = packed.subarray(i * count, (i + 1) * count)
+      if (kind === "f") { out.set(new Float32Array(bytes, from + 4 * skipped, count)); return }
+      const codes = new Int16Array(bytes, from + 2 * skipped, count)
+      for (let k = 0; k < count; k++) { out[k] = codes[k] === -32768 ? NaN : offset + scale * codes[k] }
+    })
+    return packed
+  }
+}
+
+async function build() {
+  const film = JSON.parse(new TextDecoder().decode(await unpacked("content")))
+  const bytes = await unpacked("numbers")
+  const last = film.steps.length - 1
+  const doc = Bokeh.require("document/document").Document.from_json(film.document)
+  const cards = new Map(film.cards.map((card) => [card.part, {...card, ...elements(card)}]))
+  const owner = new Map()
+  for (const card of cards.values()) { for (const id of card.models) { owner.set(id, card) } }
+  const sheets = film.sheets.map((sheet) => ({...sheet, read: reader(sheet, bytes), shown: -1}))
+  const values = film.values.map((value) => ({...value, shown: null}))
+  const ranges = new Map() // of figures with one scale: what the film wants of their axes
+  for (const card of cards.values()) {
+    if (card.alike) { for (const id of card.ranges) { const {start, end} = doc.get_model_by_id(id); ranges.set(id, {start, end}) } }
+  }
+  const labels = new Map() // of axes: what the film writes there, where there is room
+  for (const card of cards.values()) {
+    for (const id of card.axes) { labels.set(id, doc.get_model_by_id(id).axis_label) }
+  }
+  let frame = -1, dark = film.dark ?? matchMedia("(prefers-color-scheme: dark)").matches
+  let playing = false, due = 0, painted = 0
+
+  // ---- what is there from the beginning
+
+  by_id("stage").style.gridTemplate = film.grid
+  by_id("title").textContent = film.title
+  by_id("made").textContent = `made with bnnviz ${film.version}`
+  by_id("scrubber").max = last
+  by_id("speed").append(...SPEEDS.map((n) => make("option", {value: n, textContent: `${n} frames/s`})))
+  by_id("speed").value = 10
+  mark_scrubber(film, last)
+  tell_settings(film)
+
+  function elements(card) {
+    if (card.bar) { return {section: by_id("events"), home: by_id("events")} }
+    const title = make("h2"), note = make("span", {className: "note"}), legend = make("div", {className: "legend"})
+    const home = make("div", {className: "home"}), head = make("div", {className: "head"}, title)
+    home.setAttribute("role", "img")
+    if (card.turn) {
+      const turn = make("button", {type: "button", textContent: card.turn})
+      turn.onclick = () => { show_card(card.other); cards.get(card.other).section.querySelector("button").focus() }
+      head.append(turn)
+    }
+    head.append(note)
+    const section = make("section", {className: "card", id: `card-${card.part}`, hidden: card.behind}, head, legend, home)
+    section.style.gridArea = card.place
+    by_id("stage").append(section)
+    return {section, title, note, legend, home}
+  }
+
+  function show_card(part) {
+    const card = cards.get(part)
+    cards.get(card.other).section.hidden = true
+    card.section.hidden = false
+    show_figures()
+    requestAnimationFrame(fit)
+  }
+
+  // ---- a frame
+
+  const seen = (id) => !(owner.get(id)?.section.hidden)
+
+  function show_figures() {
+    const events = []
+    for (const value of values) {
+      if (!seen(value.model)) { continue }
+      const series = dark && value.dark ? value.dark : value.light
+      const now = series.of[place(series.at, frame)], mark = `${series === value.dark}${now}`
+      if (value.shown === mark) { continue }
+      value.shown = mark
+      if (ranges.has(value.model)) { ranges.get(value.model)[value.attr] = series.values[now]; continue }
+      if (value.attr === "axis_label" && labels.has(value.model)) { labels.set(value.model, series.values[now]); continue }
+      events.push({kind: "ModelChanged", model: {id: value.model}, attr: value.attr, new: series.values[now]})
+    }
+    if (events.length) { doc.apply_json_patch({events}, new Map()) }
+    fit()
+    for (const sheet of sheets) {
+      const now = place(sheet.at, frame)
+      if (sheet.shown !== now && seen(sheet.model)) {
+        sheet.shown = now
+        doc.get_model_by_id(sheet.model).data = {packed: sheet.read(now)}
+      }
+    }
+  }
+
+  function fit() {
+    for (const card of cards.values()) {
+      if (card.section.hidden) { continue }
+      fit_labels(card)
+      if (card.alike) { fit_ranges(card) }
+    }
+  }
+
+  // Of a figure's frame; 0 until it has been laid out.
+  function sizes_of(root) {
+    const figure = doc.get_model_by_id(root), {inner_width, inner_height} = figure.properties
+    return [inner_width, inner_height].map((size) => size.is_unset ? 0 : figure[size.attr])
+  }
+
+  // Less of a label is written where it does not fit, as the views themselves do where they can see the page.
+  function fit_labels({root, axes: [across, up]}) {
+    const [, known] = sizes_of(root), height = known || Infinity, has_room = doc.get_model_by_id(across).axis_label
+    const low = has_room ? film.low : film.low + 2.5 * film.letter
+    const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
+    const shown = [
+      height >= low ? labels.get(across) : "",
+      // Bokeh never wipes off what a label has once painted over the figure's edge.
+      (known && fitting.find((words) => 0.5 * film.letter * words.length <= height)) || "",
+    ]
+    for (const [i, id] of [across, up].entries()) {
+      const axis = doc.get_model_by_id(id)
+      if (axis.axis_label !== shown[i]) { axis.axis_label = shown[i] }
+    }
+  }
+
+  // What is round looks round: the axis with room to spare shows more than the film wants.
+  function fit_ranges(card) {
+    const sizes = sizes_of(card.root)
+    const wanted = card.ranges.map((id) => ranges.get(id))
+    const scale = Math.max(...wanted.map(({start, end}, i) => (end - start) / (sizes[i] || 1)))
+    card.ranges.forEach((id, i) => {
+      const {start, end} = wanted[i], width = sizes[0] && sizes[1] ? scale * sizes[i] : end - start
+      const range = doc.get_model_by_id(id), low = (start + end - width) / 2, high = (start + end + width) / 2
+      if (range.start !== low || range.end !== high) { range.setv({start: low, end: high}) }
+    })
+  }
+
+  function show_words() {
+    const [text, warning] = value_of(film.caption, frame)
+    const line = make("p", {}, text)
+    if (warning) { line.append(" ", make("span", {className: "warning", textContent: warning})) }
+    if (by_id("caption").textContent !== line.textContent) { by_id("caption").replaceChildren(line) }
+    for (const card of cards.values()) { if (!card.bar) { head(card) } }
+    const rows = value_of(film.table, frame)
+    if (rows !== show_words.rows) {
+      show_words.rows = rows
+      by_id("table").querySelector("table").replaceChildren(...rows.map(([label, figure, tone]) =>
+        make("tr", {}, make("td", {textContent: label}), make("td", {textContent: figure, className: tone}))))
+    }
+    value_of(film.status, frame).forEach(([figure, unit], i) => {
+      by_id("status").children[i] ?? by_id("status").append(make("span"))
+      const cell = by_id("status").children[i], words = `${figure} ${unit}`
+      if (cell.textContent !== words) {
+        cell.replaceChildren(make("b", {textContent: figure}), ` ${unit}`)
+        cell.style.minWidth = `${Math.max(parseFloat(cell.style.minWidth) || 0, 0.58 * words.length)}em`
+      }
+    })
+    by_id("scrubber").value = frame
+    by_id("scrubber").setAttribute("aria-valuetext", `frame ${frame + 1} of ${last + 1}, step ${film.steps[frame]}`)
+    by_id("where").textContent = `${frame + 1} / ${last + 1}`
+  }
+
+  function head(card) {
+    const [title, note, description] = value_of(film.words[card.name], frame)
+    const legend = value_of(film.legends[card.name][Number(dark)], frame)
+    if (card.title.textContent !== title) { card.title.textContent = title }
+    if (card.note.textContent !== note) { card.note.textContent = note }
+    card.home.setAttribute("aria-label", description)
+    // Markup of the views, in which names are escaped; the page's policy lets no script in it run.
+    if (card.legend_shown !== legend) { card.legend_shown = legend; card.legend.innerHTML = legend }
+  }
+
+  function seek(to) {
+    const wanted = Math.min(Math.max(Math.round(to), 0), last)
+    if (wanted === frame) { return }
+    frame = wanted
+    show_figures()
+    show_words()
+    document.body.dataset.frame = frame
+  }
+
+  // A view as it is now: axes and grid by Bokeh, then the ink, all of it in vectors but maps.
+  function svg(part) {
+    const {root, title} = cards.get(part), figure = doc.get_model_by_id(root), pen = bnnviz_pens.get(figure)
+    const {ctx} = pen.view.export("svg", false)
+    pen.draw_on(ctx)
+    const drawing = ctx.get_svg(), ground = document.createElementNS(drawing.namespaceURI, "rect")
+    const colour = getComputedStyle(document.documentElement).getPropertyValue("--surface")
+    for (const [name, value] of Object.entries({width: "100%", height: "100%", fill: colour})) { ground.setAttribute(name, value) }
+    const name = document.createElementNS(drawing.namespaceURI, "title")
+    name.textContent = title.textContent
+    drawing.prepend(name, ground)
+    return new XMLSerializer().serializeToString(drawing)
+  }
+
+  // A task that is asked for in an animation frame runs when that frame has been painted.
+  function when_painted() {
+    return new Promise((resolve) => requestAnimationFrame(() => {
+      const after = new MessageChannel()
+      after.port1.onmessage = () => { after.port1.close(); painted += 1; resolve(painted) }
+      after.port2.postMessage(null)
+    }))
+  }
+
+  // ---- playing
+
+  function set_playing(wanted) {
+    if (playing === wanted) { return }
+    playing = wanted
+    by_id("play").textContent = playing ? "Pause" : "Play"
+    // Nobody can listen to ten sentences a second.
+    by_id("caption").setAttribute("aria-live", playing ? "off" : "polite")
+    if (!playing) { return }
+    if (frame === last) { seek(0) }
+    due = performance.now() + 1000 / by_id("speed").value
+    requestAnimationFrame(go_on)
+  }
+
+  function go_on(now) {
+    if (!playing) { return }
+    if (now >= due - 4) {
+      const period = 1000 / by_id("speed").value
+      // A page that cannot keep up shows each frame all the same, later.
+      due = Math.max(due + period, now)
+      seek(frame + 1)
+      if (frame === last) { set_playing(false); return }
+    }
+    requestAnimationFrame(go_on)
+  }
+
+  function go(to) { set_playing(false); seek(to) }
+
+  function set_theme(wanted) {
+    dark = wanted
+    document.documentElement.dataset.theme = dark ? "dark" : "light"
+    by_id("theme").textContent = dark ? "☀" : "☾"
+    by_id("theme").setAttribute("aria-pressed", String(dark))
+    if (frame >= 0) { show_figures(); show_words() }
+  }
+
+  by_id("play").onclick = () => set_playing(!playing)
+  by_id("back").onclick = () => go(frame - 1)
+  by_id("next").onclick = () => go(frame + 1)
+  by_id("scrubber").oninput = (event) => go(Number(event.target.value))
+  by_id("theme").onclick = () => set_theme(!dark)
+  by_id("about").onclick = () => by_id("dialog").showModal()
+  document.addEventListener("keydown", (event) => {
+    const {key, target} = event
+    const own = target.closest?.("select, dialog[open]") || (key === " " && target.closest?.("button"))
+    if (own || event.ctrlKey || event.altKey || event.metaKey) { return }
+    const does = {
+      " ": () => set_playing(!playing), ArrowRight: () => go(frame + 1), ArrowLeft: () => go(frame - 1),
+      Home: () => go(0), End: () => go(last), PageDown: () => go(frame + 10), PageUp: () => go(frame - 10),
+    }[key]
+    if (does) { event.preventDefault(); does() }
+  })
+
+  set_theme(dark)
+  for (const card of cards.values()) { fit_labels(card) }
+  const order = doc.roots().map((root) => [...cards.values()].find((card) => card.root === root.id).home)
+  await Bokeh.embed.add_document_standalone(doc, document.body, order)
+  for (const card of cards.values()) {
+    const {inner_width, inner_height} = doc.get_model_by_id(card.root).properties
+    for (const size of [inner_width, inner_height]) { size.change.connect(fit) }
+  }
+  seek(0)
+  await when_painted()
+  return {
+    doc, cards, last, seek, when_painted, play: () => set_playing(true), pause: () => set_playing(false), theme: set_theme,
+    show: show_card, svg, get frame() { return frame }, get playing() { return playing }, get dark() { return dark },
+  }
+}
+
+// Phases as stretches over the scrubber, and a mark where something happened.
+function mark_scrubber(film, last) {
+  const share = (frame) => `${100 * frame / Math.max(last, 1)}%`
+  const phases = film.marks.filter((mark) => mark.phase !== undefined)
+  phases.forEach(({at, phase}, i) => {
+    const end = phases[i + 1]?.at ?? last, stretch = make("div", {className: "phase"})
+    Object.assign(stretch.style, {left: share(at), width: `calc(${share(end - at)} - 1px)`})
+    if (end - at > 0.07 * last) { stretch.append(make("span", {textContent: phase})) }
+    by_id("marks").append(stretch)
+  })
+  for (const {at, role, high} of film.marks) {
+    if (role === undefined) { continue }
+    const mark = make("i", {className: high ? "high" : ""})
+    Object.assign(mark.style, {left: share(at), background: `var(--${role})`})
+    by_id("marks").append(mark)
+  }
+}
+
+function tell_settings(film) {
+  const cells = (row) => make("tr", {}, ...row.map((text) => make("td", {textContent: text})))
+  by_id("settings").append(...film.settings.map(cells))
+  const more = by_id("more")
+  if (film.changes.length) {
+    more.append(make("h2", {textContent: "Changes"}), make("table", {}, ...film.changes.map(([step, what]) => cells([`step ${step}`, what]))))
+  }
+  for (const note of film.notes) { more.append(make("p", {textContent: note})) }
+  if (film.command) {
+    more.append(make("h2", {textContent: "The command that repeats it"}), make("pre", {textContent: film.command}))
+  }
+}
+
+globalThis.bnnviz_player = build()
+bnnviz_player.catch((error) => {
+  by_id("caption").replaceChildren(make("p", {className: "warning", textContent: `The film cannot be shown: ${error.message}`}))
+  throw error
+})

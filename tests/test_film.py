@@ -1,0 +1,254 @@
+"""Films: the schedule, the frames of a run that is done again, the codec, and what is no film."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bnnviz.engine.film import Film, Past, film, next_stride, past_of, plain, read_past
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.recording import save
+from bnnviz.engine.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+SPEC = Spec(target="banana", sampler="bps", chains=2, draws=30, warmup=5, device="cpu").checked()
+# What a clock has a part in.
+TIMED = {"table", "seq"}
+
+
+def same(a: object, b: object) -> bool:
+    """Tell whether two values are the same to the bit, and of the same types."""
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b or (isinstance(a, float) and np.isnan(a) and np.isnan(b))
+
+
+@pytest.fixture(scope="module")
+def shot() -> Film:
+    return film(SPEC, 40)
+
+
+def strides(frames: int, total: int) -> list[int]:
+    steps, stride, taken = [0], 1.0, 1
+    while steps[-1] < total and taken < frames:
+        if taken > frames / 3:
+            stride = next_stride(stride, total - steps[-1], frames - taken)
+        steps.append(min(total, steps[-1] + round(stride)) if taken < frames - 1 else total)
+        taken += 1
+    return list(np.diff(steps))
+
+
+@pytest.mark.parametrize(("frames", "total"), [(300, 50_000), (300, 700), (30, 100_000), (2, 1000), (300, 120)])
+def test_strides_are_single_then_grow_and_reach_the_end(frames: int, total: int) -> None:
+    found = strides(frames, total)
+    assert sum(found) == total
+    assert len(found) == min(frames - 1, total)
+    assert found[: frames // 3] == [1] * min(frames // 3, len(found))
+    # Rounded strides, and a last one that takes up what rounding has left.
+    assert all(after >= before - 1 for before, after in zip(found[:-2], found[1:-1], strict=True))
+
+
+def test_a_film_ends_where_the_run_ends(shot: Film) -> None:
+    run = Run(SPEC)
+    run.prepare()
+    while not run.finished:
+        run.advance(1.0)
+    assert shot.steps[:14] == list(range(14))
+    assert np.all(np.diff(shot.steps) > 0)
+    # The last block of a run goes on when its draws are made; a film's does not.
+    assert shot.steps[-1] <= run.steps
+    assert shot.frames[-1]["status"]["phase"] == "done"
+    # How many steps there will be is not known at first: too few frames are left over, never none.
+    assert 28 <= len(shot.frames) <= 40
+
+
+def test_tuning_leaves_frames_for_what_comes_after(shot: Film) -> None:
+    phases = [frame["status"]["phase"] for frame in shot.frames]
+    assert phases.count("sampling") >= len(phases) / 6 and "tuning" in phases
+
+
+def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: Film) -> None:
+    run = Run(SPEC)
+    run.prepare()
+    scene = plain(run.scene())
+    assert same(scene | {"run": ""}, shot.scene | {"run": ""})
+    for frame in shot.frames[:-1]:
+        while run.steps < frame["status"]["step"]:
+            run.step_proposal()
+        run.frame([])
+        direct = plain(run.frame([part for part in scene["emits"] if part != "selection"]))
+        kept = {name: direct["status"][name] for name in frame["status"]}
+        if run.store.full().any():
+            # What such a chain does is counted until the end of a block.
+            break
+        for name, part in frame.items():
+            if name not in TIMED:
+                assert same(part, kept if name == "status" else direct[name]), (name, run.steps)
+    # At the end a block may have gone on for some steps when the draws were made; these are the same.
+    while not run.finished:
+        run.step_proposal()
+    run.frame([])
+    assert same(plain(run.frame(["trace"]))["trace"], shot.frames[-1]["trace"])
+
+
+def test_changes_are_made_at_their_steps() -> None:
+    run = Run(SPEC)
+    run.prepare()
+    while run.steps < 90:
+        run.step_proposal()
+    run.change({"refresh_rate": 2.0})
+    while not run.finished:
+        run.advance(1.0)
+    told = film(Past(SPEC, run.changes, run.steps), 30)
+    run.frame([])
+    assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
+    assert told.frames[-1]["status"]["era"] == 1
+
+
+def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
+    from bnnviz.targets import Callable
+
+    run = Run(
+        Spec(target="own", sampler="hmc", chains=2, draws=8, warmup=2, device="cpu"),
+        target=Callable(lambda x: (x**2).sum(1) / 2, 2),
+    )
+    while not run.finished:
+        run.advance(1.0)
+    told = film(run, 10)
+    assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
+
+
+def test_a_run_without_an_end_ends_at_the_step_that_is_asked_for() -> None:
+    assert film(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
+
+
+def test_progress_is_told() -> None:
+    told = []
+    film(SPEC, 5, progress=lambda share, phase: told.append((share, phase)))
+    assert told[-1] == (1.0, "done")
+    assert all(0 <= share <= 1 for share, _ in told)
+
+
+@pytest.mark.parametrize("frames", [1, 0, 2.5, "many", 5000])
+def test_a_number_of_frames_that_makes_no_film_is_refused(frames: object) -> None:
+    with pytest.raises(BnnvizError, match="frames"):
+        film(SPEC, frames)
+
+
+# --- the codec
+
+
+def test_a_film_comes_back_as_it_was(shot: Film, tmp_path: Path) -> None:
+    path = shot.save(tmp_path / "film")
+    assert path.name == "film.npz"
+    read = Film.load(path)
+    assert same(read.scene, shot.scene)
+    assert same(read.frames, shot.frames)
+    assert same(read.header, shot.header)
+    assert [found.name for found in tmp_path.iterdir()] == ["film.npz"]
+
+
+def test_what_is_not_numbers_does_not_get_into_a_film() -> None:
+    with pytest.raises(TypeError):
+        Film({"x": np.array([None])}, [], {}).pack()
+
+
+def test_a_broken_film_is_one_sentence(shot: Film, tmp_path: Path) -> None:
+    whole, path = shot.pack(), tmp_path / "film.npz"
+    rng = np.random.default_rng(0)
+    broken = [b"", b"PK", whole[: len(whole) // 2], whole[:-30], bytes(1000), b"{}"]
+    for _ in range(20):
+        spoilt = bytearray(whole)
+        spoilt[int(rng.integers(len(whole) // 2))] ^= 0xFF
+        broken.append(bytes(spoilt))
+    for content in broken:
+        path.write_bytes(content)
+        try:
+            Film.load(path)
+        except BnnvizError as error:
+            assert error.sentence.count("\n") == 0
+    with pytest.raises(BnnvizError, match="cannot be read"):
+        Film.load(tmp_path / "none.npz")
+
+
+def test_a_tree_of_something_else_is_no_film(tmp_path: Path) -> None:
+    for tree in (
+        {},
+        [],
+        {"format": 1},
+        {"format": 1, "film": {"scene": {}, "frames": [], "header": {}}},
+        {"format": 9},
+    ):
+        np.savez(tmp_path / "x.npz", tree=np.frombuffer(json.dumps(tree).encode(), np.uint8))
+        with pytest.raises(BnnvizError):
+            Film.load(tmp_path / "x.npz")
+    pickled = tmp_path / "pickled.npz"
+    np.savez(pickled, tree=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(BnnvizError, match="no film"):
+        Film.load(pickled)
+
+
+# --- what a film is taken of
+
+
+def test_a_spec_a_saved_run_and_a_folder_are_read(tmp_path: Path) -> None:
+    run = Run(SPEC)
+    while not run.finished:
+        run.advance(1.0)
+    written = tmp_path / "spec.json"
+    written.write_text(json.dumps(SPEC.to_json()))
+    assert read_past(written) == Past(SPEC)
+    saved = save(run, tmp_path / "run.nc")
+    folder = tmp_path / "recording"
+    Recorder(run, folder).close()
+    for path in (saved, folder):
+        assert read_past(path) == Past(SPEC, [], run.steps, "cpu")
+
+
+def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_path: Path) -> None:
+    run = Run(SPEC.replace(draws=None))
+    run.prepare()
+    for rate in (0.5, 3.0):
+        run.take(40)
+        run.change({"refresh_rate": rate})
+    run.take(30)
+    Recorder(run, tmp_path / "recording").close()
+    past = read_past(tmp_path / "recording")
+    assert past == Past(run.begun, run.changes, run.steps, "cpu")
+    assert past.spec.settings["refresh_rate"] not in (0.5, 3.0)
+    again = film(past, frames=10)
+    assert again.steps[-1] == run.steps
+    assert same(again.frames[-1]["events"], plain(run.frame(["events"])["events"]))
+
+
+def test_what_is_no_run_is_one_sentence(tmp_path: Path) -> None:
+    files = {
+        "none.json": None,
+        "text.json": "hello",
+        "list.json": "[]",
+        "race.json": '{"lanes": []}',
+        "other.json": '{"colour": 1}',
+        "broken.nc": "CDF",
+    }
+    for name, content in files.items():
+        if content is not None:
+            (tmp_path / name).write_text(content)
+        with pytest.raises(BnnvizError):
+            read_past(tmp_path / name)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(BnnvizError, match="no recording of a run"):
+        read_past(folder)
+    for changes in ("x", [[1]], [["a", {}]]):
+        with pytest.raises(BnnvizError, match="change log"):
+            past_of({"spec": SPEC.to_json(), "changes": changes}, "It")

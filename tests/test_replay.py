@@ -1,0 +1,291 @@
+"""The page of a film without a browser: what is in it, how exact and large it is, and what it makes of bad names."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bnnviz
+from bnnviz.engine.film import Film, Past, film
+from bnnviz.errors import BnnvizError
+from bnnviz.player import page
+from bnnviz.reel import Reel, _packed
+from bnnviz.spec import Spec
+from bnnviz.views import views
+from bnnviz.views.ink import Sheet
+
+BANANA = Spec(target="banana", sampler="bps", chains=2, draws=20, warmup=4, device="cpu").checked()
+NETWORK = Spec(
+    target="network",
+    target_settings={"data": "toy_a", "hidden": "20"},
+    sampler="boomerang",
+    chains=2,
+    draws=16,
+    warmup=4,
+    device="cpu",
+).checked()
+MOST_BYTES = 6_000_000
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- ${x} $title \u2028"
+
+
+@pytest.fixture(scope="module")
+def shot() -> Film:
+    return film(BANANA, 45)
+
+
+def hostile(shot: Film) -> Film:
+    """Return the film with names that would break out of a page."""
+    plane = {**shot.scene["plane"], "x_label": HOSTILE}
+    scene = {**shot.scene, "title": HOSTILE, "names": [HOSTILE, HOSTILE], "plane": plane, "target": HOSTILE}
+    frames = [
+        {
+            **frame,
+            "caption": {"text": HOSTILE, "kind": HOSTILE, "warning": HOSTILE, "remedies": []},
+            "status": {**frame["status"], "device": HOSTILE, "phase": HOSTILE},
+            "table": {"rows": [[HOSTILE, HOSTILE, HOSTILE]]},
+        }
+        for frame in shot.frames
+    ]
+    spec = {**shot.header["spec"], "target": HOSTILE, "settings": {HOSTILE: HOSTILE}}
+    header = {**shot.header, "spec": spec, "notes": [HOSTILE], "changes": [(3, {HOSTILE: HOSTILE})]}
+    return Film(scene, frames, header)
+
+
+def content(text: str) -> dict:
+    packed = re.search(r'id="content">([^<]*)<', text).group(1)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def scripts(text: str) -> list[str]:
+    return re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+
+
+# --- one file
+
+
+def test_the_page_loads_nothing_and_may_load_nothing(shot: Film) -> None:
+    text = page(shot)
+    outside = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    assert "http:" not in outside and "https:" not in outside and "//" not in re.sub(r'id="\w+">[^<]*<', "", outside)
+    assert not re.search(r"<(link|img|iframe|object|embed)\b|\bsrc=|@import|url\(", outside)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text).group(1)
+    assert (
+        "default-src 'none'" in policy and "connect-src" not in policy and "'unsafe-inline'" not in policy.split(";")[1]
+    )
+    found = scripts(text)
+    assert len(found) == 2
+    for script in found:
+        mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{mark}'" in policy
+
+
+def test_names_that_would_break_out_of_the_page_are_words(shot: Film) -> None:
+    text = page(hostile(shot))
+    assert "<img" not in text and len(scripts(text)) == 2
+    assert text.count("<!--") == text.count("<img") == 0
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in text
+    said = content(text)
+    assert said["title"] == HOSTILE and said["command"] == ""
+
+
+def test_the_page_says_how_to_repeat_the_run(shot: Film) -> None:
+    said = content(page(shot))
+    assert said["command"].startswith("bnnviz sample --target banana --sampler bps")
+    assert ["", "draws", "20"] in said["settings"]
+    assert said["steps"] == shot.steps
+    assert {mark["phase"] for mark in said["marks"] if "phase" in mark} >= {"tuning", "warm-up", "sampling"}
+
+
+def test_a_film_without_a_view_is_refused(shot: Film) -> None:
+    with pytest.raises(BnnvizError, match="nothing to show"):
+        page(replace(shot, scene={**shot.scene, "emits": ["status"]}))
+
+
+# --- what is shown is what the views show
+
+
+def decoded(sheet: dict, numbers: bytes, frame: int) -> np.ndarray:
+    """Read the columns of a sheet at a frame, as the page does."""
+    which = max(i for i, at in enumerate(sheet["at"]) if at <= frame)
+    begins, count = np.concatenate([[0], np.cumsum(sheet["counts"])]), sheet["counts"][which]
+    out = []
+    for pieces in sheet["columns"]:
+        first, kind, scale, offset, place = [piece for piece in pieces if piece[0] <= which][-1]
+        skipped = int(begins[which] - begins[first])
+        if kind == "f":
+            out.append(np.frombuffer(numbers, "<f4", count, place + 4 * skipped).astype(float))
+            continue
+        codes = np.frombuffer(numbers, "<i2", count, place + 2 * skipped)
+        out.append(np.where(codes == -32768, np.nan, offset + scale * codes.astype(float)))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("spec", [BANANA, NETWORK], ids=["banana", "network"])
+def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
+    told = film(spec, 30)
+    reel = Reel(told)
+    index, numbers = reel.columns()
+    assert len(index) >= 7
+    emitted = set(told.scene["emits"])
+    direct = [view(told.scene) for view in views() if emitted.issuperset(view.needs)]
+    pairs = {
+        mine.model.id: (theirs, view)
+        for reeled, view in zip(reel.views, direct, strict=True)
+        for mine, theirs in zip(reeled.sources, view.sources, strict=True)
+        if isinstance(mine, Sheet)
+    }
+    for number, frame in enumerate(told.frames):
+        for view in direct:
+            view.update(frame)
+        for sheet in index:
+            theirs, view = pairs[sheet["model"]]
+            found, wanted = decoded(sheet, numbers, number), np.array(list(theirs.data.values()), float)
+            assert found.shape == wanted.shape
+            assert np.array_equal(np.isnan(found), np.isnan(wanted))
+            ranges = view.root.x_range, view.root.y_range
+            span = max(abs(each.end - each.start) for each in ranges)
+            assert np.nanmax(np.abs(found - wanted), initial=0.0) <= span / 4000, (view.name, number)
+
+
+def test_columns_that_need_it_are_cut_and_those_that_cannot_be_are_kept_whole() -> None:
+    rng = np.random.default_rng(0)
+    wide, narrow = rng.normal(size=50).astype(np.float32) * 1e6, rng.normal(size=50).astype(np.float32)
+    narrow[3] = np.nan
+    steep = np.array([0.0, 1e9, np.inf, -1e9, 0.25], np.float32)
+    out = bytearray()
+    columns, fine = [wide, narrow, narrow * 2, steep, narrow[:0]], [1e3, 1e-3, 1e-3, 1e-3, 1e-3]
+    pieces = _packed(columns, fine, out)
+    assert [piece[1] for piece in pieces] == ["q", "q", "f", "q"]
+    sheet = {"at": list(range(5)), "counts": [c.size for c in columns], "columns": [pieces]}
+    for frame, column in enumerate(columns):
+        found = decoded(sheet, bytes(out), frame)[0]
+        same = (found == column) | (np.isnan(found) & np.isnan(column))
+        apart = np.abs(np.where(same, 0.0, found - np.where(same, 0.0, column)))
+        assert np.all(same | (apart <= fine[frame]))
+
+
+def test_whole_numbers_stay_what_they_are() -> None:
+    out = bytearray()
+    kinds = np.array([0, 5, np.nan, 3, -1], np.float32)
+    pieces = _packed([kinds, kinds + 4096], [np.inf, np.inf], out)
+    sheet = {"at": [0, 1], "counts": [5, 5], "columns": [pieces]}
+    assert np.array_equal(decoded(sheet, bytes(out), 1)[0], kinds + 4096, equal_nan=True)
+
+
+def test_an_era_begins_with_empty_draws() -> None:
+    told = film(Past(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
+    reel = Reel(told)
+    index, numbers = reel.columns()
+    first = next(i for i, frame in enumerate(told.frames) if frame["status"]["era"] == 1)
+    trace = next(view for view in reel.views if view.needs == ("trace",))
+    sheet = next(each for each in index if each["model"] == trace.sources[0].model.id)
+    assert decoded(sheet, numbers, first - 1).size and not decoded(sheet, numbers, first).size
+    assert any(mark.get("high") for mark in content(page(told))["marks"])
+
+
+def test_light_and_dark_differ_in_colours_alone(shot: Film) -> None:
+    reel = Reel(shot)
+    attributes = {value["attr"] for value in reel.values() if value["dark"] is not None}
+    assert "tags" in attributes and not attributes & {"start", "end", "axis_label"}
+    for light, dark in reel.legends.values():
+        strip = re.compile(r"#[0-9a-f]{6}")
+        assert [strip.sub("", each) for each in light.values] == [strip.sub("", each) for each in dark.values]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec", [BANANA.replace(draws=400, chains=4), NETWORK.replace(draws=200, chains=4)], ids=["banana", "network"]
+)
+def test_three_hundred_frames_are_under_six_megabytes(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
+    told = film(spec, 300)
+    assert len(told.frames) == 300
+    size = len(page(told).encode())
+    with capsys.disabled():
+        sys.stdout.write(f"{spec.target}: 300 frames, {size / 1e6:.2f} MB\n")
+    assert size < MOST_BYTES
+
+
+# --- from Python and by the command
+
+
+def test_a_run_of_this_process_becomes_a_page(tmp_path: Path) -> None:
+    run = bnnviz.sample("gaussian", "hmc", draws=10, warmup=2, chains=2, device="cpu")
+    made = bnnviz.replay(run, tmp_path / "run", frames=8)
+    assert made == tmp_path / "run.html" and content(made.read_text(encoding="utf-8"))["steps"][0] == 0
+    with pytest.raises(BnnvizError, match="not int"):
+        bnnviz.replay(3, tmp_path / "x.html")
+    with pytest.raises(BnnvizError, match="cannot be written"):
+        (tmp_path / "file").touch()
+        bnnviz.replay(run.spec, tmp_path / "file" / "x.html", frames=3)
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "bnnviz.cli", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=170)
+
+
+def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(BANANA.to_json()))
+    out = command(
+        "replay", spec, "--html", tmp_path / "a", "--csv", tmp_path / "b", "--film", tmp_path / "c", "--frames", 12
+    )
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.split() == [str(tmp_path / name) for name in ("c.npz", "b.csv", "a.html")]
+    assert (tmp_path / "b.csv").read_text().startswith("step,figure,value\n")
+    again = command("replay", tmp_path / "c.npz", "--html", tmp_path / "d.html")
+    assert again.returncode == 0, again.stderr
+    strip = re.compile(rb'id="content">[^<]*<')  # models have other names
+    first, second = ((tmp_path / name).read_bytes() for name in ("a.html", "d.html"))
+    assert strip.sub(b"", first) == strip.sub(b"", second)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("spec.json",), "Say what to make"),
+        (("none.json", "--html", "x"), "There is no"),
+        (("spec.json", "--html", "spec.json"), "exists already"),
+        (("spec.json", "--html", "no/where.html"), "no folder"),
+        (("spec.json", "--html", "x", "--frames", "1"), "from 2 to"),
+        (("spec.json", "--svg", "spec.json"), "is a file"),
+        (("bad.npz", "--html", "x"), "no film"),
+    ],
+)
+def test_what_cannot_be_replayed_is_one_sentence(
+    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bnnviz import cli
+
+    (tmp_path / "spec.json").write_text(json.dumps(BANANA.to_json()))
+    (tmp_path / "bad.npz").write_bytes(b"PK no film")
+    monkeypatch.chdir(tmp_path)
+    caught: list[str] = []
+    monkeypatch.setattr(cli, "_complain", lambda sentence: caught.append(sentence) or cli.BAD_INPUT)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["replay", *words])
+    assert ended.value.code == 2
+    assert said in caught[0] and "\n" not in caught[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.npz", "spec.json"]
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bnnviz import pictures
+
+    monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[pictures\]'"):
+        pictures.check()
+    monkeypatch.undo()
+    monkeypatch.setattr(pictures, "find_chromium", lambda: None)
+    with pytest.raises(BnnvizError, match="CHROMIUM"):
+        pictures.check()
