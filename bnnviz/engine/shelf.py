@@ -319,8 +319,9 @@ class Recording:
             raise self._damaged(name) from error
 
     def _read(self, name: str) -> dict[str, Any]:
+        content = self._bytes(name, _MOST_TEXT)
         try:
-            found = unsealed(self._bytes(name, _MOST_TEXT))
+            found = unsealed(content)
         except ValueError as error:
             raise self._damaged(name) from error
         if found.get("format") != FORMAT:
