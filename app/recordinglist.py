@@ -86,7 +86,8 @@ class RecordingList:
         if wrong is None:
             about = " · ".join(html.escape(part) for part in _facts(recording))
         else:
-            about = f"<span class='wrong'>{html.escape(wrong)}</span>"
+            short = wrong.replace(str(recording.folder), name)  # it is known where they lie
+            about = f"<span class='wrong'>{html.escape(short)}</span>"
         text = pn.pane.HTML(
             f"<div>{about}</div>",
             sizing_mode="stretch_width",

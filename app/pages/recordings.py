@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import io
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from access import Narrator
 from address import KEPT, Address
 from bnnviz import link
 from bnnviz.engine import compared, shelf
-from bnnviz.engine.export import export, suffix
+from bnnviz.engine.export import Kept, export, suffix
 from bnnviz.engine.parcel import pack, unpack
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
@@ -37,6 +38,7 @@ _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 _WORDS = {
     "recording": "a run on disk: its spec, its draws, a log of its steps, and checkpoints to go on from",
     "not done": "its process ended, or goes on still: bnnviz resume NAME takes it to its end, with the same draws",
+    "replay": "one page that plays a run without a server; the run is done again to make it",
     "overlay": "the same quantity of the chosen recordings in one figure, each in the colour that the legend says",
 }
 _PAGE = """
@@ -82,6 +84,10 @@ class RecordingsPage:
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
         self.guide, self.narrator, self.address = Guide(None, _WORDS), Narrator(), Address()
         self.list = RecordingList(self._show)
+        self._kept: dict[str, Kept] = {}
+        self._showing = False
+        self._making: asyncio.subprocess.Process | None = None
+        self._scratch = tempfile.TemporaryDirectory(prefix="bnnviz-replay-")
         self._build_controls()
         self._text = self._pane(margin=(0, 2, 6, 2))
         self._legend = self._pane(margin=(4, 2, 4, 2))
@@ -117,7 +123,10 @@ class RecordingsPage:
         self._show()
 
     def close(self) -> None:
-        """End what the page runs, which is nothing."""
+        """End what the page runs: a replay that is being made."""
+        if self._making is not None and self._making.returncode is None:
+            self._making.terminate()
+        self._scratch.cleanup()
 
     # ---- controls -------------------------------------------------------------------------------------------
 
@@ -153,15 +162,24 @@ class RecordingsPage:
             margin=(10, 18, 4, 0), embed=False, auto=True,
         )  # fmt: skip
         self._form.param.watch(lambda event: self._name_file(), "value")
-        delete = pmui.Button(label="Delete", variant="outlined", color="error", size="small", margin=(10, 0, 4, 0))
+        self._film = pmui.Button(
+            label="Make a replay", variant="outlined", size="small", margin=(10, 6, 4, 0),
+        )  # fmt: skip
+        self._film.on_click(self._replay)
+        self._replayed = pmui.FileDownload(
+            file=None, label="Download the replay", variant="contained", size="small", margin=(10, 6, 4, 0),
+            embed=False, auto=True, visible=False,
+        )  # fmt: skip
+        delete = pmui.Button(label="Delete", variant="outlined", color="error", size="small", margin=(10, 0, 4, 12))
         delete.on_click(lambda event: self._ask())
         self._actions = pn.FlexBox(
-            self._new_name, rename, self._form, self._download, delete, margin=0, sizing_mode="stretch_width"
-        )
+            self._new_name, rename, self._form, self._download, self._film, self._replayed, delete,
+            margin=0, sizing_mode="stretch_width",
+        )  # fmt: skip
         self._coordinate = pmui.Select(
             label="Coordinate", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
-        self._coordinate.param.watch(lambda event: self._draw(), "value")
+        self._coordinate.param.watch(lambda event: None if self._showing else self._draw(), "value")
         self._quantity = pn.Row(self._coordinate, margin=0, visible=False)
         self._question = self._pane(margin=(0, 4, 10, 4))
         yes = pmui.Button(label="Delete it for good", color="error", variant="contained", size="small", margin=4)
@@ -236,6 +254,27 @@ class RecordingsPage:
             self._say(error.sentence, failed=True)
             raise
 
+    async def _replay(self, event: Any) -> None:
+        """Make a replay of the chosen recording in a process of its own: this one has no torch, and others wait."""
+        (name,) = self.list.chosen
+        out = Path(self._scratch.name) / f"{name}.html"
+        out.unlink(missing_ok=True)
+        self._film.param.update(disabled=True, label="Doing the run again …")
+        try:
+            self._making = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bnnviz.cli", "replay", str(shelf.place(name)), "--html", str(out),
+                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            _, told = await self._making.communicate()
+        finally:
+            self._film.param.update(disabled=False, label="Make a replay")
+        if self._making.returncode:
+            lines = told.decode(errors="replace").strip().splitlines() or ["no reason was given"]
+            self._say(f"The replay was not made: {lines[-1].removeprefix('bnnviz: ')}", failed=True)
+        elif self.list.chosen == [name]:
+            self._replayed.param.update(file=str(out), filename=out.name, visible=True)
+            self._say(f"The replay of {name} is made, {out.stat().st_size / 1e6:,.1f} MB.")
+
     def _name_file(self) -> None:
         if len(self.list.chosen) == 1:
             self._download.filename = self.list.chosen[0] + suffix(self._form.value)
@@ -252,6 +291,7 @@ class RecordingsPage:
         names = self.list.chosen
         found = [self.list.found[name][0] for name in names]
         self._actions.visible = len(names) == 1
+        self._replayed.visible = False
         if len(names) == 1:
             self._new_name.param.update(value=names[0], value_input=names[0])
         self._name_file()
@@ -264,7 +304,9 @@ class RecordingsPage:
         shared = _shared([kept.names for kept in self._kept.values()])
         self._quantity.visible = bool(shared)
         value = self._coordinate.value if self._coordinate.value in shared else (shared[0] if shared else None)
+        self._showing = True
         self._coordinate.param.update(options=shared, value=value)
+        self._showing = False
         self._draw()
         self.narrator.say(f"{len(names)} recordings chosen")
         said = {_CHOSEN: ",".join(names)} if names else {}

@@ -1,0 +1,127 @@
+"""The Recordings in a real browser: list, compare, rename, send, take in, replay, delete."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from test_lab import OVERFLOW, until
+
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.run import Run
+from bnnviz.engine.shelf import Recording
+from bnnviz.spec import Spec
+
+pytestmark = pytest.mark.quick
+NAMES = ("one", "two")
+LINES = """() => [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === 'Figure')
+  .map((figure) => figure.renderers.length)"""
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    """Make a shelf with two recordings, a broken one and a foreign file."""
+    shelf = tmp_path / "home" / "recordings"
+    for name, seed in zip(NAMES, (1, 2), strict=True):
+        run = Run(Spec(target="banana", sampler="hmc", chains=2, draws=60, seed=seed))
+        recorder = Recorder(run, shelf / name)
+        while not run.finished:
+            run.advance(0.1)
+        recorder.close()
+    shutil.copytree(shelf / "one", shelf / "broken")
+    (shelf / "broken" / "progress.json").write_text("{}")
+    (shelf / "notes.txt").write_text("<b>mine</b>")
+    return shelf
+
+
+@pytest.fixture
+def open_recordings(open_page: Callable[..., Any], serve: Callable[..., Any], recordings: Path) -> Callable[..., Any]:
+    """Return a function that opens the page by the rest of its address."""
+    served = serve(env={"BNNVIZ_HOME": str(recordings.parent)})
+
+    def opened(query: str = "", **options: Any) -> Any:
+        page = open_page(f"{served.url}?page=recordings{query}", **options)
+        page.get_by_text("recordings", exact=False).first.wait_for(timeout=60_000)
+        page.get_by_label("one", exact=True).wait_for(timeout=30_000)
+        return page
+
+    return opened
+
+
+def chosen(page: Any) -> list[str]:
+    """Return what the address says of chosen recordings."""
+    said = parse_qs(page.evaluate("location.search").removeprefix("?")).get("runs", [""])[0]
+    return [name for name in said.split(",") if name]
+
+
+def test_recordings_are_listed_searched_opened_and_compared(open_recordings, screenshot):
+    page = open_recordings(viewport={"width": 1280, "height": 720})
+    assert page.get_by_label("broken", exact=True).is_disabled()
+    assert page.get_by_text("is damaged: progress.json").is_visible()
+    assert page.get_by_text("no recording of a run").is_visible()
+    assert page.evaluate(OVERFLOW) == [0, 0]
+    page.get_by_label("one", exact=True).check()
+    until(lambda: chosen(page) == ["one"], 10, "the address does not say what is chosen")
+    until(lambda: page.evaluate(LINES)[-3:] == [1, 1, 1], 20, "nothing was drawn")
+    assert page.get_by_role("link", name="Run it again in Lab").is_visible()
+    screenshot(page, "recordings-one")
+    page.get_by_label("two", exact=True).check()
+    until(lambda: page.evaluate(LINES)[-3:] == [2, 2, 2], 20, "the figures do not show both")
+    until(lambda: page.locator(".bk-Figure").count() == 3, 10, "there are other figures than these")
+    assert page.get_by_text("settings that differ").is_visible()  # the seed
+    assert not page.get_by_role("button", name="Delete", exact=True).is_visible()
+    screenshot(page, "recordings-two")
+    page.get_by_label("Search").fill("two")
+    until(lambda: not page.get_by_label("one", exact=True).is_visible(), 10, "the search finds everything")
+    page.get_by_label("Search").fill("nothing has this")
+    until(lambda: page.get_by_text("No recording has all of these words").is_visible(), 10, "nothing is said")
+
+
+def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recordings, tmp_path):
+    page = open_recordings("&runs=one&theme=dark")
+    name = page.get_by_label("Name", exact=True)
+    until(lambda: name.is_visible() and name.input_value() == "one", 20, "the recording is not open")
+    name.fill("../two")
+    page.get_by_role("button", name="Rename").click()
+    until(lambda: page.get_by_text("cannot name a recording").is_visible(), 10, "a bad name was not refused")
+    name.fill("first")
+    page.get_by_role("button", name="Rename").click()
+    until(lambda: chosen(page) == ["first"], 10, "it has the old name")
+    assert {path.name for path in recordings.iterdir()} == {"first", "two", "broken", "notes.txt"}
+    with page.expect_download() as sent:
+        page.get_by_role("button", name="Download", exact=True).click()
+    sent.value.save_as(tmp_path / "sent.zip")
+    page.locator("input[type=file]").set_input_files(tmp_path / "sent.zip")
+    until(lambda: (recordings / "sent").is_dir(), 20, "it was not taken in")
+    assert np.array_equal(Recording(recordings / "sent").draws(), Recording(recordings / "first").draws())
+    until(lambda: chosen(page) == ["sent"], 10, "what was taken in is not shown")
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    page.locator("input[type=file]").set_input_files(tmp_path / "bad.zip")
+    until(lambda: page.get_by_text("no recording that was packed").is_visible(), 10, "a bad file was not refused")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Keep it").click()
+    assert (recordings / "sent").is_dir()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete it for good").click()
+    until(lambda: not (recordings / "sent").exists(), 10, "it was not deleted")
+    until(lambda: chosen(page) == [], 10, "what is gone is still chosen")
+
+
+@pytest.mark.slow
+def test_a_replay_is_made_and_plays(open_recordings, browser, tmp_path):
+    page = open_recordings("&runs=two")
+    page.get_by_role("button", name="Make a replay").click()
+    until(lambda: page.get_by_text("Download the replay").is_visible(), 120, "no replay was made")
+    with page.expect_download() as made:
+        page.get_by_text("Download the replay").click()
+    made.value.save_as(tmp_path / "two.html")
+    played = browser.new_context(offline=True)
+    shown = played.new_page()
+    shown.goto((tmp_path / "two.html").as_uri())
+    shown.get_by_text("Play", exact=True).wait_for(timeout=30_000)
+    played.close()
