@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,14 @@ from bnnviz.background import Background
 from bnnviz.engine import attack as attacking
 from bnnviz.engine import film as filming
 from bnnviz.engine import race as racing
+from bnnviz.engine import recorder, scoring, shelf
 from bnnviz.engine import run as engine
-from bnnviz.engine import scoring
 from bnnviz.engine import search as searching
 from bnnviz.engine import uncertainty as unsure
+from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.scoring import RESAMPLES
 from bnnviz.engine.search import PriorSearch
+from bnnviz.engine.shelf import Recording
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
@@ -35,13 +38,17 @@ __all__ = [
     "attack",
     "measure",
     "race",
+    "recording",
     "replay",
+    "resume",
     "sample",
     "search_prior",
     "start",
     "uncertainty",
     "wells",
 ]
+
+log = logging.getLogger(__name__)
 
 
 class Run(Background):
@@ -53,9 +60,43 @@ class Run(Background):
     Attributes
     ----------
     spec : Spec
+    recording : bnnviz.engine.shelf.Recording or None
+        Where it is kept on disk while it goes on.
     """
 
     _run: engine.Run
+    _recorder: Recorder | None = None
+
+    def _keep(self, folder: Path) -> Run:
+        """Record the run from now on."""
+        self._recorder = Recorder(self._run, folder)
+        return self
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording of the run."""
+        return None if self._recorder is None else Recording(self._recorder.folder)
+
+    def _advance(self) -> bool:
+        worked = super()._advance()
+        if self._recorder is not None and worked:
+            self._write(self._recorder.note)
+        return worked
+
+    def _work(self) -> None:
+        super()._work()
+        if self._recorder is not None:
+            with self._lock:
+                self._write(self._recorder.close)
+
+    def _write(self, write: Callable[[], Any]) -> None:
+        """Write what is new; what is wrong with that is noted once, and the run goes on."""
+        try:
+            write()
+        except BnnvizError as error:
+            if error.sentence not in self._run.notes:
+                self._run.notes.append(error.sentence)
+                log.warning("%s", error.sentence)
 
     def change(self, **settings: Any) -> Run:
         """Change settings of the sampler between two steps; return the run.
@@ -124,6 +165,7 @@ def start(
     target_settings: dict[str, Any] | None = None,
     paused: bool = False,
     callback: Callable[[Run], Any] | None = None,
+    record: str | Path | None = None,
 ) -> Run:
     """Start sampling in the background and return at once.
 
@@ -157,6 +199,8 @@ def start(
         Find the starting points, then wait for ``play`` or ``step``.
     callback : callable, optional
         Called with the run about ten times a second, in the run's thread.
+    record : str or Path, optional
+        Keep the run on disk while it goes on, under this name or in this folder (a path).
 
     Returns
     -------
@@ -167,6 +211,7 @@ def start(
     BnnvizError
         If something given does not fit; the sentence says what and the remedy.
     """
+    folder = None if record is None else shelf.new_place(str(record))
     search = target.record() if isinstance(target, PriorSearch) else None
     target = target.spec if isinstance(target, PriorSearch) else target
     if isinstance(target, Spec):
@@ -178,7 +223,8 @@ def start(
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = engine.Run(spec, target=own, sampler=instance)
     made.search = search
-    return Run(made, callback, paused=paused).begin()
+    run = Run(made, callback, paused=paused)
+    return (run if folder is None else run._keep(folder)).begin()
 
 
 def sample(target: Any, sampler: Any = "bps", **options: Any) -> Run:
@@ -196,6 +242,43 @@ def sample(target: Any, sampler: Any = "bps", **options: Any) -> Run:
     except (KeyboardInterrupt, BnnvizError):
         run.stop()
         raise
+
+
+def recording(word: str | Path) -> Recording:
+    """Return a recording, by its name or its folder.
+
+    Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
+    arrays, and ``to_arviz()`` makes an ArviZ data tree of the draws.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none.
+    """
+    return Recording(shelf.find(word))
+
+
+def resume(
+    word: str | Path, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None, **options: Any
+) -> Run:
+    """Go on with a recorded run in the background, with the draws that it would have made, and record these too.
+
+    Parameters
+    ----------
+    word : str or Path
+        The recording's name, or its folder.
+    target, sampler : optional
+        Objects of your own, where the run began with such.
+    **options
+        ``paused`` and ``callback``, as of `start`.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or a part of it is damaged.
+    """
+    folder = shelf.find(word)
+    return Run(recorder.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()
 
 
 class Race(Background):

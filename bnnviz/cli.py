@@ -649,18 +649,10 @@ def _free_place(out: Path, suffix: str, option: str = "out") -> Path:
 
 
 def _new_recording(word: str) -> Path:
-    """Return the folder that a new recording is to have: a name on the shelf, or a path."""
     from bnnviz.engine import shelf
 
     _check_zarr()
-    folder = Path(word).expanduser() if os.sep in word else shelf.place(word)
-    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
-        raise BnnvizError(
-            f"There is something at {folder} already; choose another name for --record, or go on with that recording by"
-            f" bnnviz resume {word}.",
-            "record",
-        )
-    return folder
+    return shelf.new_place(word)
 
 
 def _check_zarr() -> None:

@@ -243,6 +243,32 @@ def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
         resume(tmp_path / "run")
 
 
+def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
+    whole = bnnviz.sample(BANANA)
+    run = bnnviz.start(BANANA, record="one", callback=lambda run: run.progress > 0.3 and run._stop.set())
+    with contextlib.suppress(BnnvizError):
+        run.wait()
+    assert not run.recording.progress["finished"]
+    assert bnnviz.recording("one").folder == home / "one" == run.recording.folder
+    with pytest.raises(BnnvizError, match="already"):
+        bnnviz.start(BANANA, record="one")
+    again = bnnviz.resume("one").wait()
+    assert np.array_equal(again.draws, whole.draws)
+    assert np.array_equal(bnnviz.recording("one").to_arviz().posterior.x.values, whole.draws)
+    assert bnnviz.recording("one").progress["finished"]
+    assert bnnviz.sample(BANANA, record=tmp_path / "two").recording.name == "two"
+    with pytest.raises(BnnvizError, match="no recording 'three'"):
+        bnnviz.recording("three")
+
+
+def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None:
+    run = bnnviz.start(BANANA, record="one", paused=True)
+    shutil.rmtree(home / "one")
+    run.play().wait()
+    assert run.draws.shape[1] == BANANA.draws
+    assert any("cannot be written" in note for note in run.summary()["notes"])
+
+
 # --- exports
 
 

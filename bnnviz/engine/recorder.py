@@ -117,7 +117,10 @@ class Recorder:
             self.run.listeners.remove(self._log)
         self.note(now=True)
         try:
-            self._write_array_at_once() if self.run.spec.draws is None else self._cut()
+            if self.run.spec.draws is None:
+                self._write_array_at_once()
+            elif self.run.phase == "done":
+                self._cut()
             summary = plain(self.run.summary()) if self.run.store.common(self.run.alive) else {}
             write_json(self.folder / SUMMARY, {"format": FORMAT, **summary})
             self._write_header()

@@ -34,6 +34,7 @@ from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     import numpy as np
+    import xarray
     import zarr
 
 FORMAT = 1
@@ -68,6 +69,24 @@ def place(name: str) -> Path:
             "name",
         )
     return shelf() / name
+
+
+def new_place(word: str) -> Path:
+    """Return the folder that a new recording is to have, given by a name or by a path.
+
+    Raises
+    ------
+    BnnvizError
+        If there is something already, or the name is not a plain one.
+    """
+    folder = Path(word).expanduser() if os.sep in word else place(word)
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise BnnvizError(
+            f"There is something at {folder} already; choose another name for the recording, or go on with it by"
+            f" bnnviz resume {word}.",
+            "record",
+        )
+    return folder
 
 
 def free_name(stem: str) -> str:
@@ -210,6 +229,12 @@ class Recording:
         told = self._array(STEPS, None)
         names = [] if told is None else self._labels("steps", "figure")
         return {name: told[:, k] for k, name in enumerate(names)}
+
+    def to_arviz(self) -> xarray.DataTree:
+        """Return the draws as an ArviZ data tree, those that all living chains have."""
+        from bnnviz.engine.export import to_arviz
+
+        return to_arviz(self)
 
     def check(self) -> None:
         """Read all of it once.
