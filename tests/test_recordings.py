@@ -611,6 +611,7 @@ def server() -> Iterator[Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["bps", "boomerang", "nuts", "pmcnet_light", "sgld"])
 def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, server: Any, tmp_path: Path) -> None:
     """Ten kills of each sampler at random moments: fifty in all."""
