@@ -164,6 +164,19 @@ def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> Non
     assert {f"checkpoint-{step}" for step in steps} == {path.name for path in (tmp_path / "run").glob("checkpoint-*")}
 
 
+def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
+    run = Run(BANANA)
+    recorder = Recorder(run, tmp_path / "run")
+    with pytest.raises(BnnvizError, match="another process"):
+        Recorder(resume(tmp_path / "run"), tmp_path / "run")
+    packed = pack(Recording(tmp_path / "run"), tmp_path / "run.zip")
+    assert not [name for name in zipfile.ZipFile(packed).namelist() if "lock" in name]
+    finished(run, recorder)
+    recorder.close()
+    assert not (tmp_path / "run" / shelf.LOCK).exists()
+    Recorder(resume(tmp_path / "run"), tmp_path / "run").close()
+
+
 def test_one_goes_back_to_any_step(whole: tuple[Path, Run]) -> None:
     folder, run = whole
     middle = run.steps // 2

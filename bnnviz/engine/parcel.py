@@ -32,6 +32,9 @@ def pack(recording: Recording, out: Path) -> Path:
         # Draws are compressed already.
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as file:
             for path in recording.files():
+                # What is about to become a file, and the lock of a run that goes on, are no part of it.
+                if path.name.startswith(".") or path.suffix == ".partial":
+                    continue
                 file.write(path, path.relative_to(recording.folder).as_posix())
         partial.rename(out)
     except OSError as error:

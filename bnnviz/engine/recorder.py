@@ -10,13 +10,14 @@ setting changes: its checkpoints hold them, and the array is written at the end.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -28,6 +29,7 @@ from bnnviz.engine.shelf import (
     FILE,
     FORMAT,
     HEADER,
+    LOCK,
     LOG_WEIGHT,
     PROGRESS,
     STEPS,
@@ -77,13 +79,22 @@ class Recorder:
         self._marks: list[dict[str, Any]] = []
         self._log = StepLog()
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             known = (self.folder / PROGRESS).exists()
+            if not known and any(path.name != LOCK for path in self.folder.iterdir()):
+                raise BnnvizError(f"The folder {self.folder} is not empty; give a recording a new one.", "out")
+            self._lock = _claimed(self.folder)
             self._arrays = self._open() if known else self._make()
             if not known:
                 self._write()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         run.listeners.append(self._log)
+
+    def __del__(self) -> None:
+        lock = getattr(self, "_lock", None)
+        if lock is not None:
+            lock.close()
 
     def note(self, now: bool = False) -> bool:
         """Write what is new, if it is time for that or ``now``; return whether it was written.
@@ -106,7 +117,7 @@ class Recorder:
         return True
 
     def close(self) -> None:
-        """Write what is new, and what is known at the end; the run is not listened to any more.
+        """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
 
         Raises
         ------
@@ -124,15 +135,15 @@ class Recorder:
             summary = plain(self.run.summary()) if self.run.store.common(self.run.alive) else {}
             write_json(self.folder / SUMMARY, {"format": FORMAT, **summary})
             self._write_header()
+            (self.folder / LOCK).unlink(missing_ok=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
+        finally:
+            self._lock.close()
 
     # --- beginning
 
     def _make(self) -> dict[str, zarr.Array]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if any(self.folder.iterdir()):
-            raise BnnvizError(f"The folder {self.folder} is not empty; give a recording a new one.", "out")
         if self.run.spec.target_attachment is not None:
             write_whole(self.folder / FILE, self.run.spec.target_attachment)
         self._write_header()
@@ -157,6 +168,8 @@ class Recorder:
 
     def _open(self) -> dict[str, zarr.Array]:
         """Open the arrays of the recording that the run goes on from, and forget what it does again."""
+        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(".*.new")):  # by a process that was killed
+            left.unlink(missing_ok=True)
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
@@ -320,6 +333,25 @@ def _lengthen(array: zarr.Array, end: int) -> None:
         array.resize((array.shape[0], end, *array.shape[2:]))
 
 
+def _claimed(folder: Path) -> IO[str]:
+    """Return the lock on a folder, which goes with its process, however that ends.
+
+    Raises
+    ------
+    BnnvizError
+        If another one has it.
+    """
+    lock = (folder / LOCK).open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise BnnvizError(
+            f"The recording {folder} is being written by another process; wait for its end, or end it.", "run"
+        ) from None
+    return lock
+
+
 def _settle(folder: Path, since: float) -> None:
     """Make sure that what was written in a folder is on the disk, not only on its way there."""
     newest = time.time() - (time.perf_counter() - since) - 1.0
@@ -337,7 +369,7 @@ def write_whole(path: Path, content: bytes) -> None:
     OSError
         If it cannot be written; what was there before is still there.
     """
-    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new = path.with_name(f".{path.name}.new")
     try:
         with new.open("wb") as file:
             file.write(content)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
+LOCK = ".lock"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")

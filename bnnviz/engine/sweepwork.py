@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.jobwork import Report, Stopped
 from bnnviz.engine.jsontext import plain
-from bnnviz.engine.shelf import Recording
+from bnnviz.engine.shelf import LOCK, Recording
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ def take_over(going: Path, name: str) -> Path:
         try:
             if found:
                 found[0].rename(mine)
+                # A worker that is silent may hold the old one, and has lost the folder.
+                (mine / LOCK).unlink(missing_ok=True)
         except FileNotFoundError:  # another one was quicker
             continue
         clear(going, name, mine)
