@@ -83,6 +83,7 @@ class Session:
         self._spec = spec
         self.on_spec: Callable[[Spec], None] = lambda spec: None  # told of every other spec
         self._first: Callable[[], None] | None = None
+        self.origin: str | None = None  # the recording whose run goes on, at the next start
         self.playing = False
         self.speed: float | None = None
         self.heartbeat = heartbeat
@@ -128,6 +129,10 @@ class Session:
     def greet(self, sentences: list[str]) -> None:
         """Say these as soon as the run is there: what is said before that, its beginning takes back."""
         self._greeting = sentences
+
+    def record(self, name: str | None) -> None:
+        """Keep the run on disk from now on, under this name; None ends that."""
+        self._send("record", recording=name)
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
         """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on.
@@ -279,7 +284,8 @@ class Session:
         backend = await asyncio.wrap_future(self._backend)
         self._ask_devices(backend)
         playing = self.playing
-        handle = backend.start(spec, play=playing)
+        origin, self.origin = self.origin, None
+        handle = backend.start(spec, play=playing, origin=origin)
         try:
             scene = await self._scene(handle)
         except BnnvizError:

@@ -27,7 +27,7 @@ MOST_NUMBERS = 100_000  # chains times dimensions
 MOST_KEPT = 50_000_000  # chains times dimensions times draws: 200 MB
 MOST_SENTENCES = 4
 #: Parameters of the page's own, not of the spec.
-PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "tour", "theme")
+PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "tour", "theme", "recording")
 BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
 
 _RUN = ("chains", "draws", "warmup", "seed", "device", "dtype", "kernel")

@@ -563,10 +563,13 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         asked.append(want)
         await asyncio.sleep(0.12)
         report = {"state": "running", "message": "", "field": None, "held": True, "playing": True, "speed": None}
+        report["record"] = None
         return pickle.dumps(report | {"frame": {name: len(asked) for name in want}, "version": 1})
 
     async def main() -> None:
-        handle = backends.LiveHandle(SimpleNamespace(), plain(), play=True, lease_s=None, factory=PLAIN)
+        handle = backends.LiveHandle(
+            SimpleNamespace(), plain(), play=True, fixed={"lease_s": None, "factory": PLAIN, "origin": None}
+        )
         handle._actor = SimpleNamespace(frame=slowly)
         handle._up.set()
         assert await handle._frame(["table"]) is None  # it is still on its way

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -30,6 +31,7 @@ from bnnviz.cli import main
 from bnnviz.engine import shelf
 from bnnviz.engine.export import FORMS, export, to_arviz
 from bnnviz.engine.jsontext import sealed, unsealed
+from bnnviz.engine.live import LiveLoop, LiveRun
 from bnnviz.engine.parcel import pack, unpack
 from bnnviz.engine.recorder import Recorder, resume
 from bnnviz.engine.run import Run
@@ -280,6 +282,70 @@ def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None
     run.play().wait()
     assert run.draws.shape[1] == BANANA.draws
     assert any("cannot be written" in note for note in run.summary()["notes"])
+
+
+# --- live runs
+
+
+def again(recording: Recording) -> Run:
+    """Do the run of a recording again, as far as it came, from its spec and change log."""
+    run = Run(Spec.from_json(recording.header["spec"]))
+    run.patient = False
+    run.prepare()
+    for step, settings in [*recording.progress["changes"], (recording.progress["steps"], None)]:
+        while run.steps < step:
+            run.take(min(16, step - run.steps))
+        if settings is not None:
+            run.change(settings)
+    return run
+
+
+async def reached(run: LiveRun, step: int) -> None:
+    while (await run.status())["step"] < step:
+        await run.frame(["status"])
+        await asyncio.sleep(0.02)
+
+
+def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_path: Path) -> None:
+    spec = BANANA.replace(draws=None)
+    loop = LiveLoop(tmp_path / "live")
+
+    async def drive() -> None:
+        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True, lease_s=None)
+        await run.ready()
+        assert (await run.command("record", {"recording": "mine"}))["record"] == "mine"
+        with pytest.raises(BnnvizError, match="cannot name"):
+            await run.command("record", {"recording": "../mine"})
+        await run.command("record", {"recording": "ours"})
+        await reached(run, 400)
+        await run.command("change", {"settings": {"refresh_rate": 2.0}})
+        await reached(run, (await run.status())["step"] + 600)
+        await run.stop()
+        while (await run.status())["state"] != "ended":
+            await asyncio.sleep(0.02)
+
+    asyncio.run(drive())
+    recording = Recording(home / "ours")
+    recording.check()
+    assert recording.progress["steps"] > 1000
+    assert np.array_equal(recording.draws(), again(recording).draws)
+    assert len(recording.draws()[0]) > 10
+
+    async def go_on() -> None:
+        run = LiveRun(spec, "b", factory=spec.factory, loop=loop, record="ours", origin="ours", lease_s=None)
+        assert (await run.ready())["step"] == before
+        await run.command("play", {})
+        await reached(run, before + 200)
+        await run.stop()
+        while (await run.status())["state"] != "ended":
+            await asyncio.sleep(0.02)
+
+    before = recording.progress["steps"]
+    asyncio.run(go_on())
+    loop.close()
+    later = Recording(home / "ours")
+    assert later.progress["steps"] >= before + 200
+    assert np.array_equal(later.draws(), again(later).draws)
 
 
 # --- exports

@@ -28,6 +28,7 @@ from heartbeat import Heartbeat
 from picks import PART, Picks
 from plane import PlanePicker
 from points import Points
+from recordbutton import RecordButton, going_on
 from scenebar import Menu, SceneBar
 from scenes import Action, Scene, Step
 from session import SLOW_EVERY, Session
@@ -135,7 +136,10 @@ class Lab:
                 stylesheets=[stage.PAGE, projector.PAGE],
             )
         ]
+        self.recorder = RecordButton(self.session, lambda sentence: self.show_notice(sentence, failed=False))
+        self._shown.append(self.recorder)
         self.tools = pn.Row(
+            self.recorder.root,
             tool("Scenes", lambda event: self._list_scenes()),
             tool("Share", lambda event: self.share.show(self.session.spec, self.address.query)),
             tool("Projector", lambda event: self._project()),
@@ -474,7 +478,10 @@ def opening() -> Spec:
 
 def build(dark: bool) -> Lab:
     """Build the page for the current session and begin its loop."""
-    lab = Lab(dark, address.read(pn.state.session_args, opening()))
+    visit = address.read(pn.state.session_args, opening())
+    origin = going_on(visit)
+    lab = Lab(dark, visit)
+    lab.session.origin = origin
     lab.session.open()
     return lab
 

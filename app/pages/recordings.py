@@ -360,9 +360,9 @@ def _about(found: list[Recording], flags: Mapping[str, str]) -> str:
     """Say what the chosen recordings are and what came out."""
     if not found:
         return (
-            "<h2>Nothing is chosen</h2><p>A run is recorded on the command line, by"
-            " <code>bnnviz sample --data boston --sampler boomerang --record boston</code>, and a run that was cut off"
-            " goes on by <code>bnnviz resume boston</code>.</p>"
+            "<h2>Nothing is chosen</h2><p>The button <b>Record</b> in the Lab keeps what runs there from then on. On"
+            " the command line it is <code>bnnviz sample --data boston --sampler boomerang --record boston</code>, and"
+            " a run that was cut off goes on by <code>bnnviz resume boston</code>.</p>"
         )
     head = "".join(f"<th>{html.escape(one.name)}</th>" for one in found)
     body = "".join(_line(said, values) for said, values in compared.rows(found))
@@ -387,6 +387,9 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
         text += f" <span class='error'>{html.escape(recording.progress['error'])}</span>"
     elif not recording.progress["finished"]:
         text += f" It is not done: <code>bnnviz resume {html.escape(recording.name)}</code> goes on."
+    if opening is None or opening.page == "lab":
+        query = link.query_text({"page": "lab", "recording": recording.name, **flags})
+        text += f" <a href='?{html.escape(query, quote=True)}'>Go on with it in the Lab</a>."
     if opening is not None:
         text += f" <a href='?{html.escape(opening.query(flags), quote=True)}'>Run it again in {opening.title}</a>."
     return text + f"</p><p>{html.escape(_settings(spec))}</p>"

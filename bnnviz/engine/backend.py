@@ -133,6 +133,7 @@ class Backend:
         play: bool = False,
         lease_s: float | None = live.LEASE_S,
         factory: str | None = None,
+        origin: str | None = None,
     ) -> LiveHandle:
         """Start a live run; returns at once.
 
@@ -147,8 +148,11 @@ class Backend:
             None: it needs nobody.
         factory : str or None
             Dotted path of the run class, ``module:name``; None: the one that the spec names.
+        origin : str or None
+            The name of a recording on the workers' shelf, whose run goes on and is recorded.
         """
-        handle = LiveHandle(self, spec, play=play, lease_s=lease_s, factory=factory or spec.factory)
+        fixed = {"lease_s": lease_s, "factory": factory or spec.factory, "origin": origin}
+        handle = LiveHandle(self, spec, play=play, fixed=fixed)
         handle._begin()
         return handle
 
@@ -245,13 +249,13 @@ class LiveHandle:
     state : {"starting", "queued", "running", "recovering", "ended", "failed"}
     """
 
-    def __init__(self, backend: Backend, spec: Any, *, play: bool, lease_s: float | None, factory: str) -> None:
+    def __init__(self, backend: Backend, spec: Any, *, play: bool, fixed: dict[str, Any]) -> None:
         self.run_id = uuid.uuid4().hex
         self.state = "starting"
         self.spec = spec
         self._backend = backend
-        self._fixed = {"lease_s": lease_s, "factory": factory}
-        self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None}
+        self._fixed = fixed
+        self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None, "record": fixed["origin"]}
         self._changes: list[tuple[int, dict[str, Any]]] = []
         self._future: Any = None
         self._actor: Any = None
@@ -313,9 +317,10 @@ class LiveHandle:
 
         Parameters
         ----------
-        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "stop"}
+        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "record", "stop"}
         **args
-            ``value`` (speed), ``settings`` (change), ``chain``, ``plane`` and ``component`` (watch).
+            ``value`` (speed), ``settings`` (change), ``chain``, ``plane`` and ``component`` (watch), ``recording``
+            (record; None ends it).
 
         Raises
         ------
@@ -454,6 +459,7 @@ class LiveHandle:
         self._held = reply["held"]
         self._carried["play"] = reply["playing"]
         self._carried["speed"] = reply["speed"]
+        self._carried["record"] = reply["record"] or (self._carried["record"] if reply["state"] == "queued" else None)
 
     def _say(self, text: str, seconds: float = NOTICE_S) -> None:
         self._said = (text, time.monotonic() + seconds)

@@ -37,6 +37,7 @@ STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swe
 WAIT_S = 1.5  # how long an actor's method waits; the caller gives up after 2 s
 SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull on for so long after a change
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
+SUMMARISED = 5_000_000  # numbers of a live run's draws up to which its recording gets a summary: others wait for it
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
 STEPS = ("proposal", "event")
@@ -181,8 +182,10 @@ class Slot:
     speed: float | None = None
     watch: dict[str, Any] = field(default_factory=dict)
     replay: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
+    record: str | None = None  # the name of its recording
 
     run: Any = None
+    recorder: Any = None
     scene: dict[str, Any] | None = None
     state: str = "queued"
     message: str = ""
@@ -285,6 +288,7 @@ class Slot:
             "step": self.step,
             "resumed": self.resumed,
             "changes": self.changes,
+            "record": self.record,
             "version": self.version,
             "held": self.run is not None,
         }
@@ -425,6 +429,7 @@ class LiveLoop:
                 self._obey(slot)
                 self._show(slot)
                 self._save(slot, now)
+                self._keep(slot)
 
     @contextlib.contextmanager
     def _guarded(self, slot: Slot) -> Iterator[None]:
@@ -457,6 +462,7 @@ class LiveLoop:
             slot.run = run
             slot.catch_up()
             slot.state = "running"
+        self._begin_recording(slot)
         slot.saved_at = time.monotonic()
         self._changed_together()
         _resolve_all(slot.builders)
@@ -484,6 +490,7 @@ class LiveLoop:
             self._drop(slot, "ended", message)
 
     def _drop(self, slot: Slot, state: str, message: str) -> None:
+        self._end_recording(slot)
         with self._lock:
             self._slots.pop(slot.run_id, None)
         slot.state, slot.message = state, message
@@ -566,6 +573,8 @@ class LiveLoop:
             slot.replay.clear()
             slot.changes += 1
             slot.dirty = slot.hurry = True
+        elif name == "record":
+            self._record(slot, args.get("recording"))
         else:
             raise BnnvizError(f"A live run has no command {name!r}.", "command")
 
@@ -583,6 +592,46 @@ class LiveLoop:
         step()
         slot.dirty = True
         self._ask(slot)
+
+    # recordings
+
+    def _record(self, slot: Slot, name: str | None) -> None:
+        """Keep a run on disk from now on under a name, or, without one, end its recording."""
+        self._end_recording(slot)
+        if name is None:
+            return
+        slot.recorder = _recorder(slot.run, name, anew=True)
+        slot.record = name
+
+    def _begin_recording(self, slot: Slot) -> None:
+        """Go on with the recording of a run that was taken up again."""
+        if slot.record is None or slot.run is None or slot.state != "running":
+            return
+        try:
+            slot.recorder = _recorder(slot.run, slot.record)
+        except BnnvizError as error:
+            slot.record, slot.message = None, error.sentence
+
+    def _keep(self, slot: Slot) -> None:
+        """Write what is new of a run that is recorded; what is wrong with that is said, and the run goes on."""
+        if slot.recorder is None:
+            return
+        try:
+            slot.recorder.note()
+        except BnnvizError as error:
+            if slot.message != error.sentence:
+                slot.message = error.sentence
+                slot.touch()
+
+    def _end_recording(self, slot: Slot) -> None:
+        recorder, slot.recorder, slot.record = slot.recorder, None, None
+        if recorder is None:
+            return
+        try:
+            recorder.close(summary=slot.run.store.buffer.numel() <= SUMMARISED)
+        except BnnvizError as error:
+            slot.message = error.sentence
+            log.warning("the recording of live run %s was not finished: %s", slot.run_id, error.sentence)
 
     # advancing
 
@@ -607,6 +656,7 @@ class LiveLoop:
         elif slot.run.finished:
             slot.playing = False
             slot.hurry = True
+            self._end_recording(slot)
             self._changed_together()
 
     # frames
@@ -640,6 +690,7 @@ class LiveLoop:
             "playing": slot.playing,
             "speed": slot.speed,
             "shared": sum(other.alive and other.playing for other in self._all()),
+            "record": slot.record,
             "message": slot.message or status.get("message", ""),
         }
 
@@ -674,6 +725,17 @@ class LiveLoop:
             slot.writing_s = slot.writing.result()
         except OSError as error:
             log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)
+
+
+def _recorder(run: Any, name: str, anew: bool = False) -> Any:
+    """Return what keeps a run in the recording of this name, a new one or one that it goes on with."""
+    from bnnviz.engine import shelf
+    from bnnviz.engine.recorder import Recorder
+
+    if not hasattr(run, "begun"):
+        raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
+    folder = shelf.place(name)  # a page names no paths
+    return Recorder(run, shelf.new_place(name) if anew else folder)
 
 
 def _worked(run: Any) -> float:
@@ -720,6 +782,14 @@ def _restored(run_class: Any, checkpoints: Checkpoints, slot: Slot) -> Any:
     for _ in range(min(saved.changes, len(slot.replay))):
         slot.replay.popleft()
     return run
+
+
+def _recorded(name: str) -> Any:
+    """Return the run of a recording as it was last written."""
+    from bnnviz.engine import shelf
+    from bnnviz.engine.recorder import resume
+
+    return resume(shelf.place(name))
 
 
 # The actor -------------------------------------------------------------------------------------------
@@ -772,6 +842,10 @@ class LiveRun:
         Whether this goes on with a run whose worker was lost, from its checkpoint if that is here.
     changes : iterable of (step, settings)
         The change log of that run.
+    record : str or None
+        The name of the recording that it is kept in.
+    origin : str or None
+        The name of a recording whose run goes on.
     factory : str
         Dotted path of the run class, ``module:name``.
     loop : LiveLoop or None
@@ -789,6 +863,8 @@ class LiveRun:
         lease_s: float | None = LEASE_S,
         restore: bool = False,
         changes: Iterable[tuple[int, dict[str, Any]]] = (),
+        record: str | None = None,
+        origin: str | None = None,
         factory: str,
         loop: LiveLoop | None = None,
     ) -> None:
@@ -800,7 +876,7 @@ class LiveRun:
             run_class = getattr(importlib.import_module(module), name)
             run = _restored(run_class, checkpoints, slot) if restore else None
             if run is None:
-                run = run_class(spec)
+                run = run_class(spec) if origin is None else _recorded(origin)
             if restore:
                 slot.resumed = int(run.steps)
             # Who looks on does not wait for a compiler.
@@ -817,6 +893,7 @@ class LiveRun:
             speed=_speed(speed),
             watch=dict(watch or {}),
             replay=deque(changes),
+            record=record,
         )
         self._loop.add(self._slot)
         # when the page's process has gone, the scheduler drops the actor: do not wait for the lease

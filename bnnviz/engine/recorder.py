@@ -116,8 +116,13 @@ class Recorder:
         self._last += self._cost
         return True
 
-    def close(self) -> None:
+    def close(self, summary: bool = True) -> None:
         """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
+
+        Parameters
+        ----------
+        summary : bool, default True
+            Whether what the run says of itself is computed, which may take seconds.
 
         Raises
         ------
@@ -132,8 +137,8 @@ class Recorder:
                 self._write_array_at_once()
             elif self.run.phase == "done":
                 self._cut()
-            summary = plain(self.run.summary()) if self.run.store.common(self.run.alive) else {}
-            write_json(self.folder / SUMMARY, {"format": FORMAT, **summary})
+            if summary and self.run.store.common(self.run.alive):
+                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(self.run.summary())})
             self._write_header()
             (self.folder / LOCK).unlink(missing_ok=True)
         except OSError as error:
@@ -241,6 +246,7 @@ class Recorder:
             "counts": run.store.counts.tolist(),
             "alive": run.alive.tolist(),
             "marks": self._marks,
+            "spec": run.spec.to_json(),
             "changes": run.changes,
             "finished": run.finished,
             "phase": run.phase,

@@ -112,6 +112,34 @@ def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recor
     until(lambda: chosen(page) == [], 10, "what is gone is still chosen")
 
 
+def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, recordings):
+    page = open_recordings()
+    base = page.url.split("?")[0]
+    lab = open_page(f"{base}?page=lab&target=banana&sampler=bps&seed=3&tour=0")
+    lab.locator(".said").first.wait_for(timeout=60_000)
+    lab.get_by_role("button", name="Record", exact=True).click()
+    until(lambda: lab.get_by_text("is kept as bps-banana").first.is_visible(), 20, "nothing says that it is recorded")
+    lab.get_by_role("button", name="Play").first.click()
+    folder = recordings / "bps-banana"
+    until(lambda: Recording(folder).progress["steps"] > 300, 30, "it does not get on")
+    lab.get_by_role("button", name="Stop recording").click()
+    until(lambda: lab.get_by_role("button", name="Record", exact=True).is_visible(), 20, "it is recorded still")
+    lab.close()
+    recording = Recording(folder)
+    recording.check()
+    steps = recording.progress["steps"]
+    page.get_by_text("Look again").click()
+    page.get_by_label("bps-banana", exact=True).check()
+    page.get_by_role("link", name="Go on with it in the Lab").click()
+    page.locator(".said").first.wait_for(timeout=60_000)
+    until(lambda: page.get_by_role("button", name="Stop recording").is_visible(), 30, "it does not go on recording")
+    page.get_by_role("button", name="Play").first.click()
+    until(lambda: Recording(folder).progress["steps"] > steps + 200, 30, "it does not go on")
+    page.close()
+    until(lambda: not (folder / ".lock").exists(), 30, "the recording was not finished")
+    Recording(folder).check()
+
+
 @pytest.mark.slow
 def test_a_replay_is_made_and_plays(open_recordings, browser, tmp_path):
     page = open_recordings("&runs=two")

@@ -1,0 +1,80 @@
+"""Keeping the run that is watched: a button in the header, and an address that goes on with a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from address import Visit
+from bnnviz.engine import shelf
+from bnnviz.engine.shelf import Recording
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from session import Session
+from tools import tool
+
+_START, _STOP = "Record", "Stop recording"
+
+
+class RecordButton:
+    """Begins and ends the recording of what runs, and says which it is.
+
+    Parameters
+    ----------
+    session : Session
+    say : callable
+        Says a sentence on the page.
+    """
+
+    needs, hot = frozenset({"status"}), False
+
+    def __init__(self, session: Session, say: Callable[[str], None]) -> None:
+        self._session, self._say, self._name = session, say, None
+        self.root = tool(_START, lambda event: self._turn())
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run, which is not recorded."""
+        self._show(None)
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show whether the run is recorded."""
+        self._show(frame["status"].get("record"))
+
+    def theme(self, dark: bool) -> None:
+        """Stay as it is: the header is dark always."""
+
+    def _turn(self) -> None:
+        spec = self._session.spec
+        subject = spec.target_settings.get("data") or spec.target
+        self._session.record(None if self._name else shelf.free_name(f"{spec.sampler}-{subject}"))
+
+    def _show(self, name: str | None) -> None:
+        if name == self._name:
+            return
+        if name is not None:
+            self._say(f"This run is kept as {name} from now on; the page Recordings shows it.")
+        self._name = name
+        self.root.param.update(
+            label=_START if name is None else _STOP, icon=None if name is None else "fiber_manual_record"
+        )
+
+
+def going_on(visit: Visit) -> str | None:
+    """Return the recording that an address asks to go on with, and take its spec for the visit's.
+
+    What is wrong with it is added to the visit's sentences.
+    """
+    name = visit.flags.pop("recording", None)
+    if name is None:
+        return None
+    try:
+        recording = Recording(shelf.place(name))
+        visit.spec = Spec.from_json(recording.progress["spec"], recording.attachment())
+    except BnnvizError as error:
+        visit.sentences.append(error.sentence)
+        return None
+    except KeyError:
+        visit.sentences.append(f"The recording {name} does not say what runs in it; it cannot go on here.")
+        return None
+    visit.flags["tour"] = "0"
+    return name
