@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from families import QUICK, fitting, target_of
@@ -152,11 +154,11 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
 
 
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
-    run = Run(BANANA.replace(draws=400))
+    run = Run(BANANA.replace(draws=60))
     recorder = Recorder(run, tmp_path / "run")
     run.prepare()
     while not run.finished:
-        run.take(20)
+        run.take(12)
         recorder.note(now=True)
     recorder.close()
     steps = [mark["step"] for mark in Recording(tmp_path / "run").progress["marks"]]
@@ -722,3 +724,73 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: st
             acknowledged = -1
     if (folder / shelf.PROGRESS).exists():
         np.testing.assert_array_equal(finished(resume(folder)).draws, truth.draws)
+
+
+SERVER = """
+import sys, time
+from bnnviz.engine.backend import Backend
+from bnnviz.spec import Spec
+
+if __name__ == "__main__":
+    backend = Backend.connect(workers=1)
+    handle = backend.start(Spec.from_json(sys.argv[1]), play=True, lease_s=None)
+    handle.sync("scene")
+    handle.sync("command", "record", recording="mine")
+    while True:
+        time.sleep(0.1)
+        print(handle._address and handle.state, flush=True)
+"""
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def steps_of(folder: Path) -> int:
+    """Return how many steps a recording has; 0 where there is none yet."""
+    return Recording(folder).progress["steps"] if (folder / shelf.PROGRESS).exists() else 0
+
+
+def workers_of(server: psutil.Process) -> list[psutil.Process]:
+    """Return a server's worker processes that import torch, each with its run."""
+    return [child for child in server.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["worker", "server", "both"])
+def test_a_live_recording_outlives_its_worker_and_its_server(killed: str, home: Path, tmp_path: Path) -> None:
+    spec, folder, rng = BANANA.replace(draws=None), home / "mine", random.Random(killed)
+    (tmp_path / "server.py").write_text(SERVER)
+    command = [sys.executable, str(tmp_path / "server.py"), json.dumps(spec.to_json())]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        server = psutil.Process(process.pid)
+        family = []
+        try:
+            until(lambda: steps_of(folder) > 100)
+            time.sleep(rng.uniform(0.0, 3.0))
+            family = [server, *server.children(recursive=True)]
+            before = steps_of(folder)
+            if killed != "server":
+                for worker in workers_of(server):
+                    worker.kill()
+            if killed == "worker":
+                until(lambda: steps_of(folder) > before + 200)
+        finally:
+            family = [*family, *server.children(recursive=True)]
+            process.kill()
+    _, left = psutil.wait_procs(family, timeout=30)
+    for one in left:
+        one.kill()
+    psutil.wait_procs(left, timeout=10)
+    recording = Recording(folder)
+    recording.check()
+    assert recording.progress["steps"] >= before
+    done_again = again(recording)
+    np.testing.assert_array_equal(recording.to_arviz().posterior.x.values, done_again.draws)
+    whole, rest = resume(folder), 50
+    for run in (whole, done_again):
+        run.take(rest)
+    np.testing.assert_array_equal(whole.draws, done_again.draws)
