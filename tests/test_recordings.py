@@ -61,6 +61,11 @@ def finished(run: Run, recorder: Recorder | None = None, seconds: float = 0.02) 
     return run
 
 
+def step_to(run: Run, step: int) -> None:
+    while run.steps < step:
+        run.take(min(16, step - run.steps))
+
+
 def recorded(spec: Spec, folder: Path) -> Run:
     run = Run(spec)
     recorder = Recorder(run, folder)
@@ -165,7 +170,24 @@ def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> Non
     assert len(steps) == 16
     assert steps[-1] == run.steps
     assert max(np.diff(steps)) < run.steps / 5
-    assert {f"checkpoint-{step}" for step in steps} == {path.name for path in (tmp_path / "run").glob("checkpoint-*")}
+    marks = Recording(tmp_path / "run").progress["marks"]
+    assert {mark["file"] for mark in marks} == {path.name for path in (tmp_path / "run").glob("checkpoint-*")}
+
+
+def test_a_process_may_end_between_a_checkpoint_and_the_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(BANANA)
+    recorder = Recorder(run, tmp_path / "run")
+    run.prepare()
+    known = Recording(tmp_path / "run").progress
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder, "_write_progress", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            recorder.note(now=True)  # at the same step as before, and not the same state
+    found = Recording(tmp_path / "run")
+    found.check()
+    assert found.progress == known
 
 
 def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
@@ -232,9 +254,8 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert len(Recording(tmp_path / "run").steps()["kind"]) == run.steps
     again = resume(tmp_path / "run")
     recorder = Recorder(again, tmp_path / "run")
-    for each in (run, again):
-        for _ in range(20):
-            each.take(8)
+    step_to(run, run.steps + 150)
+    step_to(again, run.steps)
     recorder.close()
     assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
     assert again.changes == run.changes
@@ -295,8 +316,7 @@ def again(recording: Recording) -> Run:
     run.patient = False
     run.prepare()
     for step, settings in [*recording.progress["changes"], (recording.progress["steps"], None)]:
-        while run.steps < step:
-            run.take(min(16, step - run.steps))
+        step_to(run, step)
         if settings is not None:
             run.change(settings)
     return run
@@ -790,7 +810,7 @@ def test_a_live_recording_outlives_its_worker_and_its_server(killed: str, home: 
     assert recording.progress["steps"] >= before
     done_again = again(recording)
     np.testing.assert_array_equal(recording.to_arviz().posterior.x.values, done_again.draws)
-    whole, rest = resume(folder), 50
-    for run in (whole, done_again):
-        run.take(rest)
-    np.testing.assert_array_equal(whole.draws, done_again.draws)
+    resumed = resume(folder)
+    for run in (resumed, done_again):
+        step_to(run, recording.progress["steps"] + 200)
+    np.testing.assert_array_equal(resumed.draws, done_again.draws)

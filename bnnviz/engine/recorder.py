@@ -228,12 +228,14 @@ class Recorder:
 
     def _mark(self) -> None:
         """Write a checkpoint, and choose which of the older ones are kept."""
-        run, name = self.run, f"checkpoint-{self.run.steps}"
+        run = self.run
         content = run.checkpoint(draws=run.spec.draws is None)
+        digest = hashlib.sha256(content).hexdigest()
+        # Never written over: until the next progress is there, the last one speaks of the last checkpoint.
+        name = f"checkpoint-{run.steps}-{digest[:12]}"
         write_whole(self.folder / name, content)
-        self._marks = [mark for mark in self._marks if mark["file"] != name]
-        mark = {"file": name, "step": run.steps, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        self._marks.append(mark)
+        self._marks = [mark for mark in self._marks if mark["step"] != run.steps]
+        self._marks.append({"file": name, "step": run.steps, "size": len(content), "sha256": digest})
         while len(self._marks) > _MARKS or (
             len(self._marks) > 1 and sum(mark["size"] for mark in self._marks) > _MARKS_BYTES
         ):

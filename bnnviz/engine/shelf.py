@@ -5,7 +5,7 @@ A recording is a folder that `bnnviz.engine.recorder` writes:
 - ``header.json``: spec, change log, versions, device, checksum of the data;
 - ``draws.zarr``: what ArviZ opens: the groups ``posterior`` and ``sample_stats`` (chain, draw), and ``steps``, the log
   of what each step did to the first chain;
-- ``checkpoint-N``: all that is needed to go on after step N, but for the draws;
+- ``checkpoint-N-...``: all that is needed to go on after step N, but for the draws;
 - ``progress.json``: how many draws of each chain are whole, and which checkpoints there are; written last;
 - ``summary.json``: what `Run.summary` said when it was last written.
 
@@ -41,7 +41,7 @@ FORMAT = 1
 HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
 LOCK = ".lock"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
-_CHECKPOINT = re.compile(r"checkpoint-\d{1,15}")
+_CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 # Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
