@@ -30,7 +30,7 @@ from families import QUICK, fitting, target_of
 import bnnviz
 from bnnviz import samplers
 from bnnviz.cli import main
-from bnnviz.engine import shelf
+from bnnviz.engine import compared, shelf
 from bnnviz.engine.export import FORMS, export, to_arviz
 from bnnviz.engine.jsontext import sealed, unsealed
 from bnnviz.engine.live import LiveLoop, LiveRun
@@ -248,6 +248,8 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert [change[1] for change in before.progress["changes"]] == [{"refresh_rate": 0.5}, {"refresh_rate": 2.0}]
     assert before.header["spec"]["settings"]["refresh_rate"] != 2.0
     assert before.draws() is None
+    with pytest.raises(BnnvizError, match="its checkpoint has them"):
+        compared.readable(before)
     assert np.array_equal(to_arviz(before).posterior.x.values, run.draws)
     recorder.close()
     assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)

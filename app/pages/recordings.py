@@ -248,7 +248,11 @@ class RecordingsPage:
         try:
             with tempfile.TemporaryDirectory() as scratch:
                 out = Path(scratch) / "out"
-                made = pack(recording, out) if self._form.value == "zip" else export(recording, self._form.value, out)
+                if self._form.value == "zip":
+                    made = pack(recording, out)
+                else:
+                    recording.check_written()
+                    made = export(recording, self._form.value, out)
                 return io.BytesIO(made.read_bytes())
         except BnnvizError as error:
             self._say(error.sentence, failed=True)

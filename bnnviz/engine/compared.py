@@ -50,8 +50,9 @@ def readable(recording: Recording) -> Kept:
     Raises
     ------
     BnnvizError
-        If it has none or is damaged, or has more numbers than a page should read.
+        If it has none or is damaged, they are not written yet, or it has more numbers than a page should read.
     """
+    recording.check_written()
     dims = recording.whole * len(recording.progress["counts"]) * len(recording.names())
     if dims > _MOST_NUMBERS:
         raise BnnvizError(

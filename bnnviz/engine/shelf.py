@@ -207,6 +207,21 @@ class Recording:
         """Return the rows of the user's own file that the run is on; None where there is none."""
         return self._bytes(FILE) if (self.folder / FILE).exists() else None
 
+    def check_written(self) -> None:
+        """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch.
+
+        Raises
+        ------
+        BnnvizError
+            If it is one.
+        """
+        if not (self.folder / DRAWS / X).is_dir():
+            raise BnnvizError(
+                f"The draws of {self.name} are written when its run ends, and so far its checkpoint has them: go on"
+                f" with it in the Lab, or take them by bnnviz export {self.name} --format netcdf.",
+                "run",
+            )
+
     def draws(self, most: int | None = None) -> np.ndarray | None:
         """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them.
 
