@@ -791,7 +791,7 @@ def test_a_live_recording_outlives_its_worker_and_its_server(killed: str, home: 
         server = psutil.Process(process.pid)
         family = []
         try:
-            until(lambda: steps_of(folder) > 100)
+            until(lambda: steps_of(folder) and Recording(folder).whole > 5)
             time.sleep(rng.uniform(0.0, 3.0))
             family = [server, *server.children(recursive=True)]
             before = steps_of(folder)
