@@ -66,3 +66,10 @@ def read(arguments: Mapping[str, Sequence[bytes]], opening: Any, codes: Any = li
     spec, sentences = codes.from_query(arguments, opening)
     names = any(name not in link.PAGE and not name.startswith("bokeh-") for name in arguments)
     return Visit(spec, sentences, names, flags)
+
+
+def named(arguments: Mapping[str, Sequence[bytes]], name: str) -> tuple[dict[str, str], list[str]]:
+    """Return the flags that stay in an address, and the names that one of its parameters lists, with commas between."""
+    texts = {key: values[0].decode(errors="replace") for key, values in arguments.items() if values}
+    flags = {key: texts[key] for key in KEPT if key in texts}
+    return flags, [each.strip() for each in texts.get(name, "").split(",") if each.strip()]

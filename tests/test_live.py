@@ -424,7 +424,7 @@ def said(cell: Any) -> str:
 def test_every_notebook_is_run_by_a_test():
     assert [path.name for path in NOTEBOOKS] == [
         "01_first_look.ipynb", "02_thinning.ipynb", "03_functional.ipynb", "04_race.ipynb",
-        "05_pmcnet.ipynb", "06_uncertainty.ipynb",
+        "05_pmcnet.ipynb", "06_uncertainty.ipynb", "07_recordings.ipynb",
     ]  # fmt: skip
 
 
@@ -514,3 +514,21 @@ def test_the_notebook_on_uncertainty_shows_what_it_says(tmp_path):
     assert all(right > wrong for wrong, right in zip(*accuracy, strict=True))
     assert accuracy[0][-1] < 0.1 < accuracy[1][-1] < accuracy[1][0]
     assert float(said(cells["chains"]).split("worth: ")[1].split()[0]) < 50
+
+
+@pytest.mark.slow
+def test_the_notebook_on_recordings_shows_what_it_says(tmp_path):
+    cells = executed("07_recordings.ipynb", tmp_path)
+    assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["overlay"]
+    assert {"header.json", "progress.json"} <= {line.strip() for line in said(cells["record"]).splitlines()}
+    stopped, same = said(cells["resume"]).splitlines()
+    assert 36 < int(stopped.split()[2]) < 60  # a third of 150 draws and 20 of warm-up
+    assert same == "the same draws: True"
+    steps = said(cells["steps"]).splitlines()
+    counts = {line.split(":")[0]: int(line.split(": ")[1].replace(",", "")) for line in steps[1:-1]}
+    # The chance of acceptance is that of the proposals: bounces of bounces and rejections.
+    share = counts["bounce"] / (counts["bounce"] + counts["rejected"])
+    assert float(steps[-1].split()[-4]) == pytest.approx(share, abs=0.05)
+    assert "smallest ESS" in said(cells["arviz"])
+    assert said(cells["torch"]).startswith("80 networks with")
+    assert 0 < float(said(cells["page"]).split(": ")[1].split()[0]) < 6

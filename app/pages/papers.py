@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from access import Narrator
-from address import KEPT, Address
+from address import Address, named
 from bnnviz import link
 from bnnviz.papers import EXPERIMENTS
 from bnnviz.papers.measured import records
@@ -194,14 +194,7 @@ class PapersPage:
         self.address.query = link.query_text({"page": _NAME, **said, **self._flags})
 
 
-def asked(arguments: Mapping[str, Sequence[bytes]]) -> tuple[dict[str, str], list[str]]:
-    """Return the flags of an address that the page keeps, and the names of the cards that are to be open."""
-    texts = {name: values[0].decode(errors="replace") for name, values in arguments.items() if values}
-    flags = {name: texts[name] for name in KEPT if name in texts}
-    return flags, [name.strip() for name in texts.get(_OPEN, "").split(",") if name.strip()]
-
-
 def build(dark: bool) -> PapersPage:
     """Build the page for the current session."""
-    flags, opened = asked(pn.state.session_args)
+    flags, opened = named(pn.state.session_args, _OPEN)
     return PapersPage(dark, flags | ({"theme": "dark"} if dark else {}), opened)

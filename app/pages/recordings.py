@@ -16,7 +16,7 @@ import panel_material_ui as pmui
 
 import openings
 from access import Narrator
-from address import KEPT, Address
+from address import Address, named
 from bnnviz import link
 from bnnviz.engine import compared, shelf
 from bnnviz.engine.export import Kept, export, suffix
@@ -389,9 +389,9 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     text += f" {html.escape(str(header['device']))}."
     if recording.progress.get("error"):
         text += f" <span class='error'>{html.escape(recording.progress['error'])}</span>"
-    elif not recording.progress["finished"]:
+    elif not recording.progress["finished"] and spec.draws is not None:
         text += f" It is not done: <code>bnnviz resume {html.escape(recording.name)}</code> goes on."
-    if opening is None or opening.page == "lab":
+    if not recording.progress["finished"] and (opening is None or opening.page == "lab"):
         query = link.query_text({"page": "lab", "recording": recording.name, **flags})
         text += f" <a href='?{html.escape(query, quote=True)}'>Go on with it in the Lab</a>."
     if opening is not None:
@@ -419,14 +419,7 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def asked(arguments: Mapping[str, Sequence[bytes]]) -> tuple[dict[str, str], list[str]]:
-    """Return the flags of an address that the page keeps, and the names of the recordings that are to be chosen."""
-    texts = {name: values[0].decode(errors="replace") for name, values in arguments.items() if values}
-    flags = {name: texts[name] for name in KEPT if name in texts}
-    return flags, [name.strip() for name in texts.get(_CHOSEN, "").split(",") if name.strip()]
-
-
 def build(dark: bool) -> RecordingsPage:
     """Build the page for the current session."""
-    flags, chosen = asked(pn.state.session_args)
+    flags, chosen = named(pn.state.session_args, _CHOSEN)
     return RecordingsPage(dark, flags | ({"theme": "dark"} if dark else {}), chosen)
