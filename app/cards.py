@@ -43,7 +43,8 @@ tr:last-child td {border-bottom: none}
   td {padding: 1.5px 0}
   :host(.many) td {padding: 0.5px 0}
 }
-td:last-child {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px}
+td.figure {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px}
+tr.head td {font-weight: 600; color: var(--mui-palette-text-secondary)}
 .bad {color: var(--bad); font-weight: 600}
 .good {color: var(--good)}
 :host {--bad: #b3134f; --good: #23703a}
@@ -168,13 +169,14 @@ class Table:
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
-        rows = frame["table"]["rows"]
+        rows, futures = frame["table"]["rows"], frame["table"].get("futures", ())
         lines = "".join(
-            f"<tr><td>{html.escape(label)}</td><td class='{html.escape(tone)}'>{html.escape(text)}</td></tr>"
+            f"<tr><td>{html.escape(label)}</td>{_cells([text] if isinstance(text, str) else text, tone)}</tr>"
             for label, text, tone in rows
         )
-        self._dress("many", len(rows) > MANY)
-        self._rows.object = f"<table>{lines}</table>"
+        head = f"<tr class='head'><td></td>{_cells(futures, '')}</tr>" if futures else ""
+        self._dress("many", len(rows) + bool(futures) > MANY)
+        self._rows.object = f"<table>{head}{lines}</table>"
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
@@ -189,6 +191,11 @@ class Table:
         kept = [each for each in self._rows.css_classes or [] if each != name]
         if worn != (len(kept) < len(self._rows.css_classes or [])):
             self._rows.css_classes = [*kept, name] if worn else kept
+
+
+def _cells(texts: Sequence[str], tone: str) -> str:
+    """Return the cells of a row: one text, or that of each future."""
+    return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text in texts)
 
 
 def surface(*objects: Any, area: str) -> pmui.Paper:

@@ -82,6 +82,7 @@ class Session:
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
         self._spec = spec
         self.on_spec: Callable[[Spec], None] = lambda spec: None  # told of every other spec
+        self.on_jump: Callable[[Spec], None] = lambda spec: None  # told of the spec of another state or future
         self._first: Callable[[], None] | None = None
         self.origin: str | None = None  # the recording whose run goes on, at the next start
         self.playing = False
@@ -91,6 +92,7 @@ class Session:
         self._handle: Any = None
         self._before: Any = None  # the run before, until the new one stands
         self._good = spec  # what it runs
+        self._jumps = 0  # of the run, from one state to another, that the page has followed
         self._starting = True  # a new spec waits to be started
         self._every_view = True
         self._notice = ("", False)  # what the page says at present, and whether it is about a failure
@@ -180,6 +182,16 @@ class Session:
         self.playing = False
         self._send(kind)
 
+    def travel(self, name: str, **args: Any) -> None:
+        """Go ``back`` to a step, or ``return``; ``fork``, ``follow`` a branch or ``keep`` it (`Past.obey`)."""
+        self.playing = self.playing and name in ("fork", "follow", "keep")
+        self._send(name, **args)
+
+    def look(self) -> None:
+        """Show every view anew: the page has chosen to look at something else."""
+        self._every_view = True
+        self._wake.set()
+
     def set_speed(self, value: float | None) -> None:
         """Limit the steps a second; None is full speed."""
         self.speed = value
@@ -250,7 +262,19 @@ class Session:
                 self.playing = handle.playing
                 await self._show(self._screen.show_playing)
         elif handle is self._handle and not self._starting:
+            await self._jump(handle, frame.get("status", {}))
             await self._show(self._paint, frame)
+
+    async def _jump(self, handle: Any, status: dict[str, Any]) -> None:
+        """Show another state or future of the run as one that has just begun."""
+        jumps = status.get("jumps", self._jumps)
+        if jumps != self._jumps:
+            self._jumps, self._every_view = jumps, True
+            await self._show(self._screen.show_scene, await handle.scene())
+        # In its past a run may change as it did then.
+        if "spec" in status and not self._commands and status["spec"] != self.spec.to_json():
+            self.spec = self._good = Spec.from_json(status["spec"], self.spec.attachment)
+            await self._show(self.on_jump, self.spec)
 
     def _paint(self, frame: dict[str, Any]) -> None:
         status = frame.get("status")
@@ -296,7 +320,7 @@ class Session:
             self._spawn(self._stop(handle))
             return
         self._let_go_before()
-        self._handle, self._every_view = handle, True
+        self._handle, self._every_view, self._jumps = handle, True, 0
         # What was changed while it was being prepared it does not know.
         self._starting = self._starting or self.spec is not spec
         await self._show(self._screen.show_scene, scene)

@@ -11,7 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 import projector
-from bnnviz.views import View
+from bnnviz.views.journey import JourneyView
 from session import Session
 from theme import FLAT, UNLABELLED
 
@@ -21,7 +21,6 @@ _BAR = """
 :host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
 @media (max-height: 800px) {:host {height: 70px !important}}
 """
-_NAME = ":host {font-size: 13px; color: var(--mui-palette-text-secondary)}"
 _STATUS = """
 .line {display: flex; gap: 14px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
   white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
@@ -36,6 +35,9 @@ _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
 # What stands beside the device.
 _KERNELS = {"compiling": "compiling", "compiled": "compiled"}
 _STEP = "Step proposal"
+_NEAR, _WHOLE = "Events", "All of it"
+_FORK_DOC = "Fork: part the run here; it goes on as it was, and beside it goes one that you change"
+_BACK_DOC = "Back to the event before (left arrow)"
 _PREPARING = {
     "device": "–",
     "kernel": "eager",
@@ -54,7 +56,7 @@ class Transport:
     ----------
     session : Session
         What the buttons act on.
-    timeline : View or None
+    timeline : JourneyView or None
         The view that lies between the buttons.
     middle : panel object, optional
         What lies there where there is no timeline.
@@ -62,7 +64,7 @@ class Transport:
 
     needs, hot = frozenset({"status"}), False
 
-    def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
+    def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
         self._session = session
         self._play = pmui.Button(
             label="Play",
@@ -91,10 +93,9 @@ class Transport:
         row = [self._play, self._proposal, self._event, self._speed]
         self._timeline: list[Any] = []
         if timeline is not None:
-            name = pn.pane.HTML("Events", width=46, margin=(9, 0, 0, 10), stylesheets=[_NAME])
-            line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 8))
-            self._timeline = [name, line]
-        # What only a sampler with events has; in its place an empty stretch.
+            self._timeline = self._strip(timeline)
+            row.insert(1, self._stepping_back())
+        # Where there is no strip an empty stretch.
         self._gap = middle or pn.Spacer(sizing_mode="stretch_width", height=1, visible=False)
         self._eventful = True
         row += [*self._timeline, self._gap]
@@ -120,6 +121,34 @@ class Transport:
         """Pause and step."""
         self._session.step(kind)
         self.show_playing()
+
+    def back(self, step: int | None = None) -> None:
+        """Go back to a step, or to the event before."""
+        self._session.travel("back", step=step)
+        self.show_playing()
+
+    def _stepping_back(self) -> pmui.IconButton:
+        button = pmui.IconButton(icon="skip_previous", description=_BACK_DOC, size="small", margin=(2, 0, 0, 2))
+        button.on_click(lambda event: self.back())
+        return button
+
+    def _strip(self, timeline: JourneyView) -> list[Any]:
+        """Return the strip of events with the button that says how much of the run it shows, and the one that forks."""
+        timeline.listen_back(self.back)
+        span = pmui.Button(label=_NEAR, width=70, variant="text", **_BUTTON)
+
+        def turn(event: Any) -> None:
+            timeline.whole = not timeline.whole
+            span.label = _WHOLE if timeline.whole else _NEAR
+            self._session.look()
+
+        span.on_click(turn)
+        line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4))
+        fork = pmui.Button(
+            label="Fork", icon="call_split", variant="outlined", width=86, description=_FORK_DOC, **_BUTTON
+        )
+        fork.on_click(lambda event: self._session.travel("fork"))
+        return [span, line, fork]
 
     def again(self) -> None:
         """Begin the same spec anew, paused."""
@@ -159,9 +188,8 @@ class Transport:
             return
         self._eventful = eventful
         self._proposal.label = _STEP if eventful else "Step"
-        self._gap.visible = not eventful
-        for shown in (self._event, *self._timeline):
-            shown.visible = eventful
+        self._gap.visible = not eventful and not self._timeline
+        self._event.visible = eventful
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""

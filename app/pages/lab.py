@@ -19,10 +19,12 @@ from blocks import BlockPicker
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
+from bnnviz.views.journey import JourneyView
 from bnnviz.views.stage import BACKS, grid
 from caption import Caption
 from cards import Card, Table
 from follow import FollowPicker
+from futures import Futures
 from guide import Guide
 from heartbeat import Heartbeat
 from picks import PART, Picks
@@ -51,8 +53,8 @@ RARE = (
 )  # the page is painted sooner without these views, which few runs feed
 WEIGHTS = "weights"  # this part's view chooses a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
-TIMELINE = "events"  # this part's view lies in the transport bar
-ALWAYS = ("status", "caption", "trace", "acf", "table")
+EVENTS = "events"  # this part lies in the transport bar, with what else is known of the run
+ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
 # What the parts are called in a link and in a scene, besides their own names.
 CALLED = {"trajectory": "path", "thinning": "envelope"}
 _RING = "3px solid var(--mui-palette-primary-main)"
@@ -86,6 +88,8 @@ class Lab:
         self.guide = Guide(self.tour.start)
         self.share = Share()
         self.menu = Menu()
+        self.futures = Futures(self.session)
+        self.session.on_jump = self.controls.show
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
         self.caption.reserved = lambda: self.bar.asking
         self._led: Spec | None = None
@@ -100,7 +104,8 @@ class Lab:
         self.turns = Turns(self._turn)
         self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
         classes = {view.needs[0]: view for view in views.views()}
-        timeline = classes.pop(TIMELINE)(dark=dark)
+        classes.pop(EVENTS)
+        timeline = JourneyView(dark=dark)
         self._rare = {part: classes.pop(part) for part in (*RARE, *BACKS)}
         self.transport = Transport(self.session, timeline)
         built = {part: view(dark=dark) for part, view in classes.items()}
@@ -110,7 +115,7 @@ class Lab:
         self.cards = {part: self._card(part, view) for part, view in built.items()}
         self.cards["table"] = Table()
         self._link_follow(self.cards["path"].view)
-        self._shown = [self.caption, self.narrator, self.transport, *self.cards.values(), Strip(timeline)]
+        self._shown = [self.caption, self.narrator, self.futures, self.transport, *self.cards.values(), Strip(timeline)]
         self.stage = pn.Column(
             self.caption.root,
             *(card.root for card in self.cards.values()),
@@ -122,6 +127,7 @@ class Lab:
         self.main = [
             pn.Column(
                 self.bar.root,
+                self.futures.root,
                 self.stage,
                 self.transport.root,
                 self.heartbeat.root,
@@ -351,7 +357,7 @@ class Lab:
     def _magnify(self, large: bool) -> None:
         self.large = large
         projector.dress(self.main[0], large)
-        for shown in (self.caption, self.transport, self.bar, *self.cards.values()):
+        for shown in (self.caption, self.futures, self.transport, self.bar, *self.cards.values()):
             shown.magnify(large)
 
     def _project(self) -> None:
@@ -450,6 +456,8 @@ class Lab:
             self.transport.play()
         elif name == "reset":
             self.transport.again()
+        elif name == "before":
+            self.transport.back()
         elif name == "help":
             self.guide.toggle()
         elif name in ("next", "back"):

@@ -317,10 +317,11 @@ class LiveHandle:
 
         Parameters
         ----------
-        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "record", "stop"}
+        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "record", "back", "return", "fork", \
+"follow", "keep", "stop"}
         **args
             ``value`` (speed), ``settings`` (change), ``chain``, ``plane`` and ``component`` (watch), ``recording``
-            (record; None ends it).
+            (record; None ends it), ``step`` (back; None is the event before), ``branch`` (follow, keep; its letter).
 
         Raises
         ------
@@ -527,6 +528,8 @@ class LiveHandle:
             # a worker that has taken up a lost run may not have come to the later changes of it
             del self._changes[max(0, reply["changes"] - 1) :]
             self._changes.append((reply["step"], args["settings"]))
+        if "log" in reply:
+            self._changes = [tuple(change) for change in reply["log"]]
         return reply
 
     async def _stop(self) -> None:

@@ -69,6 +69,13 @@ class Components:
         self._fitted = 0
         self._known = {}
 
+    def look_like(self, other: Components) -> None:
+        """Take the axes of another run's draws, and what is followed of them, until there are enough for others."""
+        self.pca, self._plain, self._last = other.pca, other._plain, other._last
+        self._folds, self._fitted, self._choice = other._folds, other._fitted, other._choice
+        self.basis = other.basis + 1
+        self._known = {}
+
     @property
     def fold(self) -> Callable[..., np.ndarray] | None:
         """What takes draws (..., dim) to the representatives that are looked at in their place, if anything does."""
@@ -165,12 +172,27 @@ class Components:
         """What is followed."""
         return self._component(self._choice, self._folds)
 
+    @property
+    def label(self) -> str:
+        """What is followed, in words."""
+        return self._label(self._at_hand(self._choice, self._folds)[0], self._folds)
+
+    def of(self, draws: Tensor) -> np.ndarray:
+        """Return what is followed (chains, draws), of any draws (chains, draws, dim)."""
+        choice, axes = self._at_hand(self._choice, self._folds)
+        return self._values(choice, draws, axes, self._folds)
+
+    def _at_hand(self, choice: Choice, folded: bool) -> tuple[Choice, diagnostics.pca.Axes | None]:
+        """Return a choice, or a coordinate in its place as long as there are no axes, and the axes."""
+        axes = self.pca if folded else self._plain
+        kind, number = choice
+        if kind == "pc" and axes is None:
+            return ("coordinate", 0 if number == 1 else min(1, self._run.target.dim - 1)), None
+        return choice, axes
+
     def _component(self, choice: Choice, folded: bool) -> Component:
         run = self._run
-        kind, number = choice
-        axes = self.pca if folded else self._plain
-        if kind == "pc" and axes is None:
-            choice = kind, number = "coordinate", 0 if number == 1 else min(1, run.target.dim - 1)
+        choice, axes = self._at_hand(choice, folded)
         draws = run.store.view(run.alive)
         key = (*choice, folded, self.basis, run.store.every, tuple(run.alive))
         held, values = self._known.get((choice, folded), (None, None))

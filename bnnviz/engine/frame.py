@@ -82,6 +82,23 @@ class FrameBuilder:
         if self.predictor is not None:
             self.predictor.forget()
 
+    def look_like(self, other: FrameBuilder) -> None:
+        """Show what another builder of the same target shows."""
+        if self.chain != other.chain:
+            self.chain, self.run.tracer = other.chain, self.run.sampler.tracer()
+        self._wanted_plane, self._block = other._wanted_plane, other._block
+        self._components.look_like(other._components)
+        self._measures.expire()
+
+    @property
+    def following(self) -> tuple[str, int]:
+        """What is followed, in words, and the number of the axes that it is a projection on."""
+        return self._components.label, self._components.basis
+
+    def projected(self, draws: torch.Tensor) -> np.ndarray:
+        """Return what is followed (chains, draws), of any draws (chains, draws, dim)."""
+        return self._components.of(draws)
+
     def watch(
         self,
         chain: int | None,

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bnnviz.engine.past import COMMANDS, Past
+from bnnviz.engine.timetravel import MAGIC, is_fork
 from bnnviz.errors import BnnvizError
 
 SLICE_S = 0.02  # time one run has before the next one's turn
@@ -41,6 +43,7 @@ SUMMARISED = 5_000_000  # numbers of a live run's draws up to which its recordin
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
 STEPS = ("proposal", "event")
+TIMELINE = "timeline"  # a part of frames that the loop knows
 ALIVE = ("queued", "starting", "running")
 
 log = logging.getLogger(__name__)
@@ -186,6 +189,7 @@ class Slot:
 
     run: Any = None
     recorder: Any = None
+    past: Past | None = None  # of a run that can go back
     scene: dict[str, Any] | None = None
     state: str = "queued"
     message: str = ""
@@ -227,7 +231,12 @@ class Slot:
         """Whether it wants to advance: it plays, or it has still to find its starting point."""
         if self.state != "running" or self.run.finished:
             return False
-        return self.playing or self.run.phase == "start"
+        return self.playing or self.run.phase == "start" or self.under_way
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it is on its way to a step that was."""
+        return self.past is not None and self.past.journey is not None
 
     def watched(self, now: float) -> bool:
         """Whether somebody has pulled lately; a run without a lease needs nobody."""
@@ -237,6 +246,12 @@ class Slot:
         """Whether a caller who has seen this version has seen everything."""
         return seen == self.version and now - self.changed_at > SETTLE_S
 
+    def show_anew(self) -> None:
+        """Make the scene of what runs now."""
+        scene = self.run.scene()
+        known = [TIMELINE] if self.past is not None else []
+        self.scene = scene | {"emits": [*scene["emits"], *known]} if known else scene
+
     def touch(self) -> None:
         """Note that something has changed that a frame could show."""
         self.version += 1
@@ -244,6 +259,8 @@ class Slot:
 
     def advance(self, seconds: float) -> int:
         """Let the run step for at most so many seconds, or as its speed asks; return the steps done."""
+        if self.under_way:
+            return self.past.advance(seconds)
         if self.replay and self.playing:
             return self._replay(seconds)
         if self.speed is None or self.run.phase == "start":
@@ -274,7 +291,7 @@ class Slot:
         """Make the changes of the lost run that belong to this step."""
         while self.replay and self.replay[0][0] <= self.run.steps:
             self.run.change(self.replay.popleft()[1])
-            self.changes += 1
+            self.changes = self.changes + 1 if self.past is None else len(self.past.log)
 
     def report(self) -> dict[str, Any]:
         """Return what a caller must know besides the frame."""
@@ -458,8 +475,9 @@ class LiveLoop:
         slot.state = "starting"
         with self._guarded(slot):
             run = slot.build(slot)
-            slot.scene = run.scene()
             slot.run = run
+            slot.past = _past(slot)
+            slot.show_anew()
             slot.catch_up()
             slot.state = "running"
         self._begin_recording(slot)
@@ -526,8 +544,8 @@ class LiveLoop:
     def _obey(self, slot: Slot) -> None:
         while slot.commands and slot.state == "running":
             name, args, waiter = slot.commands.popleft()
-            if name in STEPS and slot.run.phase == "start":
-                # finding the starting point takes a while: the step waits for it, the caller does not
+            if name in STEPS and (slot.run.phase == "start" or slot.under_way):
+                # to find the starting point, or a step that was, takes a while: the step waits, the caller does not
                 slot.commands.appendleft((name, args, None))
                 if waiter is not None:
                     waiter.resolve(slot.report())
@@ -546,7 +564,7 @@ class LiveLoop:
             else:
                 self._changed_together()
                 if waiter is not None:
-                    waiter.resolve(slot.report())
+                    waiter.resolve(slot.report() | ({"log": slot.past.whole_log} if name in COMMANDS else {}))
 
     def _command(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
         if name == "play":
@@ -568,15 +586,27 @@ class LiveLoop:
         elif name == "select":
             slot.run.select(args.get("choice"))
         elif name == "change":
-            slot.run.change(args["settings"])
-            # a new change takes the place of what a lost run would have done later
-            slot.replay.clear()
-            slot.changes += 1
-            slot.dirty = slot.hurry = True
+            self._change(slot, args["settings"])
+        elif name in COMMANDS:
+            if slot.past is None:
+                raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
+            self._end_recording_of_the_past(slot, name)
+            slot.past.obey(name, args)
         elif name == "record":
             self._record(slot, args.get("recording"))
         else:
             raise BnnvizError(f"A live run has no command {name!r}.", "command")
+
+    def _change(self, slot: Slot, settings: dict[str, Any]) -> None:
+        if slot.past is not None:
+            slot.past.change(settings)
+            slot.changes = len(slot.past.log)
+        else:
+            slot.run.change(settings)
+            # a new change takes the place of what a lost run would have done later
+            slot.replay.clear()
+            slot.changes += 1
+        slot.dirty = slot.hurry = True
 
     def _play(self, slot: Slot) -> None:
         if slot.run.finished:
@@ -590,6 +620,8 @@ class LiveLoop:
             raise BnnvizError("This run has made all its draws; reset it to step again.")
         slot.catch_up()
         step()
+        if slot.past is not None:
+            slot.past.moved()
         slot.dirty = True
         self._ask(slot)
 
@@ -612,6 +644,13 @@ class LiveLoop:
         except BnnvizError as error:
             slot.record, slot.message = None, error.sentence
 
+    def _end_recording_of_the_past(self, slot: Slot, command: str) -> None:
+        """End a recording where its run is left: it keeps what it has."""
+        name = slot.record
+        if name is not None and command in ("back", "return", "keep"):
+            self._end_recording(slot)
+            slot.message = f"The recording {name} ended where the run was left; it keeps what was recorded."
+
     def _keep(self, slot: Slot) -> None:
         """Write what is new of a run that is recorded; what is wrong with that is said, and the run goes on."""
         if slot.recorder is None:
@@ -628,7 +667,7 @@ class LiveLoop:
         if recorder is None:
             return
         try:
-            recorder.close(summary=slot.run.store.buffer.numel() <= SUMMARISED)
+            recorder.close(summary=recorder.run.store.buffer.numel() <= SUMMARISED)
         except BnnvizError as error:
             slot.message = error.sentence
             log.warning("the recording of live run %s was not finished: %s", slot.run_id, error.sentence)
@@ -644,6 +683,8 @@ class LiveLoop:
             finally:
                 slot.used += _worked(slot.run) - begin
             slot.dirty = slot.dirty or steps > 0
+            if slot.past is not None:
+                slot.past.moved()
             if steps or slot.run.phase != phase:
                 slot.touch()
             self._ask(slot)
@@ -670,7 +711,7 @@ class LiveLoop:
             return
         wanted = list(dict.fromkeys(part for want, _ in pulls for part in want))
         try:
-            frame = slot.run.frame(wanted)
+            frame = slot.run.frame([part for part in wanted if part != TIMELINE])
         except Exception:
             for _, waiter in pulls:
                 waiter.resolve()
@@ -679,6 +720,8 @@ class LiveLoop:
             raise
         if "status" in frame:
             frame["status"] = frame["status"] | self._status(slot, frame["status"])
+        if TIMELINE in wanted and slot.past is not None:
+            frame[TIMELINE] = slot.past.shown()
         for want, waiter in pulls:
             part = {name: value for name, value in frame.items() if name == "seq" or name in want}
             waiter.resolve(pickle.dumps(slot.report() | {"frame": part}))
@@ -692,6 +735,7 @@ class LiveLoop:
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,
             "message": slot.message or status.get("message", ""),
+            **({} if slot.past is None else slot.past.status()),
         }
 
     # checkpoints
@@ -707,12 +751,14 @@ class LiveLoop:
             self._checkpoint(slot)
 
     def _checkpoint(self, slot: Slot) -> None:
-        if not slot.dirty:
+        if not slot.dirty or slot.under_way:  # what lies on the way is known
             return
         self._collect(slot)
         begin = time.perf_counter()
         data = slot.run.checkpoint()
         slot.packing_s = time.perf_counter() - begin
+        if slot.past is not None:
+            slot.past.note(data)
         slot.saved_at = time.monotonic()
         slot.dirty = slot.hurry = False
         slot.writing = self.checkpoints.write(slot.run_id, Saved(slot.changes, data))
@@ -732,10 +778,17 @@ def _recorder(run: Any, name: str, anew: bool = False) -> Any:
     from bnnviz.engine import shelf
     from bnnviz.engine.recorder import Recorder
 
+    if is_fork(run):
+        raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
     if not hasattr(run, "begun"):
         raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
     folder = shelf.place(name)  # a page names no paths
     return Recorder(run, shelf.new_place(name) if anew else folder)
+
+
+def _past(slot: Slot) -> Past | None:
+    """Return the past of a run that can go back; None of one that cannot."""
+    return Past(slot) if hasattr(slot.run, "begun") else None
 
 
 def _worked(run: Any) -> float:
@@ -774,7 +827,7 @@ def _restored(run_class: Any, checkpoints: Checkpoints, slot: Slot) -> Any:
         saved = checkpoints.read(slot.run_id)
         if saved is None:
             return None
-        run = run_class.restore(saved.data)
+        run = _read(run_class, saved.data)
     except Exception:
         log.exception("the checkpoint of live run %s cannot be used; it starts again", slot.run_id)
         return None
@@ -782,6 +835,15 @@ def _restored(run_class: Any, checkpoints: Checkpoints, slot: Slot) -> Any:
     for _ in range(min(saved.changes, len(slot.replay))):
         slot.replay.popleft()
     return run
+
+
+def _read(run_class: Any, data: bytes) -> Any:
+    """Return the run of a checkpoint, or the fork."""
+    if not data.startswith(MAGIC):
+        return run_class.restore(data)
+    from bnnviz.engine.fork import Fork
+
+    return Fork.restore(data)
 
 
 def _recorded(name: str) -> Any:

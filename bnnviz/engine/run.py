@@ -23,7 +23,7 @@ from bnnviz.engine.mode import Descent, Start, first_points
 from bnnviz.engine.summary import summarise
 from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import Block, Plane
 from bnnviz.spec import Spec
 from bnnviz.targets import BNN
 
@@ -47,7 +47,7 @@ _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
 # States that a block may keep, in numbers: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
-_LONGEST_EVENT = 20_000
+LONGEST_EVENT = 20_000
 # Multiply-adds of one gradient below which a second thread costs more than it brings.
 _THREADED_WORK = 50_000_000
 
@@ -213,11 +213,11 @@ class Run:
         """Step until the watched chain has had an event."""
         self.prepare()
         before = self.tracer.count
-        for _ in range(_LONGEST_EVENT):
+        for _ in range(LONGEST_EVENT):
             if self.finished or self.tracer.count != before:
                 return
             self._block(1)
-        self.notes.append(f"No event in {_LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
+        self.notes.append(f"No event in {LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
 
     def _prepare_some(self, steps: int) -> None:
         clock = _Clock(self)
@@ -508,6 +508,28 @@ class Run:
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the wanted parts of what the views show now (see ARCHITECTURE, frame)."""
         return self._frames.frame(want)
+
+    def look_like(self, other: Run) -> None:
+        """Show what another run of the same target shows: its chain, its plane, and what it follows."""
+        self._frames.look_like(other._frames)
+
+    @property
+    def watched(self) -> int:
+        """The chain whose path is shown."""
+        return self._frames.chain
+
+    def plane(self) -> Plane:
+        """Return the plane that paths are drawn in."""
+        return self._frames.plane()
+
+    @property
+    def following(self) -> tuple[str, int]:
+        """What trace and density follow, in words, and the number of the axes that it is a projection on."""
+        return self._frames.following
+
+    def projected(self, draws: torch.Tensor) -> np.ndarray:
+        """Return what trace and density follow (chains, draws), of any draws (chains, draws, dim)."""
+        return self._frames.projected(draws)
 
     @property
     def draws(self) -> np.ndarray:

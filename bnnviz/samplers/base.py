@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -104,8 +105,20 @@ class Plane(NamedTuple):
     fold: Callable[..., np.ndarray] | None = None
 
 
+#: Events that a tracer holds for whoever collects them, and the kind of one that is a move of a discrete sampler.
+LATELY, MOVE = 4096, 6
+
+
 class Tracer(Protocol):
-    """Follows one chain closely enough to draw it."""
+    """Follows one chain closely enough to draw it.
+
+    Attributes
+    ----------
+    lately : deque of (int, int)
+        Step and kind of its last events, oldest first; whoever collects them takes them out.
+    """
+
+    lately: deque[tuple[int, int]]
 
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block, Plane, Rows
+from bnnviz.samplers.base import LATELY, MOVE, Block, Plane, Rows
 
 _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
@@ -118,6 +118,7 @@ class MoveTracer:
         self._points: deque[Tensor] = deque(maxlen=_POINTS)
         self._last: tuple[int, Any, int] | None = None
         self._visited: list[Tensor] = []
+        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
@@ -131,6 +132,7 @@ class MoveTracer:
         self.now = self._points[-1]
         self._visited = self.sampler.visited(self._visited, states, chain)
         self.count += len(ended)
+        self.lately.extend((block.first_step + i - 1, MOVE) for i in ended)
         if ended:
             self._last = int(count[ended[-1]]), block.infos[ended[-1] - 1], chain
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block, Plane
+from bnnviz.samplers.base import LATELY, Block, Plane
 from bnnviz.samplers.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 
 _EVENTS = 150
@@ -129,6 +129,7 @@ class PathTracer:
         self.past: deque[Segment] | None = None
         self.state: Any = None
         self.last: Evaluation | None = None
+        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
@@ -169,6 +170,7 @@ class PathTracer:
                 evaluation.t,
             )
             self.past.append(segment)
+            self.lately.append((segment.step, segment.kind))
             self.count += 1
             first = (0.0, evaluation.rate, slope) if evaluation.kind == REFRESH else (0.0, -evaluation.rate, np.nan)
             # A chain that holds a batch has another one now, and evaluates its rate anew.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block, Plane, Rows
+from bnnviz.samplers.base import LATELY, MOVE, Block, Plane, Rows
 
 _WEIGH, _MOVE = 1, 4
 _SHOWN = 1500  # draws in one picture: half of them those with the largest weights
@@ -136,15 +137,17 @@ class PopulationTracer:
         self._chain = 0
         self._iteration: list[int] = []
         self._ess: list[float] = []
+        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def record(self, block: Block, chain: int) -> None:
         """Note where the population is."""
         states = [*block.before[1:], block.after]
-        for state, info in zip(states, block.infos, strict=True):
+        for step, (state, info) in enumerate(zip(states, block.infos, strict=True), block.first_step):
             if info.phase == _WEIGH:
                 self._weighed(state)
             if info.phase == _MOVE:
                 self.count += 1
+                self.lately.append((step, MOVE))
         self._state, self._info, self._chain = block.after, block.infos[-1], chain
         self.last = self._info.phase
         self.now = self._state.x[chain]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
+from bnnviz.views.futures import Futures
 from bnnviz.views.ink import Sheet
+from bnnviz.views.palette import DARK, LIGHT
 
 
 class MarginalView(View):
@@ -23,6 +25,7 @@ class MarginalView(View):
         self.source = Sheet(("x", "y", "zero"))
         self._inked(self.ink.band(self.source, "x", "zero", "y", opacity=0.25), role="blue")
         self._inked(self.ink.line(self.source, "x", "y", width=2.4), role="blue")
+        self.futures = Futures(self.ink, ("x", "y"), (2.4,))
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""
@@ -30,6 +33,12 @@ class MarginalView(View):
         self._x.start_at(-3.0, 3.0)
         self._y.start_at(0.0, 0.5)
         self._push(self.source, columns(x=[], y=[], zero=[]))
+        self._push(self.futures.sheet, self.futures.columns({}))
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place, those of the futures too."""
+        self.futures.theme(DARK if dark else LIGHT)
+        super().theme(dark)
 
     def _show(self, part: dict) -> bool:
         followed = (part["label"], part["basis"])
@@ -39,6 +48,8 @@ class MarginalView(View):
             self._x.restart()
             self._y.restart()
         self.note = f"{part['draws']:,} draws"
-        self._x.cover(extent(part["x"]))
-        self._y.cover(extent(part["y"], [0.0]))
-        return self._push(self.source, columns(x=part["x"], y=part["y"], zero=np.zeros(len(part["x"]))))
+        others = part.get("futures", ())
+        self._x.cover(extent(part["x"], *(other["x"] for other in others)))
+        self._y.cover(extent(part["y"], [0.0], *(other["y"] for other in others)))
+        moved = self._push(self.futures.sheet, self.futures.columns(part))
+        return moved | self._push(self.source, columns(x=part["x"], y=part["y"], zero=np.zeros(len(part["x"]))))

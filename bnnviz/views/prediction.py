@@ -9,8 +9,9 @@ import numpy as np
 from contourpy import LineType, contour_generator
 
 from bnnviz.views.base import Columns, View, columns, extent, separated
+from bnnviz.views.futures import Futures
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import PICKED, Kind, Palette, band_html, legend, line_html, mark_html
+from bnnviz.views.palette import DARK, LIGHT, PICKED, Kind, Palette, band_html, legend, line_html, mark_html
 from bnnviz.views.pointer import Pointer
 
 DATA = Kind("data", "circle", "red", False)
@@ -50,7 +51,7 @@ class PredictionView(View):
         self.band, self.functions = Sheet(_band_columns(None)), Sheet(("x", "y"))
         self.picked = Sheet(("x", "y"))
         ink, inked = self.ink, self._inked
-        return [
+        strokes = [
             inked(ink.band(self.band, "x", "lo95", "hi95", opacity=WIDE), role="blue"),
             inked(ink.band(self.band, "x", "lo50", "hi50", opacity=NARROW), role="blue"),
             inked(ink.line(self.functions, "x", "y", opacity=0.45), role="blue"),
@@ -58,6 +59,8 @@ class PredictionView(View):
             inked(ink.line(self.band, "x", "mean", width=2.6), role="ink"),
             inked(ink.line(self.band, "x", "current", width=2.6), role="orange"),
         ]
+        self.futures = Futures(ink, ("x", "mean", "lo95", "hi95"), (3.0, 1.6, 1.6))
+        return [*strokes, *self.futures.strokes]
 
     def _build_map(self) -> list:
         self.map = Sheet(("mean",))
@@ -121,6 +124,7 @@ class PredictionView(View):
         self.note = ""
         self._push(self.band, _band_columns(None))
         self._push(self.functions, columns(x=[], y=[]))
+        self._push(self.futures.sheet, self.futures.columns({}))
         self._push(self.against, _against_columns(None))
         self._push(self.chances, _chance_columns(None))
         self._push(self.map, columns(mean=[]))
@@ -172,6 +176,7 @@ class PredictionView(View):
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the map's too."""
+        self.futures.theme(DARK if dark else LIGHT)
         super().theme(dark)
         self._map_stroke.ramp = _ramp(self.palette)
         self.ink.publish()
@@ -204,9 +209,11 @@ class PredictionView(View):
 
     def _show_band(self, part: dict) -> bool:
         self.note = _drawn(part)
-        self._y.cover(self._limited(part["lo95"], part["hi95"]))
+        bands = (part, *part.get("futures", ()))
+        self._y.cover(self._limited(*(band[name] for band in bands for name in ("lo95", "hi95"))))
         self._x.cover(extent(part["x"]))
         moved = self._push(self.band, _band_columns(part))
+        moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
         return self._push(self.functions, _function_columns(part["x"], part["functions"])) or moved
 
     def _show_map(self, part: dict) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import View, columns, separated
+from bnnviz.views.base import Columns, View, columns, separated
 from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, REFRESH, VIOLATION, legend, mark_html
 
@@ -36,7 +36,7 @@ class TimelineView(View):
         )
         fig.axis.visible, fig.grid.visible = False, False
         self._span, self._kinds = SPANS[0], np.empty(0)
-        self.source = Sheet(_columns(None))
+        self.source = Sheet(self._empty())
         ink = self.ink
         self._inked(ink.line(self.source, "head_x", "head", width=3), role="ink")
         for code, kind in KINDS.items():
@@ -48,7 +48,7 @@ class TimelineView(View):
     def reset(self, scene: dict) -> None:
         """Forget the last run's steps."""
         self._span = SPANS[0]
-        self._push(self.source, _columns(None))
+        self._push(self.source, self._empty())
 
     def legend_html(self) -> str:
         """Give the legend: the kinds of event."""
@@ -58,6 +58,9 @@ class TimelineView(View):
         step, self._kinds = np.asarray(part["step"]), np.asarray(part["kind"])
         self._choose_span(float(np.ptp(step[-SHOWN:])) if step.size else 0.0)
         return self._push(self.source, _columns(part, self._span))
+
+    def _empty(self) -> Columns:
+        return _columns(None)
 
     def _words(self) -> str:
         counts = {KINDS[code].label: int(np.sum(self._kinds == code)) for code in EVENTS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
+from bnnviz.views.futures import number
 from bnnviz.views.ink import Sheet
 from bnnviz.views.palette import DARK, LIGHT, PICKED
 from bnnviz.views.pointer import Pointer
@@ -56,7 +57,7 @@ class TraceView(View):
 
     def _show(self, part: dict) -> bool:
         values = np.atleast_2d(part["values"])
-        shown = (part["label"], part["basis"], len(values), part["chains"])
+        shown = (part["label"], part["basis"], len(values), part["chains"], tuple(part.get("futures", ())))
         if shown != self._shown:
             self._begin(shown)
         self._draws = extent(part["index"])
@@ -69,10 +70,11 @@ class TraceView(View):
 
     def _begin(self, shown: tuple) -> None:
         """Name what is shown; another basis has another scale."""
-        label, _, drawn, chains = shown
+        label, _, drawn, chains, futures = shown
         self._shown = shown
         count = "one chain" if chains == 1 else f"{chains} chains" if drawn == chains else f"{drawn} of {chains} chains"
-        self.title = f"{label}, {count}"
+        # Of futures the watched chain is shown, each in the colour that it has everywhere.
+        self.title = f"{label} since the fork, {' and '.join(futures)}" if futures else f"{label}, {count}"
         self.y_label = label
         self._y.restart()
         self.pointer.unbox()
@@ -90,6 +92,9 @@ class TraceView(View):
 
 
 def _columns(part: dict | None) -> dict:
-    values = np.empty((0, 0)) if part is None else np.atleast_2d(part["values"])[:MOST_CHAINS]
-    chains = {f"chain{i}": values[i] if i < len(values) else [] for i in range(MOST_CHAINS)}
-    return columns(draw=[] if part is None else part["index"], **chains)
+    part = part or {"index": [], "values": np.empty((0, 0))}
+    lines = dict(enumerate(np.atleast_2d(part["values"])[:MOST_CHAINS]))
+    if "futures" in part:
+        lines = {number(letter): lines[i] for i, letter in enumerate(part["futures"])}
+    chains = {f"chain{i}": lines.get(i, []) for i in range(MOST_CHAINS)}
+    return columns(draw=part["index"], **chains)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns
+from bnnviz.views.futures import Futures
 from bnnviz.views.ink import Sheet
-from bnnviz.views.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, VISITED, Kind, legend, mark_html
+from bnnviz.views.palette import DARK, EVENTS, KINDS, KNOWN, LIGHT, NOW, PICKED, VISITED, Kind, legend, mark_html
 from bnnviz.views.plane import PlaneView
 from bnnviz.views.pointer import Pointer
 
@@ -31,6 +32,7 @@ class TrajectoryView(PlaneView):
         self.source, self.marks = Sheet(_path_columns(None)), Sheet(_mark_columns(None))
         ink = self.ink
         self._inked(ink.trail(self.source, "x", "y", width=2.4), role="ink")
+        self.futures = Futures(ink, ("x", "y"), (2.4,))
         for code in EVENTS:
             kind = KINDS[code]
             self._inked(ink.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
@@ -50,8 +52,14 @@ class TrajectoryView(PlaneView):
         self._eventful = "events" in scene["emits"]
         self._push(self.source, _path_columns(None))
         self._push(self.marks, _mark_columns(None))
+        self._push(self.futures.sheet, self.futures.columns({}))
         for sheet in (self.known, self.picked, self.visited):
             self._push(sheet, columns(x=[], y=[]))
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place, those of the futures too."""
+        self.futures.theme(DARK if dark else LIGHT)
+        super().theme(dark)
 
     def mark(self, selection: dict) -> bool:
         """Mark where the picked draws or event lie."""
@@ -72,8 +80,15 @@ class TrajectoryView(PlaneView):
         self._awaits = part["awaits"]
         self.note = self._picked or self._awaits
         self._events = len(part["event_kind"])
-        self._fit(**{axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]]) for axis in ("x", "y")})
+        others = part.get("futures", ())
+        self._fit(
+            **{
+                axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], *(other[axis] for other in others))
+                for axis in ("x", "y")
+            }
+        )
         moved = self._push(self.source, _path_columns(part))
+        moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
         visited = columns(x=part.get("visited_x", ()), y=part.get("visited_y", ()))
         moved = self._push(self.visited, visited) or moved
         return self._push(self.marks, _mark_columns(part)) or moved

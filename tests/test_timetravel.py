@@ -1,0 +1,430 @@
+"""Going back in a live run and parting it: every state that was is reached bit for bit, every future is its own run."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bnnviz.engine import timetravel
+from bnnviz.engine.fork import Fork
+from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.run import Run
+from bnnviz.engine.timetravel import History, Journey, Timeline, log_of
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+from bnnviz.views.journey import JourneyView
+from bnnviz.views.marginal import MarginalView
+from bnnviz.views.prediction import PredictionView
+from bnnviz.views.trace import TraceView
+from bnnviz.views.trajectory import TrajectoryView
+
+PARTS = ["status", "timeline", "path", "trace", "table", "marginal", "prediction"]
+# A setting of each that can change while it runs.
+SAMPLERS = {"bps": {"refresh_rate": 5.0}, "hmc": {"leaps": 3}, "sgld": {"step_size": 1e-4}, "boomerang": {"alpha": 1.5}}
+
+
+def spec_of(sampler: str = "bps", **more: Any) -> Spec:
+    return Spec(**{"target": "banana", "sampler": sampler, "chains": 2, "draws": None, "warmup": 5, **more}).checked()
+
+
+def at(spec: Spec, step: int, *changes: tuple[int, dict[str, Any]]) -> Run:
+    """Return a run that was never live, at a step."""
+    run = Run(spec)
+    run.prepare()
+    for due, settings in [*changes, (step, None)]:
+        while run.steps < due:
+            run.take(due - run.steps, 1.0)
+        if settings is not None:
+            run.change(settings)
+    return run
+
+
+def same(run: Run, other: Run) -> bool:
+    return run.steps == other.steps and torch.equal(run.state.x, other.state.x)
+
+
+class Lab:
+    """A live run, and what a page does with it."""
+
+    def __init__(self, loop: LiveLoop, spec: Spec, **options: Any) -> None:
+        self.actor = LiveRun(spec, "run", lease_s=None, factory=spec.factory, loop=loop, **options)
+
+    @property
+    def run(self) -> Any:
+        """The run; the loop's thread has it, so only look while it rests."""
+        return self.actor._slot.run
+
+    async def do(self, name: str, **args: Any) -> dict[str, Any]:
+        while (await self.actor.ready())["state"] != "running":
+            await asyncio.sleep(0.01)
+        reply = await self.actor.command(name, args)
+        while self.run.phase == "start" or self.actor._slot.under_way or self.actor._slot.commands:
+            await asyncio.sleep(0.01)
+        return reply
+
+    async def play_to(self, step: int) -> None:
+        await self.do("play")
+        while self.run.steps < step:
+            await asyncio.sleep(0.01)
+        await self.do("pause")
+
+    async def frame(self) -> dict[str, Any]:
+        while True:
+            frame = pickle.loads(await self.actor.frame(PARTS))["frame"]
+            if frame is not None:
+                return frame
+
+
+@pytest.fixture
+def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a story of a live run: a coroutine function that is given a `Lab`."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    loop = LiveLoop(tmp_path / "live")
+
+    def tell(story: Callable[[Lab], Awaitable[None]], spec: Spec, **options: Any) -> None:
+        async def whole() -> None:
+            lab = Lab(loop, spec, **options)
+            await asyncio.wait_for(story(lab), 120)
+
+        asyncio.run(whole())
+
+    yield tell
+    loop.close()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any, sampler: str) -> None:
+    spec = spec_of(sampler)
+
+    async def story(lab: Lab) -> None:
+        await lab.play_to(400)
+        front, x = lab.run.steps, lab.run.state.x.clone()
+        events = (await lab.frame())["timeline"]["whole_step"]
+        for step in (int(events[len(events) // 2]), int(events[1])):
+            await lab.do("back", step=step)
+            assert same(lab.run, at(spec, step))
+            status = (await lab.frame())["status"]
+            assert (status["step"], status["furthest"], status["behind"]) == (step, front, True)
+        await lab.do("return")
+        assert lab.run.steps == front
+        assert torch.equal(lab.run.state.x, x)
+        assert not (await lab.frame())["status"]["behind"]
+
+    travel(story, spec)
+
+
+def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
+    async def story(lab: Lab) -> None:
+        await lab.play_to(300)
+        events = list(lab.actor._slot.past._history.timeline.steps)
+        for expected in events[-1:-5:-1]:
+            if expected < lab.run.steps:
+                await lab.do("back", step=None)
+                assert lab.run.steps == expected
+        await lab.do("event")
+        assert lab.run.steps in events
+
+    travel(story, spec_of())
+
+
+def test_what_was_changed_changes_again(travel: Any) -> None:
+    spec, change = spec_of(), SAMPLERS["bps"]
+
+    async def story(lab: Lab) -> None:
+        await lab.play_to(200)
+        await lab.do("change", settings=change)
+        changed = lab.run.steps
+        await lab.play_to(changed + 200)
+        front, x = lab.run.steps, lab.run.state.x.clone()
+        await lab.do("back", step=changed - 50)
+        assert lab.run.spec.settings["refresh_rate"] != change["refresh_rate"]
+        assert same(lab.run, at(spec, changed - 50))
+        # Later than the change: it has been made on the way.
+        await lab.do("back", step=changed + 50)
+        assert same(lab.run, at(spec, changed + 50, (changed, change)))
+        # And before it again, and on from there by play.
+        await lab.do("back", step=changed - 50)
+        await lab.play_to(front)
+        assert lab.run.spec.settings["refresh_rate"] == change["refresh_rate"]
+        assert same(lab.run, at(spec, lab.run.steps, (changed, change)))
+        await lab.do("back", step=front)
+        assert torch.equal(lab.run.state.x, x)
+
+    travel(story, spec)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
+    spec, change = spec_of(sampler), SAMPLERS[sampler]
+
+    async def story(lab: Lab) -> None:
+        await lab.play_to(300)
+        parted = 150
+        await lab.do("back", step=parted)
+        assert not isinstance(lab.run, Fork)
+        await lab.do("change", settings=change)
+        assert isinstance(lab.run, Fork)
+        await lab.play_to(parted + 250)
+        await lab.do("proposal")
+        step = lab.run.steps
+        first, second = (branch.run for branch in lab.run.branches)
+        assert same(first, at(spec, step))
+        assert same(second, at(spec, step, (parted, change)))
+        assert not torch.equal(first.state.x, second.state.x)
+        status = (await lab.frame())["status"]
+        assert (status["fork"], status["followed"]) == (parted, 1)
+        names = [future["name"] for future in status["futures"]]
+        assert names[0] == "as it was"
+        assert names[1].endswith(f"{next(iter(change.values())):g}")
+        await lab.do("keep", branch="A")
+        await lab.play_to(step + 50)
+        assert same(lab.run, at(spec, lab.run.steps))
+        assert (await lab.frame())["timeline"]["fork"] is None
+
+    travel(story, spec)
+
+
+def test_a_future_that_was_changed_before_changes_again_beside_the_new_one(travel: Any) -> None:
+    spec, change, other = spec_of(), {"refresh_rate": 5.0}, {"refresh_rate": 0.2}
+
+    async def story(lab: Lab) -> None:
+        await lab.play_to(200)
+        await lab.do("change", settings=change)
+        changed = lab.run.steps
+        await lab.play_to(changed + 100)
+        await lab.do("back", step=changed - 60)
+        reply = await lab.do("change", settings=other)
+        assert reply["changes"] == 1
+        await lab.play_to(changed + 150)
+        step = lab.run.steps
+        first, second = (branch.run for branch in lab.run.branches)
+        assert same(first, at(spec, step, (changed, change)))
+        assert same(second, at(spec, step, (changed - 60, other)))
+        # The page is told of the log of what it follows.
+        reply = await lab.do("follow", branch="A")
+        assert [tuple(entry) for entry in reply["log"]] == [(changed, change)]
+        reply = await lab.do("keep", branch="B")
+        assert [tuple(entry) for entry in reply["log"]] == [(changed - 60, other)]
+        assert same(lab.run, second)
+
+    travel(story, spec)
+
+
+def test_a_branch_forks_again_and_the_whole_fork_goes_back(travel: Any) -> None:
+    spec = spec_of()
+
+    async def story(lab: Lab) -> None:
+        await lab.play_to(150)
+        await lab.do("fork")
+        parted = lab.run.steps
+        await lab.do("change", settings={"refresh_rate": 5.0})
+        await lab.play_to(parted + 100)
+        await lab.do("fork")
+        again = lab.run.steps
+        await lab.do("change", settings={"refresh_rate": 0.2})
+        await lab.play_to(again + 100)
+        front = lab.run.steps
+        assert [branch.letter for branch in lab.run.branches] == ["A", "B", "C"]
+        states = [branch.run.state.x.clone() for branch in lab.run.branches]
+        await lab.do("back", step=again - 30)
+        assert [branch.letter for branch in lab.run.branches] == ["A", "B"]
+        await lab.do("back", step=parted - 30)
+        assert same(lab.run, at(spec, parted - 30))
+        await lab.do("return")
+        assert lab.run.steps == front
+        assert all(torch.equal(x, b.run.state.x) for x, b in zip(states, lab.run.branches, strict=True))
+        with pytest.raises(BnnvizError, match="no future 'D'; choose one of A, B, C"):
+            await lab.do("follow", branch="D")
+        await lab.do("fork")
+        with pytest.raises(BnnvizError, match="4 futures already; keep one"):
+            await lab.do("fork")
+        with pytest.raises(BnnvizError, match="Keep one of the futures first"):
+            await lab.do("record", recording="mine")
+
+    travel(story, spec)
+
+
+def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Path) -> None:
+    spec = spec_of()
+    kept: dict[str, Any] = {}
+
+    async def story(lab: Lab) -> None:
+        await lab.play_to(150)
+        await lab.do("fork")
+        await lab.do("change", settings={"refresh_rate": 5.0})
+        kept["log"] = [(lab.run.steps, {"refresh_rate": 5.0})]
+        await lab.play_to(300)
+        saved = tmp_path / "live" / "run.ckpt"
+        written = saved.stat().st_mtime_ns if saved.exists() else 0
+        await lab.do("proposal")
+        end = time.monotonic() + 20
+        while (not saved.exists() or saved.stat().st_mtime_ns == written) and time.monotonic() < end:
+            await asyncio.sleep(0.05)
+        kept["at"] = lab.run.at
+
+    async def taken_up(lab: Lab) -> None:
+        await lab.do("pause")
+        step = lab.run.steps
+        first, second = (branch.run for branch in lab.run.branches)
+        assert step > 250
+        assert same(first, at(spec, step))
+        assert same(second, at(spec, step, *kept["log"]))
+        frame = await lab.frame()
+        assert frame["timeline"]["fork"] == kept["at"]
+        await lab.play_to(step + 50)
+        assert same(lab.run.branches[0].run, at(spec, lab.run.steps))
+
+    travel(story, spec)
+    travel(taken_up, spec, restore=True, changes=kept["log"])
+
+
+def test_other_data_are_another_future(travel: Any) -> None:
+    spec = spec_of("hmc", target="network", target_settings={"data": "toy_a", "hidden": "4"})
+
+    async def story(lab: Lab) -> None:
+        await lab.do("play")
+        while lab.run.store.common(lab.run.alive) < 6:
+            await asyncio.sleep(0.01)
+        await lab.do("pause")
+        frame = await lab.frame()
+        step = lab.run.steps - 3
+        await lab.do("back", step=step)
+        await lab.do("change", settings={"target.points": [[-1.0, 0.5], [0.0, 2.0], [1.0, 0.5]]})
+        for _ in range(2):
+            await lab.play_to(lab.run.steps + 10)
+            while lab.run.store.common(lab.run.alive) < 6:
+                await asyncio.sleep(0.01)
+        first, second = lab.run.branches
+        assert (first.name, second.name) == ("as it was", "other points")
+        assert first.run.target.examples != second.run.target.examples == 3
+        frame = await lab.frame()
+        assert [future["letter"] for future in frame["prediction"]["futures"]] == ["A", "B"]
+        bands = [future["mean"] for future in frame["prediction"]["futures"]]
+        assert np.abs(bands[0] - bands[1]).max() > 0.1
+        assert np.array_equal(frame["prediction"]["mean"], bands[1])
+        assert all(len(texts) == 2 for _, texts, _ in frame["table"]["rows"])
+        assert frame["trace"]["values"].shape[0] == 2
+        scene = (await lab.actor.scene())["scene"]
+        for view in (TrajectoryView, PredictionView, TraceView, MarginalView, JourneyView):
+            shown = view(scene)
+            assert shown.update(frame), view.__name__
+            if hasattr(shown, "futures"):
+                assert all(np.isfinite(shown.futures.sheet.data[f"x{i}"]).any() for i in (0, 1))
+                assert not np.isfinite(shown.futures.sheet.data["x2"]).any()
+
+    travel(story, spec)
+
+
+def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:
+    async def story(lab: Lab) -> None:
+        await lab.play_to(100)
+        await lab.do("record", recording="mine")
+        await lab.play_to(200)
+        await lab.do("fork")
+        assert (await lab.actor.status())["record"] == "mine"  # of what goes on as it was
+        await lab.do("keep", branch="B")
+        status = await lab.actor.status()
+        assert status["record"] is None
+        assert "The recording mine ended where the run was left" in status["message"]
+
+    travel(story, spec_of())
+
+
+def test_what_cannot_be_is_said(travel: Any) -> None:
+    async def story(lab: Lab) -> None:
+        with pytest.raises(BnnvizError, match="No event of this run is known"):
+            await lab.do("back", step=None)
+        await lab.play_to(50)
+        for step in (-1, 1.5, True, "x"):
+            with pytest.raises(BnnvizError, match="A step is a whole number"):
+                await lab.do("back", step=step)
+        with pytest.raises(BnnvizError, match="one future only; fork it first"):
+            await lab.do("keep", branch="A")
+        await lab.do("back", step=10**9)
+        assert lab.run.steps >= 50
+
+    travel(story, spec_of())
+
+
+def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
+    history = History()
+    for step in range(0, 200_000, 50):
+        history.reached(step)
+        history.note(step, bytes(1000))
+    steps = np.array([mark.step for mark in history._marks])
+    assert len(steps) <= 160
+    assert (steps[0], steps[-1]) == (0, 199_950)
+    gaps, age = np.diff(steps), 199_950 - steps[:-1]
+    assert gaps[-20:].max() <= 300
+    assert (gaps <= 0.25 * age + 200).all()
+    # Large ones: what they take has a limit, and the first and the last stay.
+    large = History()
+    for step in range(40):
+        large.note(step, bytes(timetravel._BYTES // 10))
+    assert len(large._marks) <= 10
+    assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
+    with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
+        History().before(10)
+
+
+def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timetravel, "_EVENTS", 100)
+    timeline = Timeline()
+    for step in range(1, 1001):
+        timeline.add(step, 2)
+    assert len(timeline.steps) <= 100
+    assert timeline.steps[-1] == 1000
+    assert timeline.before(1000) < 1000
+    timeline.add(500, 3)
+    assert timeline.steps[-1] == 1000
+    timeline.cut(600)
+    assert timeline.steps[-1] <= 600
+
+
+def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
+    spec = spec_of("bps", kernel="compiled")
+    run = Run(spec)
+    run.patient = False
+    run.prepare()
+    mark = run.checkpoint()
+    while run.compiled_since is None:
+        run.advance(0.05)
+    swapped = run.compiled_since
+    while run.steps < swapped + 40:
+        run.advance(0.05)
+    again = Run.restore(mark)
+    again.patient = False
+    journey = Journey(again, run.steps, log_of(run))
+    while not journey.done:
+        journey.advance(0.1)
+    assert again.compiled_since == swapped
+    assert torch.equal(again.state.x, run.state.x)
+
+
+def test_the_branches_of_a_fork_are_the_same_until_one_is_changed() -> None:
+    run = at(spec_of(), 120)
+    fork = Fork.of(run, Timeline(), deque())
+    for _ in range(30):
+        fork.advance(0.02)
+    first, second = fork.branches
+    assert first.run.steps == second.run.steps > 130
+    assert torch.equal(first.run.state.x, second.run.state.x)
+    assert (first.name, second.name) == ("as it was", "nothing changed yet")
+    twin = Fork.restore(fork.checkpoint())
+    for each in (fork, twin):
+        each.change({"refresh_rate": 5.0})
+        while each.steps < 400:
+            each.take(400 - each.steps, 0.1)
+    for mine, other in zip(fork.branches, twin.branches, strict=True):
+        assert same(mine.run, other.run)
+        assert np.array_equal(mine.run.draws, other.run.draws)
+    assert not torch.equal(first.run.state.x, second.run.state.x)
