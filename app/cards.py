@@ -43,7 +43,7 @@ tr:last-child td {border-bottom: none}
   td {padding: 1.5px 0}
   :host(.many) td {padding: 0.5px 0}
 }
-td.figure {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px}
+td.figure {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px !important}
 tr.head td {font-weight: 600; color: var(--mui-palette-text-secondary)}
 .bad {color: var(--bad); font-weight: 600}
 .good {color: var(--good)}
@@ -171,10 +171,10 @@ class Table:
         """Show a frame."""
         rows, futures = frame["table"]["rows"], frame["table"].get("futures", ())
         lines = "".join(
-            f"<tr><td>{html.escape(label)}</td>{_cells([text] if isinstance(text, str) else text, tone)}</tr>"
-            for label, text, tone in rows
+            f"<tr><td>{html.escape(label)}</td>{_cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
+            for label, texts, tones in rows
         )
-        head = f"<tr class='head'><td></td>{_cells(futures, '')}</tr>" if futures else ""
+        head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
         self._dress("many", len(rows) + bool(futures) > MANY)
         self._rows.object = f"<table>{head}{lines}</table>"
 
@@ -193,9 +193,10 @@ class Table:
             self._rows.css_classes = [*kept, name] if worn else kept
 
 
-def _cells(texts: Sequence[str], tone: str) -> str:
+def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:
     """Return the cells of a row: one text, or that of each future."""
-    return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text in texts)
+    cells = zip(texts, tones, strict=True)
+    return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text, tone in cells)
 
 
 def surface(*objects: Any, area: str) -> pmui.Paper:

@@ -17,7 +17,10 @@ _BAR = """
 :host {border-left: 4px solid var(--mui-palette-primary-main); border-radius: 6px; align-items: center;
   background: var(--mui-palette-background-paper); box-shadow: 0 1px 2px rgba(0, 0, 0, .12)}
 """
-_GROUND = ":host {background: var(--mui-palette-background-default)}"
+_GROUND = """
+:host {box-sizing: border-box; padding: 10px 14px 0; background: var(--mui-palette-background-default)}
+@media (max-height: 800px) {:host {padding: 7px 10px 0}}
+"""
 _TEXT = """
 :host {font-size: 14px; line-height: 19px; color: var(--mui-palette-text-primary);
   font-variant-numeric: tabular-nums; overflow: hidden}
@@ -50,7 +53,7 @@ class Futures:
         self._branches = [self._button("", lambda i=i: self._follow(i)) for i in range(MOST)]
         bar = pn.Row(
             *self._branches, self._text, self._return, self._split, self._keep,
-            sizing_mode="stretch_width", height=44, margin=(10, 14, 0, 16), stylesheets=[_BAR],
+            sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_BAR],
         )  # fmt: skip
         self.root = pn.Column(
             bar, sizing_mode="stretch_width", margin=0, visible=False, css_classes=["futures"], stylesheets=[_GROUND]
@@ -103,7 +106,7 @@ class Futures:
             text = f"Parted at step <b>{status['fork']:,}</b>. Every view follows {letter}; what you change is its own."
         else:
             text = ""
-        _set(self._text, object=text)
+        _set(self._text, object=f"<div class='told'>{text}</div>")
 
     def _dress(self) -> None:
         palette = DARK if self._dark else LIGHT

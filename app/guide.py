@@ -14,6 +14,7 @@ KEYS = {
     "space": "play or pause",
     "→": "one step: one evaluation for every chain, a look ahead or a proposal; then pause",
     "shift → or e": "go on to the watched chain's next event, then pause",
+    "←": "in the Lab, back to the event before",
     "r": "reset: the same run from its beginning",
     "tab": "to the next control; there space presses and opens, arrows choose and slide, escape closes",
     "n, p": "next and previous step of a scene",
@@ -44,6 +45,8 @@ HANDS = {
     "right click, alt click, long press": "delete a point",
     "drag elsewhere": "pick the draws in a box: all views mark them; a click takes the box away",
     "shift drag, wheel": "move and zoom the trajectory",
+    "strip of events": "in the Lab, a click goes back to an event: play repeats what came then, a change makes another"
+    " future beside it",
     "Weights": "in the trajectory's heading: the correlations of a layer; a click on a cell tells its r, and trace,"
     " ACF and density follow its coordinate across",
 }

@@ -262,19 +262,22 @@ class Session:
                 self.playing = handle.playing
                 await self._show(self._screen.show_playing)
         elif handle is self._handle and not self._starting:
-            await self._jump(handle, frame.get("status", {}))
-            await self._show(self._paint, frame)
+            jumps = frame.get("status", {}).get("jumps", self._jumps)
+            scene = None if jumps == self._jumps else await handle.scene()
+            self._jumps = jumps
+            await self._show(self._follow, frame, scene)
 
-    async def _jump(self, handle: Any, status: dict[str, Any]) -> None:
-        """Show another state or future of the run as one that has just begun."""
-        jumps = status.get("jumps", self._jumps)
-        if jumps != self._jumps:
-            self._jumps, self._every_view = jumps, True
-            await self._show(self._screen.show_scene, await handle.scene())
+    def _follow(self, frame: dict[str, Any], scene: dict[str, Any] | None) -> None:
+        """Show a frame; a scene comes with another state or future of the run, which is shown like one that begins."""
+        if scene is not None:
+            self._every_view = True
+            self._screen.show_scene(scene)
         # In its past a run may change as it did then.
-        if "spec" in status and not self._commands and status["spec"] != self.spec.to_json():
-            self.spec = self._good = Spec.from_json(status["spec"], self.spec.attachment)
-            await self._show(self.on_jump, self.spec)
+        spec = frame.get("status", {}).get("spec")
+        if spec is not None and not self._commands and spec != self.spec.to_json():
+            self.spec = self._good = Spec.from_json(spec, self.spec.attachment)
+            self.on_jump(self.spec)
+        self._paint(frame)
 
     def _paint(self, frame: dict[str, Any]) -> None:
         status = frame.get("status")

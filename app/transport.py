@@ -36,7 +36,6 @@ _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
 _KERNELS = {"compiling": "compiling", "compiled": "compiled"}
 _STEP = "Step proposal"
 _NEAR, _WHOLE = "Events", "All of it"
-_FORK_DOC = "Fork: part the run here; it goes on as it was, and beside it goes one that you change"
 _BACK_DOC = "Back to the event before (left arrow)"
 _PREPARING = {
     "device": "–",
@@ -144,9 +143,7 @@ class Transport:
 
         span.on_click(turn)
         line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4))
-        fork = pmui.Button(
-            label="Fork", icon="call_split", variant="outlined", width=86, description=_FORK_DOC, **_BUTTON
-        )
+        fork = pmui.Button(label="Fork", icon="call_split", variant="outlined", width=86, **_BUTTON)
         fork.on_click(lambda event: self._session.travel("fork"))
         return [span, line, fork]
 

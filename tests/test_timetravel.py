@@ -311,7 +311,7 @@ def test_other_data_are_another_future(travel: Any) -> None:
         bands = [future["mean"] for future in frame["prediction"]["futures"]]
         assert np.abs(bands[0] - bands[1]).max() > 0.1
         assert np.array_equal(frame["prediction"]["mean"], bands[1])
-        assert all(len(texts) == 2 for _, texts, _ in frame["table"]["rows"])
+        assert all(len(texts) == len(tones) == 2 for _, texts, tones in frame["table"]["rows"])
         assert frame["trace"]["values"].shape[0] == 2
         scene = (await lab.actor.scene())["scene"]
         for view in (TrajectoryView, PredictionView, TraceView, MarginalView, JourneyView):

@@ -105,7 +105,7 @@ class Fork:
     def of(cls, run: Run, timeline: Timeline, script: Iterable[Change]) -> Fork:
         """Part a run in two: it goes on as it was, with the changes of a script, and another one goes beside it."""
         fork = cls(run.steps, [_branch(_FIRST, run, timeline, deque(script))])
-        run.tracer = run.sampler.tracer()
+        run.show_here()
         fork.split()
         return fork
 
@@ -128,6 +128,7 @@ class Fork:
         run = Run.restore(lead.run.checkpoint())
         run.patient = False
         run.look_like(lead.run)
+        run.show_here()
         timeline = lead.timeline.copied()
         timeline.follow(run)
         taken = {branch.letter for branch in self.branches}
@@ -230,6 +231,8 @@ class Fork:
     def _path(self, part: dict[str, Any]) -> dict[str, Any]:
         """Put the path of the watched chain of each branch since the fork beside that of the followed one."""
         plane = self.lead.plane()
+        if plane.basis != part["basis"]:  # the axes were fitted anew for another part of this frame
+            part = part | self.lead.tracer.part("path", plane, False)
         parts = [part if run is self.lead else run.tracer.part("path", plane, False) for run in self._runs]
         return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
 
@@ -278,8 +281,10 @@ class Fork:
     def _table(self, part: dict[str, Any]) -> dict[str, Any]:
         """Return each figure of all branches, in their order."""
         parts = [part if run is self.lead else run.frame(["table"]).get("table") for run in self._runs]
-        of = [{row[0]: row[1] for row in each["rows"]} if each else {} for each in parts]
-        rows = [[label, [texts.get(label, "–") for texts in of], tone] for label, _, tone in part["rows"]]
+        of = [{row[0]: row[1:] for row in each["rows"]} if each else {} for each in parts]
+        rows = [
+            [label, *zip(*(found.get(label, ("–", "")) for found in of), strict=True)] for label, *_ in part["rows"]
+        ]
         return {"rows": rows, "futures": [branch.letter for branch in self.branches]}
 
     @property

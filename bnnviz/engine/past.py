@@ -157,6 +157,7 @@ class Past:
         run, before = restored(mark.data), slot.run
         self.journey = Journey(run, step, history.log(before))
         run.look_like(before)
+        run.show_here()
         history.timeline.follow(None)
         if is_fork(run):
             history.timeline = run.branches[run.followed].timeline

@@ -513,6 +513,12 @@ class Run:
         """Show what another run of the same target shows: its chain, its plane, and what it follows."""
         self._frames.look_like(other._frames)
 
+    def show_here(self) -> None:
+        """Show the watched chain from where it is, and nothing of how it came there."""
+        self.tracer = self.sampler.tracer()
+        if self.state is not None:
+            self.tracer.begin(self.state, self.watched)
+
     @property
     def watched(self) -> int:
         """The chain whose path is shown."""

@@ -120,6 +120,9 @@ class Tracer(Protocol):
 
     lately: deque[tuple[int, int]]
 
+    def begin(self, state: Any, chain: int) -> None:
+        """Stand where the watched chain is, before its first step."""
+
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
 

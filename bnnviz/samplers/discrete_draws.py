@@ -120,12 +120,16 @@ class MoveTracer:
         self._visited: list[Tensor] = []
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
+    def begin(self, state: Any, chain: int) -> None:
+        """Stand where the watched chain is, before its first step."""
+        self._points = deque([state.x[chain]], maxlen=max(2, min(_POINTS, _KEPT_NUMBERS // state.x.shape[1])))
+        self.now = self._points[-1]
+
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
         states = [*block.before, block.after]
         if self.now is None:
-            most = max(2, min(_POINTS, _KEPT_NUMBERS // states[0].x.shape[1]))
-            self._points = deque([states[0].x[chain]], maxlen=most)
+            self.begin(block.before[0], chain)
         count = torch.stack([state.count[chain] for state in states]).tolist()
         ended = [i for i in range(1, len(states)) if count[i] > count[i - 1]]
         self._points.extend(states[i].x[chain] for i in ended[-_POINTS:])

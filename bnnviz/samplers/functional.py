@@ -258,10 +258,13 @@ class FunctionalTracer(MoveTracer):
         self._functionals: list[Tensor] = []
         self._accepted: list[bool] = []
 
+    def begin(self, state: Any, chain: int) -> None:
+        """Stand where the watched chain is, before its first step."""
+        super().begin(state, chain)
+        self._functionals, self._accepted = [state.c[chain]], [True]
+
     def record(self, block: Block, chain: int) -> None:
         """Note the watched chain's functionals."""
-        if self.now is None:
-            self._functionals, self._accepted = [block.before[0].c[chain]], [True]
         super().record(block, chain)
         states = [*block.before[1:], block.after]
         moved = [bool(info.accepted[chain]) if "accepted" in info._fields else True for info in block.infos]

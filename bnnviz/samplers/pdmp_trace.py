@@ -131,14 +131,18 @@ class PathTracer:
         self.last: Evaluation | None = None
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
+    def begin(self, state: Any, chain: int) -> None:
+        """Stand where the watched chain is, before its first step."""
+        self.now = self._segment(state, chain, [])
+        self.past = deque(maxlen=max(2, min(_SEGMENTS, _KEPT_NUMBERS // (2 * len(state.x[chain])))))
+        self.state = (state, chain)
+
     def record(self, block: Block, chain: int) -> None:
         """Note what the watched chain did in a block."""
         columns = [block.column(name)[:, chain].tolist() for name in _FIELDS]
         pieces = [_columns(block.before, chain, name) for name in ("piece", "skipped")]
         if self.now is None:
-            first = block.before[0]
-            self.now = self._segment(first, chain, [])
-            self.past = deque(maxlen=max(2, min(_SEGMENTS, _KEPT_NUMBERS // (2 * len(first.x[chain])))))
+            self.begin(block.before[0], chain)
         states = [*block.before[1:], block.after]
         for k, (kind, t, rate, height, uniform, violated, s0, s1, slope) in enumerate(zip(*columns, strict=True)):
             evaluation = Evaluation(block.first_step + k, int(kind), t, rate, height, uniform, bool(violated))
@@ -386,6 +390,8 @@ class PathTracer:
 
     def _caption(self) -> dict[str, Any]:
         last = self.last
+        if last is None:
+            return {}
         ended = last.kind in (BOUNCE, REFRESH)
         segment = self.past[-1] if ended else self.now
         tried = [e for e in segment.evaluations if e.proposal]

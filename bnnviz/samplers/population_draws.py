@@ -139,6 +139,9 @@ class PopulationTracer:
         self._ess: list[float] = []
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
+    def begin(self, state: Any, chain: int) -> None:
+        """Wait for the first phase: before it there is nothing to show."""
+
     def record(self, block: Block, chain: int) -> None:
         """Note where the population is."""
         states = [*block.before[1:], block.after]

@@ -34,7 +34,7 @@ class JourneyView(TimelineView):
         self._inked(ink.line(self.source, "tick_x", f"tick{_MOVE}", width=1.4), role="blue")
         self._inked(ink.line(self.source, "tick_x", "ahead", width=1.4), role="axis")
         self._inked(ink.line(self.source, "fork_x", "fork", width=2, dash=(4, 3)), role="purple")
-        self.pointer = Pointer(self.root, cells=True)
+        self.pointer = Pointer(self.root, cells=True, keyed=False)
 
     @property
     def whole(self) -> bool:

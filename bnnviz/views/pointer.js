@@ -16,6 +16,7 @@ function hear(view, place) {
   const say = (message) => { said.data = {said: [JSON.stringify({...message, n: ++count})]} }
   const editable = () => said.tags[0].editable
   const cells = said.tags[0].cells  // places are chosen, and no boxes drawn
+  const keyed = said.tags[0].keyed  // else the page has other keys for the same
   const frame = () => view.frame.bbox
 
   function data_at({x, y}) {
@@ -164,7 +165,7 @@ function hear(view, place) {
     const pixel = pixel_at(event)
     if (event.button !== 0 || event.shiftKey || !inside(pixel) || !event.isPrimary) { return }
     event.stopImmediatePropagation()
-    place.focus({preventScroll: true})
+    if (keyed) { place.focus({preventScroll: true}) }
     place.setPointerCapture(event.pointerId)
     cross.style.display = "none"
     drag = {from: pixel, point: point_at(pixel), moved: false, long: setTimeout(long, LONG_MS), told: 0}
@@ -275,7 +276,7 @@ function hear(view, place) {
   place.addEventListener("pointercancel", () => { drag = cancelled(); if (kept === null) { drop_box() } }, ours)
   place.addEventListener("pointerleave", () => { if (!pinned && picked !== null) { pick(null) } })
   place.addEventListener("contextmenu", menu, ours)
-  place.addEventListener("keydown", key, ours)
+  if (keyed) { place.addEventListener("keydown", key, ours) } else { place.tabIndex = -1 }
   place.addEventListener("blur", () => { cross.style.display = "none" })
   place.style.touchAction = "none"
 }

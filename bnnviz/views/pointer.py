@@ -33,13 +33,20 @@ class Pointer:
         Has the columns ``x`` and ``y`` of points that can be edited.
     cells : bool
         Whether places are chosen in it, as in a map, and no boxes are drawn.
+    keyed : bool, default True
+        Whether it takes the focus and keys; where the page has keys of its own for the same it need not.
     """
 
     def __init__(
-        self, root: figure, events: Sheet | None = None, points: Sheet | None = None, cells: bool = False
+        self,
+        root: figure,
+        events: Sheet | None = None,
+        points: Sheet | None = None,
+        cells: bool = False,
+        keyed: bool = True,
     ) -> None:
         self._boxed = False
-        tags = {"editable": False, "heard": False, "unboxed": 0, "cells": cells}
+        tags = {"editable": False, "heard": False, "unboxed": 0, "cells": cells, "keyed": keyed}
         self._said = ColumnDataSource({"said": []}, tags=[tags])
         arguments = {
             "figure": root,

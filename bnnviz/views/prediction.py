@@ -59,7 +59,7 @@ class PredictionView(View):
             inked(ink.line(self.band, "x", "mean", width=2.6), role="ink"),
             inked(ink.line(self.band, "x", "current", width=2.6), role="orange"),
         ]
-        self.futures = Futures(ink, ("x", "mean", "lo95", "hi95"), (3.0, 1.6, 1.6))
+        self.futures = Futures(ink, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
         return [*strokes, *self.futures.strokes]
 
     def _build_map(self) -> list:
