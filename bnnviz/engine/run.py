@@ -257,6 +257,8 @@ class Run:
         self.sampler.prepare(self.target, start.mode)
         self.notes += [*self.target.remarks(), *self.sampler.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.rng)
+        if self._points is not None and not torch.allclose(self.state.x, self._points):
+            self.notes.append(f"{self.sampler.title} begins elsewhere on this target, whatever the points are.")
         self._descent = None
         self.phase = "tuning"
         if self.spec.kernel == "compiled" and not self.sampler.compiles:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LAST, DRAWS = POINTS
 _OF_TARGET = ("target", "target_settings", "file")
+_ABOUT = ("recording", *_OF_TARGET, "sampler", "seed")
 _NAMELESS = "a run that was not recorded"
 
 
@@ -85,9 +86,7 @@ class Points:
         what = "the last draws" if self.chosen is None else "draws, chosen at random,"
         said = [f"The chains set out from {what} of {self._source()} ({about['sampler']} on {subject})."]
         if any(about[name] != getattr(spec, name) for name in _OF_TARGET):
-            said.append(
-                "That is another target than this one, or has other settings, so these are no draws of this one."
-            )
+            said.append("That target is another one, or has other settings: these are no draws of this run's target.")
         if about["seed"] == spec.seed:
             said.append(
                 f"That run had the seed {spec.seed} too, so its random numbers come again; another seed has its own."
@@ -119,9 +118,8 @@ class Points:
                 x, words = archive["x"], json.loads(str(archive["words"]))
             chosen = None if words["chosen"] is None else tuple(words["chosen"])
             made = cls(x=x, sha256=words["sha256"], about=dict(words["about"]), chosen=chosen)
-            whole = (
-                x.ndim == 2 and x.size and x.dtype.kind == "f" and {"recording", "seed", "sampler"} <= set(made.about)
-            )
+            whole = x.ndim == 2 and x.size and x.dtype.kind == "f" and bool(np.isfinite(x).all())
+            whole = whole and set(_ABOUT) <= set(made.about) and isinstance(made.about["target_settings"], dict)
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
             raise BnnvizError(_UNREADABLE, "start") from error
         if not whole:
@@ -257,8 +255,7 @@ def _taken(
     draws: np.ndarray, logs: np.ndarray | None, said: dict[str, Any], points: str, chains: int, seed: int
 ) -> Points:
     """Choose among draws (chains, draws, dim) with log weights (chains, draws)."""
-    names = ("recording", *_OF_TARGET, "sampler", "seed")
-    about = {name: said.get(name) for name in names}
+    about = {name: said.get(name) for name in _ABOUT}
     if points == LAST:
         if logs is not None:
             raise BnnvizError(
