@@ -125,6 +125,18 @@ def test_every_family_sets_out_from_the_points(name: str, source: Path) -> None:
     assert len(run.notes) == 1 or name == "boomerang"  # which says something of its centre
 
 
+def test_chains_go_back_to_their_points_when_the_tuning_ends(source: Path) -> None:
+    # Chains that took equally many steps are not spread as the target is, however they began.
+    run = Run(WARM)
+    run.prepare()
+    first = run.state.x.clone()
+    run.take(32)
+    assert not torch.equal(run.state.x, first)
+    while run.phase == "tuning":
+        run.take(50)
+    assert torch.equal(run.state.x, first)
+
+
 @pytest.mark.parametrize("name", ["func_hmc", "bbb"])
 def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Path) -> None:
     run = Run(WARM.replace(sampler=name, settings={}))
@@ -188,7 +200,7 @@ GAUSSIAN = Spec(
     target_settings={"mean_list": "[3, -2]", "spread": 2.0},
     sampler="hmc",
     chains=1500,
-    draws=1,
+    draws=3,
     warmup=60,
     seed=11,
     dtype="float64",

@@ -256,6 +256,11 @@ class Recording:
         """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
         return self._array(LOG_WEIGHT, most)
 
+    @property
+    def plain(self) -> bool:
+        """Whether its draws are written and have no weights."""
+        return (self.folder / DRAWS / X).is_dir() and not (self.folder / DRAWS / LOG_WEIGHT).is_dir()
+
     def names(self) -> list[str]:
         """Return a label for each coordinate of the draws."""
         return self._labels("posterior", "coordinate")
