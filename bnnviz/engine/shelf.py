@@ -310,6 +310,8 @@ class Recording:
                 return None
             array = root[path]
             axis = 0 if path == STEPS else 1
+            if axis and array.shape[0] != len(self.progress["counts"]):
+                raise self._damaged(f"{DRAWS}/{path}")
             end = array.shape[axis]
             if axis and path == X:
                 end = min(end, max(self.progress["counts"]))
