@@ -136,6 +136,9 @@ def test_chains_go_back_to_their_points_when_the_tuning_ends(source: Path) -> No
     while run.phase == "tuning":
         run.take(50)
     assert torch.equal(run.state.x, first)
+    run.take(5)
+    path = run.frame(["path"])["path"]
+    assert np.allclose([path["x"][0], path["y"][0]], first[0].numpy(), atol=1e-5)  # no line leads there
 
 
 @pytest.mark.parametrize("name", ["func_hmc", "bbb"])

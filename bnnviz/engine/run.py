@@ -366,6 +366,9 @@ class Run:
             if self._points is not None and self.sampler.converges:
                 # Chains that took equally many steps are not spread as the target is, however they began.
                 self.state = self.sampler.placed(self.state, self._points.clone())
+                # No path leads from where they were to there.
+                self.tracer = self.sampler.tracer()
+                self._frames.forget()
             self.emitter = self.sampler.emitter(self.state)
             self.tally = self.sampler.tally()
             self.phase = "warm-up"
