@@ -39,12 +39,15 @@ class Visit:
         Whether the address names a spec at all, or leaves it to the page.
     flags : dict of str
         Parameters of the page's own, such as ``play`` and ``projector``.
+    said : list of str
+        What else is to be said when it opens.
     """
 
     spec: Any
     sentences: list[str] = field(default_factory=list)
     names: bool = False
     flags: dict[str, str] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
 
     def on(self, flag: str) -> bool:
         """Tell whether a flag is given and not 0."""

@@ -9,7 +9,6 @@ from address import Visit
 from bnnviz.engine import shelf
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
 from session import Session
 from tools import tool
 
@@ -69,12 +68,9 @@ def going_on(visit: Visit) -> str | None:
         return None
     try:
         recording = Recording(shelf.place(name))
-        visit.spec = Spec.from_json(recording.progress["spec"], recording.attachment())
+        visit.spec = recording.spec()
     except BnnvizError as error:
         visit.sentences.append(error.sentence)
-        return None
-    except KeyError:
-        visit.sentences.append(f"The recording {name} does not say what runs in it; it cannot go on here.")
         return None
     visit.flags["tour"] = "0"
     return name

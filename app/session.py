@@ -97,7 +97,8 @@ class Session:
         self._every_view = True
         self._notice = ("", False)  # what the page says at present, and whether it is about a failure
         self._lingers = 0.0
-        self._greeting: list[str] = []  # said once the first run is there
+        self._greeting: list[str] = []  # said once the next run is there
+        self._refusing = False  # whether that says what could not be done
         self._asked_devices = False
         self._turn = 0
         self._idle = False  # nothing is new
@@ -128,9 +129,9 @@ class Session:
         self._spec = spec
         self.on_spec(spec)
 
-    def greet(self, sentences: list[str]) -> None:
+    def greet(self, sentences: list[str], failed: bool = True) -> None:
         """Say these as soon as the run is there: what is said before that, its beginning takes back."""
-        self._greeting = sentences
+        self._greeting, self._refusing = sentences, failed
 
     def record(self, name: str | None) -> None:
         """Keep the run on disk from now on, under this name; None ends that."""
@@ -434,7 +435,7 @@ class Session:
     async def _greet(self) -> None:
         sentences, self._greeting = self._greeting, []
         if sentences:
-            await self._tell(" ".join(sentences), failed=True)
+            await self._tell(" ".join(sentences), failed=self._refusing)
             self._lingers = time.monotonic() + LINGER * (1 + len(sentences)) / 2
 
     async def _show(self, function: Callable[..., None], *args: Any) -> None:

@@ -159,6 +159,7 @@ class Sidebar:
         self._devices = [run["device"]["default"]]
         run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
         self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
+        self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
         self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
         self._upload = Upload(lambda: self._spec, self._open)
         self.root = pn.Column(
@@ -262,6 +263,8 @@ class Sidebar:
             settings=self._sampler.controls.values(),
             **self._run.values(),
         )
+        if not self._keeps_start(spec):
+            spec = spec.replace(start=None, start_points=None)
         try:
             spec = spec.checked()
         except BnnvizError as error:
@@ -270,6 +273,13 @@ class Sidebar:
         if spec != self._spec:  # what was mistyped and put right harms no run
             self._spec = spec
             self._on_spec(spec)
+
+    def _keeps_start(self, spec: Spec) -> bool:
+        """Return whether points of a recording are still points of the target, as far as the catalogue knows."""
+        before = self._spec
+        if spec.target != before.target:
+            return False
+        return self._dims[spec.target] is not None or spec.target_settings == before.target_settings
 
 
 def section(title: str) -> pn.pane.HTML:

@@ -16,7 +16,7 @@ from bnnviz.background import Background
 from bnnviz.engine import attack as attacking
 from bnnviz.engine import film as filming
 from bnnviz.engine import race as racing
-from bnnviz.engine import recorder, scoring, shelf
+from bnnviz.engine import recorder, scoring, shelf, warmstart
 from bnnviz.engine import run as engine
 from bnnviz.engine import search as searching
 from bnnviz.engine import uncertainty as unsure
@@ -27,7 +27,7 @@ from bnnviz.engine.shelf import Recording
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
-from bnnviz.spec import Spec
+from bnnviz.spec import POINTS, Spec
 from bnnviz.targets import BNN
 from bnnviz.wellsspec import WellsSpec
 
@@ -166,6 +166,8 @@ def start(
     paused: bool = False,
     callback: Callable[[Run], Any] | None = None,
     record: str | Path | None = None,
+    start: str | Path | Run | dict[str, Any] | None = None,
+    start_from: str = POINTS[0],
 ) -> Run:
     """Start sampling in the background and return at once.
 
@@ -201,6 +203,12 @@ def start(
         Called with the run about ten times a second, in the run's thread.
     record : str or Path, optional
         Keep the run on disk while it goes on, under this name or in this folder (a path).
+    start : str, Path, Run or dict, optional
+        Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
+        any sampler on a target of as many dimensions; or what a spec says of that (`bnnviz.spec.Spec`).
+    start_from : {"last", "draws"}
+        Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
+        seed chooses, without replacement where there are enough, by their weights where they have weights.
 
     Returns
     -------
@@ -220,6 +228,8 @@ def start(
         run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
         run |= {"device": device, "dtype": dtype, "kernel": kernel}
         spec, own = _spec(target, sampler, dim, settings, target_settings, run)
+    if start is not None:
+        spec = _from_there(spec, start, start_from)
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = engine.Run(spec, target=own, sampler=instance)
     made.search = search
@@ -589,6 +599,20 @@ def _spec(
         **run,
     )
     return spec.checked(own_target=own is not None), own
+
+
+def _from_there(spec: Spec, start: Any, points: str) -> Spec:
+    """Return a checked spec whose chains set out from a recording, from a run, or from what a spec says of one."""
+    if isinstance(start, dict):
+        return spec.replace(start=start, start_points=None)
+    if not isinstance(start, Run):
+        if not isinstance(start, str | Path):
+            raise BnnvizError(f"start is a recording's name or folder, or a run, not {type(start).__name__}.", "start")
+        return spec.replace(start={"recording": warmstart.named(start), "points": points}, start_points=None)
+    spec = spec.replace(start={"recording": None, "points": points}).checked(own_target=True)
+    with start._lock:
+        taken = warmstart.of_run(start._run, points, spec.chains, spec.seed)
+    return spec.replace(start_points=taken.pack())
 
 
 def _own_target(target: Any, dim: int | None) -> targets.Target | None:

@@ -431,6 +431,7 @@ def _draw_experiment(
         "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
+        "bnnviz sample --data boston --sampler bps --draws 1000 --seed 1 --start boston",
     )
 )
 def sample(
@@ -471,6 +472,21 @@ def sample(
             metavar="NAME", help="Keep the run on disk while it goes on, under this name or in this folder (a path)."
         ),
     ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="RECORDING", help="Set out from the draws of this recording: its name, or its folder."),
+    ] = None,
+    start_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="last|draws",
+            help="Chain by chain from the last draw, or from draws that the seed chooses; default: last.",
+        ),
+    ] = None,
+    start_sha256: Annotated[
+        str | None,
+        typer.Option(metavar="DIGITS", help="Refuse a recording that has other draws than a spec said."),
+    ] = None,
     search: Annotated[
         bool,
         typer.Option("--search-prior", help="First choose prior_sd by the validation rows, in a dozen runs at most."),
@@ -496,6 +512,7 @@ def sample(
     options = {"draws": draws, "chains": chains, "seed": seed, "device": device, "kernel": kernel}
     request.update({key: value for key, value in options.items() if value is not None})
     _apply(request, settings or [])
+    _apply_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
         raise BnnvizError("This spec describes a live run without an end; say how many --draws to make.", "draws")
@@ -584,6 +601,22 @@ def _apply(request: dict[str, Any], assignments: list[str], *, to_sampler: bool 
             request[places[owner]] = {**request.get(places[owner], {}), setting["name"]: value}
         else:
             request[setting["name"]] = value
+
+
+def _apply_start(request: dict[str, Any], options: dict[str, str | None]) -> None:
+    """Enter the options that say where chains set out from."""
+    given = {key: value for key, value in options.items() if value is not None}
+    if not given:
+        return
+    if "recording" in given:
+        from bnnviz.engine.warmstart import named
+
+        given["recording"] = named(given["recording"])
+        request["start"] = given
+    elif isinstance(request.get("start"), dict):
+        request["start"] = request["start"] | given
+    else:
+        raise BnnvizError("--start-from and --start-sha256 go with --start RECORDING; give that too.", "start")
 
 
 def _resolve(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, quote_plus
 
 from bnnviz import catalogue, settings
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.spec import POINTS, RECORDING, Spec
 
 MOST_CHARACTERS = 8192
 MOST_POINTS = 200
@@ -31,6 +31,7 @@ PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "tour", "
 BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
 
 _RUN = ("chains", "draws", "warmup", "seed", "device", "dtype", "kernel")
+_START = {"start": "recording", "start_from": "points", "start_sha256": "sha256"}
 _PREFIXES = {"t": ("targets", "target_settings"), "s": ("samplers", "settings")}
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -60,7 +61,14 @@ def to_query(spec: Spec) -> dict[str, str]:
         for name, value in _differing(item["settings"], getattr(spec, place)).items():
             query[f"{prefix}.{name}"] = write_value(value)
     defaults = _run_defaults()
-    return query | {name: write_value(getattr(spec, name)) for name in _RUN if getattr(spec, name) != defaults[name]}
+    query |= {name: write_value(getattr(spec, name)) for name in _RUN if getattr(spec, name) != defaults[name]}
+    return query | _started(spec)
+
+
+def _started(spec: Spec) -> dict[str, str]:
+    """Return where chains set out from, as a link's parameters and a command's options say it."""
+    said = {name: (spec.start or {}).get(key) for name, key in _START.items()}
+    return {name: text for name, text in said.items() if text is not None and text != POINTS[0]}
 
 
 def query_text(query: Mapping[str, str]) -> str:
@@ -77,6 +85,11 @@ def shareable(spec: Spec) -> str:
     """Return why a spec cannot be shared as a link or a script; an empty text if it can."""
     if spec.target_settings.get("data") == "own":
         return "This run is on data of your own, which no link can hold; share the file and load it on the other page."
+    if spec.start is not None and not RECORDING.fullmatch(spec.start["recording"] or ""):
+        return (
+            "This run starts from points that no link can hold: record the run that they are from under a name, and"
+            " start from that."
+        )
     if spec.attachment is not None:
         return (
             "This run has a network or a function of your own, which no link can hold; share the script that made it."
@@ -185,6 +198,7 @@ class _Reading:
             changes[place] = self._values(item, getattr(spec, place), f"{prefix}.")
         run = {"title": "The run", "settings": [s for s in catalogue.load()["run"] if s["name"] in _RUN]}
         changes |= self._values(run, {name: getattr(spec, name) for name in _RUN}, "")
+        changes |= self._start()
         self._refuse_unknown(spec)
         return self._within_limits(spec.replace(**changes).checked())
 
@@ -204,7 +218,8 @@ class _Reading:
                 )
                 return None
         if target is not None:
-            spec = spec.replace(target=target, target_settings={}, settings={}, **_run_defaults())
+            defaults = _run_defaults() | {"start": None, "start_points": None}
+            spec = spec.replace(target=target, target_settings={}, settings={}, **defaults)
         if sampler is not None:
             spec = spec.replace(sampler=sampler, settings={})
         return spec.checked()
@@ -221,6 +236,19 @@ class _Reading:
                 except BnnvizError as error:
                     self.sentences.append(f"{error.sentence}; {_taken(setting, values[name])} was taken.")
         return values
+
+    def _start(self) -> dict[str, Any]:
+        """Return where chains set out from, if the link says it; whether there is such a recording is not asked."""
+        given = {key: self._texts[name] for name, key in _START.items() if self._texts.get(name)}
+        if not given:
+            return {}
+        try:
+            if not RECORDING.fullmatch(given.get("recording", "")):
+                raise BnnvizError(f"start = {_short(given.get('recording', ''))} is not the name of a recording.")
+            return {"start": self._opening.replace(start=given).checked().start, "start_points": None}
+        except BnnvizError as error:
+            self.sentences.append(f"{error.sentence.rstrip('.')}; the start was left out.")
+            return {}
 
     def _value(self, setting: dict[str, Any], text: str, owner: str) -> Any:
         """Read one value; raise the beginning of a sentence if that is not possible."""
@@ -251,7 +279,7 @@ class _Reading:
         return taken
 
     def _refuse_unknown(self, spec: Spec) -> None:
-        known = {"target", "sampler", *PAGE, *_RUN}
+        known = {"target", "sampler", *PAGE, *_RUN, *_START}
         for name in self._texts:
             prefix, dot, rest = name.partition(".")
             if name in known or name.startswith("bokeh-"):
@@ -394,6 +422,7 @@ def as_python(spec: Spec) -> str:
         "target_settings": settings_of("targets", spec.target, spec.target_settings),
         "settings": settings_of("samplers", spec.sampler, spec.settings),
         **_run_of(spec),
+        "start": spec.start or {},
     }
     lines = [f"    {name}={_literal(value)}," for name, value in arguments.items() if value != {}]
     return "\n".join(
@@ -427,6 +456,8 @@ def as_command(spec: Spec) -> str:
         words += (
             [f"--{name}", write_value(value)] if name in _OPTIONS else ["--set", f"run.{name}={write_value(value)}"]
         )
+    for name, text in _started(spec).items():
+        words += [f"--{name.replace('_', '-')}", text]
     return shlex.join(words)
 
 

@@ -135,7 +135,10 @@ class _Reading:
             texts.pop("sampler")
         spec, sentences = link.from_query(shared | texts, opening)
         self.sentences += sentences
-        return spec
+        if spec.start is None:
+            return spec
+        self.sentences.append("A race looks for its one start itself; that of the link was left out.")
+        return spec.replace(start=None)
 
     def _at_one_start(self, lanes: list[Spec]) -> list[Spec]:
         """Return the lanes with one start, that of the first lane."""

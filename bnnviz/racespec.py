@@ -155,6 +155,10 @@ def _refuse_unknown(given: dict[str, Any], names: tuple[str, ...], owner: str) -
 
 
 def _checked(number: int, lane: Spec) -> Spec:
+    if lane.start is not None:
+        raise BnnvizError(
+            "A race has one start for all, which it looks for itself: leave out the lanes' start.", "start"
+        )
     try:
         return lane.replace(draws=None).checked()
     except BnnvizError as error:

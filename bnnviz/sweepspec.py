@@ -23,19 +23,20 @@ from typing import Any, Self
 
 from bnnviz import catalogue
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.spec import BYTES, Spec
 
 VERSION = 1
 MOST = 10_000  # runs
 MOST_BYTES = 1_000_000  # of a file
 LONGEST = 96  # letters of a run's name
 _KEYS = ("version", "base", "grid", "specs")
-_FIELDS = tuple(f.name for f in dataclasses.fields(Spec) if f.name not in ("attachment", "file"))
+_FIELDS = tuple(f.name for f in dataclasses.fields(Spec) if f.name not in (*BYTES, "file"))
 _PLACES = {
     "sampler": "settings",
     "settings": "settings",
     "target": "target_settings",
     "target_settings": "target_settings",
+    "start": "start",
 }
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=+-]+")

@@ -524,6 +524,9 @@ def test_the_notebook_on_recordings_shows_what_it_says(tmp_path):
     stopped, same = said(cells["resume"]).splitlines()
     assert 36 < int(stopped.split()[2]) < 60  # a third of 150 draws and 20 of warm-up
     assert same == "the same draws: True"
+    warm, cold = (float(line.split("draw ")[1].split(";")[0]) for line in said(cells["start"]).splitlines())
+    assert warm == pytest.approx(1, abs=0.3)
+    assert cold < 0.1
     steps = said(cells["steps"]).splitlines()
     counts = {line.split(":")[0]: int(line.split(": ")[1].replace(",", "")) for line in steps[1:-1]}
     # The chance of acceptance is that of the proposals: bounces of bounces and rejections.

@@ -34,6 +34,7 @@ from recordbutton import RecordButton, going_on
 from scenebar import Menu, SceneBar
 from scenes import Action, Scene, Step
 from session import SLOW_EVERY, Session
+from settingout import dropped, set_out
 from share import Share
 from sidebar import Sidebar
 from tools import tool
@@ -81,7 +82,7 @@ class Lab:
         self._era, self._dark = 0, dark
         self.heartbeat = Heartbeat(self._key)
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
-        self.controls = Sidebar(listing, self.session.begin, self.session.change, first)
+        self.controls = Sidebar(listing, self._begin, self.session.change, first)
         self.caption = Caption(self.controls.apply)
         self._guided = visit.flags.get("tour") == "0" or visit.on("projector") or "scene" in visit.flags
         self.tour = Tour()
@@ -243,6 +244,13 @@ class Lab:
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
+    def _begin(self, spec: Spec) -> None:
+        """Run what the controls say, and tell where it does not set out from a recording any more."""
+        said = dropped(self.session.spec, spec)
+        self.session.begin(spec)
+        if said:
+            self.session.greet([said], failed=False)
+
     def _query(self, spec: Spec) -> str:
         """Return what the address says while this spec runs."""
         said = {} if link.shareable(spec) else link.to_query(spec)
@@ -268,7 +276,7 @@ class Lab:
             self.transport.show_playing()
             self.transport.show_speed(visit.flags.get("speed", ""))
         self._conceal()
-        self.session.greet(sentences)
+        self.session.greet(sentences + visit.said, failed=bool(sentences))
 
     # ---- scenes -------------------------------------------------------------------------------------------
 
@@ -488,6 +496,8 @@ def build(dark: bool) -> Lab:
     """Build the page for the current session and begin its loop."""
     visit = address.read(pn.state.session_args, opening())
     origin = going_on(visit)
+    if origin is None:
+        set_out(visit, whole=not {"target", "sampler"}.isdisjoint(pn.state.session_args))
     lab = Lab(dark, visit)
     lab.session.origin = origin
     lab.session.open()

@@ -394,6 +394,9 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     if not recording.progress["finished"] and (opening is None or opening.page == "lab"):
         query = link.query_text({"page": "lab", "recording": recording.name, **flags})
         text += f" <a href='?{html.escape(query, quote=True)}'>Go on with it in the Lab</a>."
+    if recording.whole and recording.plain and (opening is None or opening.page == "lab"):
+        query = link.query_text({"page": "lab", "start": recording.name, **flags})
+        text += f" <a href='?{html.escape(query, quote=True)}'>Start a new run from its last points in the Lab</a>."
     if opening is not None:
         text += f" <a href='?{html.escape(opening.query(flags), quote=True)}'>Run it again in {opening.title}</a>."
     return text + f"</p><p>{html.escape(_settings(spec))}</p>"
@@ -401,6 +404,8 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
 
 def _settings(spec: Spec) -> str:
     said = {"target": spec.target, **spec.target_settings, "sampler": spec.sampler, **spec.settings}
+    if spec.start is not None:
+        said["start"] = f"{spec.start['points']} of {spec.start['recording'] or 'a run that was not recorded'}"
     said |= {"chains": spec.chains, "draws": spec.draws, "seed": spec.seed}
     return ", ".join(f"{name} {_text(value)}" for name, value in said.items() if value is not None)
 

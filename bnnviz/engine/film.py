@@ -236,7 +236,9 @@ def past_of_run(run: Run) -> Past:
     return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
 
 
-def past_of(header: dict[str, Any], name: str, attachment: bytes | None = None) -> Past:
+def past_of(
+    header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
+) -> Past:
     """Return the run that a header tells of.
 
     Parameters
@@ -247,6 +249,8 @@ def past_of(header: dict[str, Any], name: str, attachment: bytes | None = None) 
         What the header is of, for sentences.
     attachment : bytes, optional
         The rows of the user's own file, where the spec is on it.
+    start_points : bytes, optional
+        The points that chains set out from, where the spec has a start.
 
     Raises
     ------
@@ -260,7 +264,7 @@ def past_of(header: dict[str, Any], name: str, attachment: bytes | None = None) 
         changes = [(int(step), dict(settings)) for step, settings in changes]
     except (TypeError, ValueError):
         raise BnnvizError(f"The change log of {name} is damaged; it cannot be done again.", "run") from None
-    return Past(Spec.from_json(spec, attachment), changes, header.get("steps"), header.get("device"))
+    return Past(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
 
 
 def read_past(path: str | Path) -> Past:
@@ -278,7 +282,8 @@ def read_past(path: str | Path) -> Past:
         recording = Recording(path)
         progress = recording.progress  # the header is not written at each change
         known = {"changes": progress.get("changes", []), "steps": progress.get("steps")}
-        return past_of(recording.header | known, str(path), recording.attachment())
+        held = recording.attachment(), recording.start_points()
+        return past_of(recording.header | known, str(path), *held)
     if not path.is_file():
         raise BnnvizError(f"There is no {path}; give a recording's folder, a spec (JSON) or a saved run (.nc).", "run")
     if path.suffix == ".nc":

@@ -32,6 +32,7 @@ from bnnviz.engine.shelf import (
     LOCK,
     LOG_WEIGHT,
     PROGRESS,
+    START,
     STEPS,
     SUMMARY,
     Recording,
@@ -151,6 +152,8 @@ class Recorder:
     def _make(self) -> dict[str, zarr.Array]:
         if self.run.spec.target_attachment is not None:
             write_whole(self.folder / FILE, self.run.spec.target_attachment)
+        if self.run.begun.start_points is not None:
+            write_whole(self.folder / START, self.run.begun.start_points)
         self._write_header()
         root = self._root("w-")
         root.attrs["bnnviz"] = json.dumps(header(self.run))

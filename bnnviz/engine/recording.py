@@ -23,6 +23,7 @@ def header(run: Run) -> dict[str, Any]:
     """Return what is needed to repeat the run: spec, change log, device, versions."""
     import torch
 
+    points = run.begun.start_points
     return {
         "bnnviz": VERSION,
         "torch": torch.__version__,
@@ -36,6 +37,7 @@ def header(run: Run) -> dict[str, Any]:
         "search": run.search,
         "stats": run.stats,
         "data_sha256": data_checksum(run.target),
+        "start_sha256": None if points is None else hashlib.sha256(points).hexdigest(),
     }
 
 

@@ -21,6 +21,7 @@ from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent, Start, first_points
 from bnnviz.engine.summary import summarise
+from bnnviz.engine.warmstart import Points, resolved
 from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Block, Plane
@@ -98,7 +99,7 @@ class Run:
     ) -> None:
         keep_freed()
         self._own_target = target is not None
-        self.spec = self.begun = spec = spec.checked(self._own_target)
+        self.spec = self.begun = spec = resolved(spec.checked(self._own_target))
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         self.target = target or _make_target(spec)
@@ -108,6 +109,7 @@ class Run:
         self.phase, self.steps, self.gradients = "start", 0, 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self.notes: list[str] = []
+        self._points = None if spec.start_points is None else self._given_points()
         self.error: str | None = None
         self.era, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
@@ -128,6 +130,13 @@ class Run:
         self._compilation: Compilation | None = None
         self.listeners: list[Callable[[Block], None]] = []
         self._frames = FrameBuilder(self)
+
+    def _given_points(self) -> torch.Tensor:
+        """Return where chains set out that a recording gives their start, (chains, dim)."""
+        points = Points.unpack(self.spec.start_points)
+        points.check(self.target.dim)
+        self.notes += points.remarks(self.spec)
+        return torch.as_tensor(points.dealt(self.spec.chains)).to(self.device, self.dtype)
 
     def _new_stores(self) -> None:
         """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
@@ -233,7 +242,8 @@ class Run:
     def _begin(self) -> None:
         # Drawn for a given start too: a run makes the same draws wherever the same start comes from.
         self._x0 = self.target.initial(self.spec.chains, self.rng)
-        if self._start is None and (self.starts_at_mode or self.sampler.needs_mode):
+        at_mode = self._points is None and self.starts_at_mode
+        if self._start is None and (at_mode or self.sampler.needs_mode):
             self._descent = Descent(self.target, self._x0, self.sampler.mode_steps)
 
     @property
@@ -242,11 +252,13 @@ class Run:
         return self.sampler.start == "mode" or (self.sampler.start == "auto" and self.target.start_at_mode)
 
     def _set_out(self) -> None:
-        start = self._start or first_points(self._x0, self._descent, self.starts_at_mode, self.sampler.needs_mode)
+        start = self._start or self._first_points()
         self.mode, self.origin = start.mode, start.x[0].clone()
         self.sampler.prepare(self.target, start.mode)
         self.notes += [*self.target.remarks(), *self.sampler.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.rng)
+        if self._points is not None and not torch.allclose(self.state.x, self._points):
+            self.notes.append(f"{self.sampler.title} begins elsewhere on this target, whatever the points are.")
         self._descent = None
         self.phase = "tuning"
         if self.spec.kernel == "compiled" and not self.sampler.compiles:
@@ -258,6 +270,11 @@ class Run:
             )
         if not self.sampler.tunes:
             self.emitter, self.phase = self.sampler.emitter(self.state), "warm-up"
+
+    def _first_points(self) -> Start:
+        if self._points is not None:
+            return Start(self._points, None if self._descent is None else self._descent.best())
+        return first_points(self._x0, self._descent, self.starts_at_mode, self.sampler.needs_mode)
 
     def _block_length(self, seconds: float) -> int:
         by_time = int(_BLOCK_SHARE * seconds / max(self._step_seconds, 1e-6))
@@ -346,6 +363,12 @@ class Run:
         if last and not enough:
             self.notes.append(f"The tuning ended after {self.steps} steps, before the sampler had seen enough events.")
         if last or enough:
+            if self._points is not None and self.sampler.converges:
+                # Chains that took equally many steps are not spread as the target is, however they began.
+                self.state = self.sampler.placed(self.state, self._points.clone())
+                # No path leads from where they were to there.
+                self.tracer = self.sampler.tracer()
+                self._frames.forget()
             self.emitter = self.sampler.emitter(self.state)
             self.tally = self.sampler.tally()
             self.phase = "warm-up"
@@ -625,6 +648,7 @@ class Run:
             "spec": self.spec.to_json(),
             "begun": self.begun.to_json(),
             "attachment": self.spec.target_attachment,
+            "start_points": self.spec.start_points,
             "search": self.search,
             "phase": self.phase,
             "steps": self.steps,
@@ -668,8 +692,9 @@ class Run:
         """
         saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the run anew")
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
-        run = cls(Spec(**said, attachment=saved["attachment"]), target=target, sampler=sampler)
-        run.begun = Spec(**begun, attachment=saved["attachment"]).checked(target is not None)
+        held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
+        run = cls(Spec(**said, **held), target=target, sampler=sampler)
+        run.begun = Spec(**begun, **held).checked(target is not None)
         run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:

@@ -7,7 +7,9 @@ A recording is a folder that `bnnviz.engine.recorder` writes:
   of what each step did to the first chain;
 - ``checkpoint-N-...``: all that is needed to go on after step N, but for the draws;
 - ``progress.json``: how many draws of each chain are whole, and which checkpoints there are; written last;
-- ``summary.json``: what `Run.summary` said when it was last written.
+- ``summary.json``: what `Run.summary` said when it was last written;
+- ``data.bin`` and ``start.bin``: the rows of the user's own file, and the points that chains set out from, where there
+  are such; the header has the latter's checksum.
 
 Folders may come from anywhere: nothing in one is believed before it was checked, no link is followed, and only names
 that are plain ones become paths. Nothing here needs torch.
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.engine.jsontext import unsealed
 from bnnviz.engine.live import home
 from bnnviz.errors import BnnvizError
+from bnnviz.spec import RECORDING, Spec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,10 +42,10 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
+START = "start.bin"
 LOCK = ".lock"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 # Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
 _MOST_SHRINK, _FREE = 200, 1 << 26
@@ -63,7 +66,7 @@ def place(name: str) -> Path:
     BnnvizError
         If the name is not a plain one.
     """
-    if not _NAME.fullmatch(name) or name.endswith((".", " ")):
+    if not RECORDING.fullmatch(name) or name.endswith((".", " ")):
         raise BnnvizError(
             f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
             " of them, a letter or digit first.",
@@ -121,7 +124,7 @@ def find(word: str | Path) -> Path:
 
 def on_shelf(word: str | Path) -> bool:
     """Return whether a word is the name of something on the shelf."""
-    return _NAME.fullmatch(str(word)) is not None and place(str(word)).is_dir()
+    return RECORDING.fullmatch(str(word)) is not None and place(str(word)).is_dir()
 
 
 @dataclass(frozen=True)
@@ -207,6 +210,23 @@ class Recording:
         """Return the rows of the user's own file that the run is on; None where there is none."""
         return self._bytes(FILE) if (self.folder / FILE).exists() else None
 
+    def start_points(self) -> bytes | None:
+        """Return the points that the run's chains set out from, packed; None where they are nobody else's."""
+        digest = self.header.get("start_sha256")
+        if digest is None:
+            return None
+        content = self._bytes(START)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise self._damaged(START)
+        return content
+
+    def spec(self, begun: bool = False) -> Spec:
+        """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
+        said = self.header["spec"] if begun else self.progress.get("spec")
+        if not isinstance(said, dict):
+            raise self._damaged(PROGRESS)
+        return Spec.from_json(said, self.attachment(), self.start_points())
+
     def check_written(self) -> None:
         """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch.
 
@@ -236,6 +256,11 @@ class Recording:
         """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
         return self._array(LOG_WEIGHT, most)
 
+    @property
+    def plain(self) -> bool:
+        """Whether its draws are written and have no weights."""
+        return (self.folder / DRAWS / X).is_dir() and not (self.folder / DRAWS / LOG_WEIGHT).is_dir()
+
     def names(self) -> list[str]:
         """Return a label for each coordinate of the draws."""
         return self._labels("posterior", "coordinate")
@@ -262,7 +287,7 @@ class Recording:
         """
         for mark in self.progress["marks"]:
             self.checkpoint(mark["step"])
-        self.header, self.summary, self.log_weights(), self.steps()
+        self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
         if self.draws() is None and self.header["spec"].get("draws") is not None:
             raise self._damaged(f"{DRAWS}/{X}")
 
@@ -285,6 +310,8 @@ class Recording:
                 return None
             array = root[path]
             axis = 0 if path == STEPS else 1
+            if axis and array.shape[0] != len(self.progress["counts"]):
+                raise self._damaged(f"{DRAWS}/{path}")
             end = array.shape[axis]
             if axis and path == X:
                 end = min(end, max(self.progress["counts"]))

@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 
 from bnnviz.engine import jobwork, sweepwork
 from bnnviz.engine.jobs import Cluster, Event, Job, Jobs
+from bnnviz.engine.warmstart import resolved
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.sweepspec import SweepSpec
@@ -64,8 +65,10 @@ class Sweep:
         self._worker_s: dict[str, float] = {}
         self._place = {"out": str(self.out), "token": uuid.uuid4().hex}
         self._sends = False  # whether workers may not see the folder, so that what is unfinished has to be sent
-        self._lock = _claimed(self.out, spec.runs, self._place["token"])
         self.before = [name for name in self.names if sweepwork.finished(self.out / name) is not None]
+        # Of who begins the sweep are the recordings that runs start from, which workers may not see.
+        self._specs = {name: resolved(spec.runs[name]) for name in self.names if name not in set(self.before)}
+        self._lock = _claimed(self.out, spec.runs, self._place["token"])
 
     def __enter__(self) -> Self:
         return self
@@ -106,10 +109,10 @@ class Sweep:
                 self.wall = time.perf_counter() - begun
 
     def _job(self, cluster: Cluster, name: str) -> Job:
-        spec, held = self.spec.runs[name], None
+        spec, held = self._specs[name], None
         if self._sends and (found := sweepwork.unfinished(self.out / sweepwork.GOING, name)):
             held = sweepwork.pack(found[0])
-        given = {"json": spec.to_json(), "attachment": spec.attachment}
+        given = {"json": spec.to_json(), "attachment": spec.attachment, "start_points": spec.start_points}
         # Where this machine has no GPU the run itself says so.
         gpu = spec.device.startswith("cuda") and (not cluster.own or cluster.slots(gpu=True) > 0)
         return Job((name, given, self._place | {"held": held}), gpu)

@@ -46,7 +46,7 @@ def record(report: Report, name: str, spec: dict[str, Any], place: dict[str, Any
     report : Report
     name : str
     spec : dict
-        ``json`` and ``attachment`` of a `bnnviz.spec.Spec`.
+        ``json`` of a `bnnviz.spec.Spec`, its ``attachment``, and its ``start_points`` where it has a start.
     place : dict
         ``out``: the sweep's folder; ``token``: what the file `TOKEN` in it says, where this is the same disk;
         ``held``: an unfinished recording as `pack` makes it, for who does not see the folder, or None.
@@ -174,7 +174,7 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
     if (folder / PROGRESS).exists():
         run = resume(folder)
     else:
-        run = Run(Spec.from_json(given["json"], given["attachment"]))
+        run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
     recorder = Recorder(run, folder, _EVERY_S)
     told = 0.0
     while not run.finished:

@@ -64,4 +64,5 @@ def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any 
     settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}
     settings |= {"data": attached, "points": None, "split": 0}
     changed = spec.replace(target=on_data["name"], target_settings=settings, file=None, attachment=table.pack())
+    changed = changed.replace(start=None, start_points=None)  # points of other weights
     return changed.checked(), list(table.notes)

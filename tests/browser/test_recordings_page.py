@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from test_lab import OVERFLOW, until
+from test_lab import OVERFLOW, Lab, until
 
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.run import Run
@@ -153,3 +153,35 @@ def test_a_replay_is_made_and_plays(open_recordings, browser, tmp_path):
     shown.goto((tmp_path / "two.html").as_uri())
     shown.get_by_text("Play", exact=True).wait_for(timeout=30_000)
     played.close()
+
+
+def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open_recordings, recordings):
+    page = open_recordings("&runs=one")
+    page.get_by_role("link", name="Start a new run from its last points").click()
+    page.locator(".said").first.wait_for(timeout=60_000)
+    said = "The chains set out from the last points of the recording one"
+    until(lambda: page.get_by_text(said).first.is_visible(), 30, "nothing says where the chains set out")
+    query = parse_qs(page.evaluate("location.search").removeprefix("?"))
+    assert (query["start"], query["target"], query["sampler"], query["seed"]) == (["one"], ["banana"], ["hmc"], ["2"])
+    assert "draws" not in query
+    assert len(query["start_sha256"][0]) == 12
+    shutil.rmtree(recordings / "one")  # the page has the points
+    lab = Lab(page).ready()
+    lab.press("Play")
+    until(lambda: lab.number("step") > 40, 30, "it does not play")
+    lab.press("Reset")
+    until(lambda: lab.number("step") < 40, 30, "it did not begin anew")
+    lab.press("Play")
+    until(lambda: lab.number("step") > 40, 30, "it does not play again")
+    lab.pick("Target", "Gaussian")
+    until(lambda: "start=" not in page.evaluate("location.search"), 20, "another target sets out from the same points")
+    until(lambda: page.get_by_text("does not set out from the points").first.is_visible(), 20, "nothing says so")
+    page.close()
+
+
+def test_a_start_that_is_not_there_is_said(open_recordings, open_page):
+    base = open_recordings().url.split("?")[0]
+    lab = open_page(f"{base}?page=lab&start=nobody&tour=0")
+    until(lambda: lab.get_by_text("has no progress.json to be read").first.is_visible(), 60, "nothing is said")
+    assert "start=" not in lab.evaluate("location.search")
+    lab.close()

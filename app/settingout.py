@@ -1,0 +1,65 @@
+"""An address that sets out from a recording: the points are read here, so that a reset begins from the same ones."""
+
+from __future__ import annotations
+
+import math
+
+from address import Visit
+from bnnviz import link
+from bnnviz.engine import shelf, warmstart
+from bnnviz.engine.shelf import Recording
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
+
+_MOST_NUMBERS = 20_000_000  # read by a page; of larger recordings the worker takes the points
+_DROPPED = "The new run has another target or other weights, so it does not set out from the points of {}."
+
+
+def set_out(visit: Visit, whole: bool) -> None:
+    """Give a visit's spec the points that its start speaks of, and say where it sets out.
+
+    What is wrong with the recording is added to the visit's sentences, and its spec has no start then.
+
+    Parameters
+    ----------
+    visit : Visit
+    whole : bool
+        Whether the address names what to run; else it is what runs in the recording, with the next seed and no end.
+    """
+    start = visit.spec.start
+    if start is None:
+        return
+    try:
+        recording = Recording(shelf.place(start["recording"]))
+        if not whole:
+            visit.spec = _like(recording.spec(), start)
+        visit.spec = _with_points(visit.spec, recording)
+    except BnnvizError as error:
+        visit.sentences.append(error.sentence)
+        visit.spec = visit.spec.replace(start=None, start_points=None)
+        return
+    what = "the last points" if start["points"] == warmstart.LAST else "draws"
+    visit.said.append(f"The chains set out from {what} of the recording {recording.name}; a reset does so again.")
+    visit.flags["tour"] = "0"
+
+
+def dropped(before: Spec, after: Spec) -> str:
+    """Return what is to be said where a spec has lost its start; an empty text where it has not."""
+    if before.start is None or after.start is not None:
+        return ""
+    return _DROPPED.format(before.start["recording"])
+
+
+def _like(spec: Spec, start: dict) -> Spec:
+    """Return a spec that begins anew: with a recording's own seed its random numbers would come again."""
+    chains = min(spec.chains, link.MOST_CHAINS)
+    return spec.replace(draws=None, seed=spec.seed + 1, chains=chains, start=start, start_points=None).checked()
+
+
+def _with_points(spec: Spec, recording: Recording) -> Spec:
+    """Return the spec with its points where that needs no torch and not much time; else the worker takes them."""
+    if spec.start["points"] != warmstart.LAST:
+        return spec
+    recording.check_written()
+    numbers = math.prod((len(recording.progress["counts"]), recording.whole, len(recording.names())))
+    return warmstart.resolved(spec) if numbers <= _MOST_NUMBERS else spec

@@ -1,0 +1,493 @@
+"""Warm starts: where chains set out, that a run needs the other one no more, and that first draws are right."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz import link, racelink
+from bnnviz.bench.calibration import Truth, limit, of_draws
+from bnnviz.cli import main
+from bnnviz.engine import shelf
+from bnnviz.engine.film import film, past_of_run, read_past
+from bnnviz.engine.recorder import Recorder, resume
+from bnnviz.engine.run import Run
+from bnnviz.engine.shelf import Recording
+from bnnviz.engine.sweep import Sweep
+from bnnviz.engine.sweepwork import record
+from bnnviz.engine.warmstart import Points, of_run, read
+from bnnviz.errors import BnnvizError
+from bnnviz.racespec import RaceSpec
+from bnnviz.spec import Spec
+from bnnviz.sweepspec import SweepSpec
+
+SOURCE = Spec(target="banana", sampler="hmc", settings={"leaps": 3}, chains=3, draws=40, warmup=10, seed=1)
+WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
+
+
+def finished(run: Run, recorder: Recorder | None = None) -> Run:
+    while not run.finished:
+        run.advance(0.1)
+        if recorder is not None:
+            recorder.note(now=True)
+    return run
+
+
+def recorded(spec: Spec, folder: Path) -> Run:
+    run = Run(spec)
+    recorder = Recorder(run, folder)
+    finished(run)
+    recorder.close()
+    return run
+
+
+@pytest.fixture(scope="module")
+def kept_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kept") / "source"
+    recorded(SOURCE, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def warm(kept_source: Path) -> np.ndarray:
+    """Return the draws of the warm start, which have nothing to do with the recording's name."""
+    return finished(Run(WARM.replace(start={"recording": str(kept_source)}))).draws
+
+
+@pytest.fixture
+def source(kept_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a recording of the name ``source`` on a shelf of its own."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+    return Path(shutil.copytree(kept_source, shelf.place("source")))
+
+
+# --- where chains set out
+
+
+def test_chains_set_out_from_the_last_draws_in_turn(source: Path) -> None:
+    run = Run(WARM)
+    run.prepare()
+    last = Recording(source).draws()[:, -1]
+    assert np.array_equal(run.state.x.numpy(), last[[0, 1, 2, 0, 1]])
+    assert run.notes[0] == "The chains set out from the last draws of the recording source (hmc on banana)."
+    few = Run(WARM.replace(chains=2))
+    few.prepare()
+    assert np.array_equal(few.state.x.numpy(), last[:2])
+
+
+def test_the_same_spec_gives_the_same_draws(source: Path, warm: np.ndarray) -> None:
+    assert np.array_equal(finished(Run(WARM)).draws, warm)
+    assert not np.array_equal(finished(Run(WARM.replace(start=None))).draws, warm)
+
+
+def test_random_numbers_do_not_depend_on_where_the_points_come_from(source: Path) -> None:
+    warm, cold = Run(WARM), Run(WARM.replace(start=None))
+    for run in (warm, cold):
+        run.prepare()
+    assert torch.equal(warm.rng.get_state(), cold.rng.get_state())
+    assert torch.equal(warm.state.v, cold.state.v)
+
+
+def test_draws_are_chosen_by_the_seed_without_replacement(source: Path) -> None:
+    pool = Recording(source).draws().reshape(-1, 2)
+    first, again, other = (read("source", "draws", 100, seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.x, again.x)
+    assert not np.array_equal(first.x, other.x)
+    assert first.sha256 == other.sha256  # of what they are taken from: one start does for a sweep of seeds
+    places = [np.flatnonzero((pool == row).all(1)).tolist() for row in first.x]
+    assert all(places)
+    # HMC rejects, so that a row may be there more than once; of the 120 rows none is taken twice.
+    assert len(np.unique(first.x, axis=0)) > 80
+    assert len(np.unique(read("source", "draws", 120, 1).x, axis=0)) == len(np.unique(pool, axis=0))
+    assert len(read("source", "draws", 200, 1).x) == 200
+
+
+def test_a_sampler_with_a_centre_still_descends_and_sets_out_from_the_points(source: Path) -> None:
+    spec = WARM.replace(sampler="boomerang", settings={"mode_steps": 200})
+    run, cold = Run(spec), Run(spec.replace(start=None))
+    for each in (run, cold):
+        each.prepare()
+    assert torch.equal(run.mode, cold.mode)
+    assert np.array_equal(run.state.x.numpy()[:3], Recording(source).draws()[:, -1])
+
+
+@pytest.mark.parametrize(
+    "name", ["sgld", "psgld", pytest.param("nuts", marks=pytest.mark.slow), "pmcnet_light", "map", "boomerang"]
+)
+def test_every_family_sets_out_from_the_points(name: str, source: Path) -> None:
+    settings = {"steps": 20} if name == "map" else {}
+    run = Run(WARM.replace(sampler=name, settings=settings, draws=2, warmup=0, chains=3))
+    run.prepare()
+    assert np.allclose(run.state.x.numpy(), Recording(source).draws()[:, -1], atol=1e-6)
+    finished(run)
+    assert len(run.notes) == 1 or name == "boomerang"  # which says something of its centre
+
+
+def test_chains_go_back_to_their_points_when_the_tuning_ends(source: Path) -> None:
+    # Chains that took equally many steps are not spread as the target is, however they began.
+    run = Run(WARM)
+    run.prepare()
+    first = run.state.x.clone()
+    while run.steps < 40:
+        run.take(40 - run.steps)
+    assert not torch.equal(run.state.x, first)
+    while run.phase == "tuning":
+        run.take(50)
+    assert torch.equal(run.state.x, first)
+    run.take(5)
+    path = run.frame(["path"])["path"]
+    assert np.allclose([path["x"][0], path["y"][0]], first[0].numpy(), atol=1e-5)  # no line leads there
+
+
+@pytest.mark.parametrize("name", ["func_hmc", "bbb"])
+def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Path) -> None:
+    run = Run(WARM.replace(sampler=name, settings={}))
+    run.prepare()
+    assert "begins elsewhere" in run.notes[-1]
+
+
+# --- it needs the recording no more
+
+
+def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np.ndarray, tmp_path: Path) -> None:
+    run = Run(WARM)
+    recorder = Recorder(run, tmp_path / "half")
+    run.prepare()
+    for goal in (0, 15):
+        while run.store.counts.min() < goal or run.steps < 20:
+            run.take(8)
+        recorder.note(now=True)
+    del recorder
+    shelf.delete("source")
+    Recording(tmp_path / "half").check()
+    for step in (None, 30):  # from amid the draws, and from amid the tuning
+        again = finished(resume(tmp_path / "half", step))
+        assert np.array_equal(again.draws, warm)
+    with pytest.raises(BnnvizError, match="There is no recording 'source'"):
+        Run(WARM)
+
+
+def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> None:
+    quick = WARM.replace(sampler="hmc", settings={"leaps": 3}, draws=10)
+    run = recorded(quick, tmp_path / "warm")
+    early = Run(quick)
+    saved = early.checkpoint()
+    shelf.delete("source")
+    assert np.array_equal(finished(Run.restore(saved)).draws, run.draws)
+    past = read_past(tmp_path / "warm")
+    assert np.array_equal(finished(Run(past.spec)).draws, run.draws)
+    assert film(past, 4).scene["title"] == film(past_of_run(run), 4).scene["title"]
+    spec = Recording(tmp_path / "warm").spec()
+    assert spec == run.spec
+    assert spec.start_points == run.spec.start_points
+
+
+def test_damaged_points_of_a_recording_are_found(source: Path, tmp_path: Path) -> None:
+    recorded(WARM.replace(sampler="hmc", settings={"leaps": 1}, draws=2), tmp_path / "warm")
+    path = tmp_path / "warm" / "start.bin"
+    content = bytearray(path.read_bytes())
+    content[200] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(BnnvizError, match=r"damaged: start\.bin"):
+        Recording(tmp_path / "warm").check()
+    path.unlink()
+    with pytest.raises(BnnvizError, match=r"damaged: start\.bin"):
+        Recording(tmp_path / "warm").spec()
+
+
+# --- truth
+
+GAUSSIAN = Spec(
+    target="gaussian",
+    target_settings={"mean_list": "[3, -2]", "spread": 2.0},
+    sampler="hmc",
+    chains=1500,
+    draws=3,
+    warmup=60,
+    seed=11,
+    dtype="float64",
+)
+LEVEL = 1e-4
+# Slow ones, from a mode: had they not set out from the recording, their first draws would be all but one point.
+SLOW = {
+    "hmc": {"start": "mode", "step_size": 0.02, "leaps": 1, "metric": "unit"},
+    "bps": {"start": "mode", "velocity_sd": 0.02},
+}
+
+
+def worst(spec: Spec) -> tuple[float, float]:
+    """Return the largest z of a run's first draws, and what it exceeds with a chance of 1e-4."""
+    run = finished(Run(spec))
+    tests = of_draws(run.draws, Truth.of(run.target))
+    return max(abs(test.z) for test in tests), limit(LEVEL, len(tests), spec.chains)
+
+
+@pytest.fixture(scope="module")
+def gaussian(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("truth") / "gaussian"
+    recorded(GAUSSIAN, folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("hmc", "last"),
+        ("bps", "draws"),
+        *(pytest.param(*p, marks=pytest.mark.slow) for p in (("hmc", "draws"), ("bps", "last"))),
+    ],
+)
+def test_the_very_first_draws_of_a_warm_start_are_right(name: str, points: str, gaussian: str) -> None:
+    start = {"recording": gaussian, "points": points}
+    spec = GAUSSIAN.replace(sampler=name, settings=SLOW[name], warmup=0, draws=2, seed=12, start=start)
+    z, most = worst(spec)
+    assert z < most
+    assert finished(Run(spec.replace(start=None))).draws.var(0).max() < 0.1
+
+
+def test_a_quick_sampler_is_right_from_its_first_draw_too(gaussian: str) -> None:
+    start = {"recording": gaussian}
+    spec = GAUSSIAN.replace(sampler="bps", settings={}, warmup=0, draws=1, seed=13, start=start)
+    z, most = worst(spec)
+    assert z < most
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("pmcnet_light", {"draws_each": 50}),
+        pytest.param("bps", {"samples": "events"}, marks=pytest.mark.slow),
+    ],
+)
+def test_points_are_chosen_by_their_weights(name: str, settings: dict, tmp_path: Path) -> None:
+    spec = Spec(target="banana", sampler=name, settings=settings, chains=40, draws=500, warmup=100, dtype="float64")
+    run = recorded(spec, tmp_path / "weighted")
+    weights = run.event_weights() if name == "bps" else np.exp(run.log_weights - run.log_weights.max())
+    share = weights.ravel() / weights.sum()
+    pool = run.draws.reshape(-1, 2)
+    found = read(str(tmp_path / "weighted"), "draws", 20_000, 3).x
+    mean, variance = share @ pool, share @ (pool - share @ pool) ** 2
+    z = (found.mean(0) - mean) / np.sqrt(variance / len(found))
+    assert np.abs(z).max() < 4.2  # p < 1e-4 of two
+    spread = (found - mean) ** 2
+    assert np.abs((spread.mean(0) - variance) / (spread.std(0) / np.sqrt(len(found)))).max() < 4.2
+    if name == "bps":  # at events draws are too wide, which the weights undo
+        assert pool[:, 1].var() > variance[1] * 1.05
+
+
+# --- refusals and remarks
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        ("source", "A start is an object"),
+        ({"points": "last"}, "A start is an object"),
+        ({"recording": 3}, "its name, a text"),
+        ({"recording": ""}, "its name, a text"),
+        ({"recording": "source", "points": "first"}, "last or draws, not 'first'"),
+        ({"recording": "source", "sha256": "abc"}, "first 12 digits"),
+        ({"recording": "source", "step": 3}, "no key 'step'"),
+        ({"recording": "nobody"}, "There is no recording 'nobody'"),
+        ({"recording": "../source"}, "There is no recording '../source'"),
+        ({"recording": None}, "starts from a run that was not recorded"),
+        ({"recording": "source", "sha256": "0" * 12}, "has other draws than when this spec was made"),
+    ],
+)
+def test_what_is_no_start_is_said(start: object, words: str, source: Path) -> None:
+    with pytest.raises(BnnvizError, match=words) as caught:
+        Run(Spec.from_json({"target": "banana", "start": start}))
+    assert caught.value.field == "start"
+    assert "\n" not in caught.value.sentence
+
+
+def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path: Path) -> None:
+    def refusal(name: str, **changes: object) -> str:
+        with pytest.raises(BnnvizError) as caught:
+            Run(WARM.replace(**{"start": {"recording": name}, **changes}))
+        assert caught.value.field == "start"
+        return caught.value.sentence
+
+    assert "has 2 dimensions and this target 3" in refusal("source", target="gaussian", target_settings={"size": 3})
+    shutil.copytree(source, shelf.place("broken"))
+    chunk = next(path for path in (shelf.place("broken") / "draws.zarr/posterior/x/c").rglob("*") if path.is_file())
+    chunk.write_bytes(chunk.read_bytes()[:-5] + b"12345")
+    assert "broken is damaged" in refusal("broken")
+    (shelf.place("broken") / "progress.json").write_text("{}")
+    assert "broken is damaged" in refusal("broken")
+    Recorder(Run(SOURCE), shelf.place("empty")).close()
+    assert "has no draws yet" in refusal("empty")
+    shelf.place("folder").mkdir()
+    assert "is no recording of a run" in refusal("folder")
+    recorded(Spec(target="banana", sampler="pmcnet_light", chains=3, draws=20, warmup=5), shelf.place("weighted"))
+    assert "have weights, so that its last ones are no sample" in refusal("weighted")
+    lanes = (WARM.replace(draws=None), WARM.replace(draws=None, sampler="hmc", settings={}))
+    with pytest.raises(BnnvizError, match="which it looks for itself"):
+        RaceSpec(lanes).checked()
+
+
+def test_a_recording_that_went_on_is_refused_by_who_knew_it(source: Path, warm: np.ndarray) -> None:
+    known = Run(WARM).spec
+    shelf.delete("source")
+    recorded(SOURCE.replace(draws=41), shelf.place("source"))
+    with pytest.raises(BnnvizError, match="it went on, or is another one"):
+        Run(Spec.from_json(known.to_json()))
+    assert np.array_equal(finished(Run(known)).draws, warm)  # it has its points
+    assert Run(WARM).spec.start["sha256"] != known.start["sha256"]
+
+
+def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
+    run = Run(SOURCE)
+    recorder = Recorder(run, tmp_path / "failing")
+    run.prepare()
+    run.take(8)
+    run.alive[1] = False
+    finished(run)
+    recorder.close()
+    x = read(str(tmp_path / "failing"), "last", 12, 0).x
+    assert np.array_equal(x, run.store.buffer[[0, 2], -1].numpy())
+    pool = run.draws.reshape(-1, 2)
+    assert all((pool == row).all(1).any() for row in read(str(tmp_path / "failing"), "draws", 12, 0).x)
+    run.alive[:] = False
+    recorder = Recorder(run, tmp_path / "failed")
+    recorder.close(summary=False)
+    with pytest.raises(BnnvizError, match="All chains of the recording .* failed"):
+        read(str(tmp_path / "failed"), "draws", 12, 0)
+
+
+def test_a_start_that_is_not_quite_as_it_should_be_is_remarked_on(source: Path) -> None:
+    assert len(Run(WARM).notes) == 1
+    said = Run(WARM.replace(target="gaussian")).notes
+    assert "That target is another one" in said[1]
+    assert "had the seed 1 too" in Run(WARM.replace(seed=1)).notes[1]
+    assert "other settings" in Run(WARM.replace(target_settings={"bend": 2.0})).notes[1]
+
+
+def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
+    points = read("source", "draws", 4, 1)
+    same = Points.unpack(points.pack())
+    assert np.array_equal(points.x, same.x)
+    assert (points.sha256, points.about, points.chosen) == (same.sha256, same.about, same.chosen)
+    packed = points.pack()
+    for content in (b"", b"no archive", packed[:100], packed.replace(b"NUMPY", b"NVMPY")):
+        with pytest.raises(BnnvizError, match="cannot be read"):
+            Run(WARM.replace(start_points=content))
+
+
+# --- from Python, the command line, scripts, links and sweeps
+
+
+def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray) -> None:
+    run = bnnviz.sample("banana", "bps", chains=5, draws=30, warmup=4, seed=2, start="source")
+    assert np.array_equal(run.draws, warm)
+    assert np.array_equal(bnnviz.sample(WARM.replace(start=None), start=source).draws, warm)
+    before = bnnviz.sample(SOURCE)
+    after = bnnviz.sample("banana", "bps", chains=5, draws=30, warmup=4, seed=2, start=before)
+    assert np.array_equal(after.draws, run.draws)
+    assert "a run that was not recorded" in after._run.notes[0]
+    assert "no link can hold" in link.shareable(after.spec)
+    chosen = bnnviz.sample("banana", "hmc", draws=3, seed=2, start=before, start_from="draws")
+    assert np.array_equal(of_run(before._run, "draws", 4, 2).x, Points.unpack(chosen.spec.start_points).x)
+    with pytest.raises(BnnvizError, match="no draws yet"):
+        bnnviz.sample("banana", "hmc", start=bnnviz.start(SOURCE, paused=True).stop())
+    with pytest.raises(BnnvizError, match="a recording's name or folder"):
+        bnnviz.sample("banana", "hmc", start=3)
+
+
+def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
+    def ran(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["sample", *words])
+        return ended.value.code, *capsys.readouterr()
+
+    words = ["--target", "banana", "--chains", "5", "--draws", "30", "--set", "run.warmup=4", "--seed", "2", "--json"]
+    code, out, err = ran(*words, "--start", "source")
+    assert code == 0
+    assert "The chains set out from the last draws of the recording source" in err
+    assert json.loads(out)["mean"] == np.asarray(finished(Run(WARM)).summary()["mean"]).tolist()
+    (tmp_path / "spec.json").write_text(json.dumps(WARM.to_json()))
+    assert json.loads(ran(str(tmp_path / "spec.json"), "--json")[1])["mean"] == json.loads(out)["mean"]
+    other = json.loads(ran(str(tmp_path / "spec.json"), "--json", "--start-from", "draws")[1])
+    assert other["mean"] != json.loads(out)["mean"]
+    assert ran(*words, "--start", "nobody")[0] == 2
+    assert "go with --start RECORDING" in ran(*words, "--start-from", "draws")[2]
+
+
+@pytest.mark.parametrize("start", [None, {"recording": "source"}, {"recording": "source", "points": "draws"}])
+def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsys: pytest.CaptureFixture) -> None:
+    run = finished(Run(WARM.replace(start=start, sampler="hmc", settings={"leaps": 3})))
+    spec = run.spec
+    assert link.shareable(spec) == ""
+    assert link.from_query(link.to_query(spec)) == (spec, [])
+    scope: dict = {}
+    exec(link.as_python(spec), scope)
+    assert np.array_equal(scope["run"].draws, run.draws)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([*shlex.split(link.as_command(spec))[1:], "--json"])
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["mean"] == np.asarray(run.summary()["mean"]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"start": "../../etc"}, "is not the name of a recording"),
+        ({"start": "/etc"}, "is not the name of a recording"),
+        ({"start_from": "draws"}, "is not the name of a recording"),
+        ({"start": "a", "start_from": "best"}, "last or draws"),
+        ({"start": "a", "start_sha256": "xyz"}, "first 12 digits"),
+    ],
+)
+def test_a_link_with_no_start_is_read_without(query: dict[str, str], words: str) -> None:
+    spec, sentences = link.from_query(query)
+    assert spec.start is None
+    assert len(sentences) == 1
+    assert words in sentences[0]
+    opening = RaceSpec((Spec(draws=None), Spec(sampler="hmc", draws=None))).checked()
+    assert racelink.from_query(query, opening)[1]
+
+
+def test_a_spec_says_nothing_of_a_start_that_it_has_not() -> None:
+    assert "start" not in Spec().checked().to_json()
+    assert Spec(start={}).checked().start is None
+    spec = WARM.checked()
+    assert Spec.from_json(json.dumps(spec.to_json())) == spec
+    assert spec.start == {"recording": "source", "points": "last", "sha256": None}
+
+
+def test_a_sweep_starts_its_runs_from_a_recording(source: Path, tmp_path: Path) -> None:
+    text = """
+    base: {target: banana, chains: 2, draws: 6, warmup: 0, sampler: hmc, start.points: draws}
+    grid: {start.recording: [source], seed: [5, 6]}
+    """
+    spec = SweepSpec.from_text(text)
+    assert {one.start["recording"] for one in spec.runs.values()} == {"source"}
+    warm = SweepSpec.from_json({"base": {"draws": 5}, "grid": {"start": [None, {"recording": "source"}]}})
+    assert [one.start is None for one in warm.runs.values()] == [True, False]
+    with pytest.raises(BnnvizError, match="The start of a sweep is an object"):
+        SweepSpec.from_json({"base": {"draws": 5, "start": "mode"}})
+    with pytest.raises(BnnvizError, match="There is no recording 'gone'"):
+        Sweep(SweepSpec.from_json({"base": {"draws": 5, "start": {"recording": "gone"}}}), tmp_path / "gone")
+    assert not (tmp_path / "gone").exists()
+    with Sweep(spec, tmp_path / "out") as sweep:
+        given = [job.args for job in (sweep._job(None, name) for name in sweep.names)]
+    shelf.delete("source")  # workers do not see it
+    for name, said, _ in given:
+        assert said["start_points"] is not None
+        place = {"out": str(tmp_path / "elsewhere"), "token": "", "held": None}
+
+        class Quiet:
+            stopped = False
+
+            def tell(self, value: object) -> None:
+                pass
+
+        assert record(Quiet(), name, said, place)["row"]["error"] is None
