@@ -276,7 +276,7 @@ class Session:
         # In its past a run may change as it did then.
         spec = frame.get("status", {}).get("spec")
         if spec is not None and not self._commands and spec != self.spec.to_json():
-            self.spec = self._good = Spec.from_json(spec, self.spec.attachment)
+            self.spec = self._good = Spec.from_json(spec, self.spec.attachment, self.spec.start_points)
             self.on_jump(self.spec)
         self._paint(frame)
 

@@ -67,9 +67,16 @@ def step_to(run: Run, step: int) -> None:
 
 
 def recorded(spec: Spec, folder: Path) -> Run:
+    """Record a run with checkpoints at steps that no clock chooses, so that there are always as many."""
     run = Run(spec)
-    recorder = Recorder(run, folder)
-    finished(run, recorder)
+    recorder = Recorder(run, folder, every_s=1e9)
+    run.prepare()
+    for goal in range(100, 10**9, 100):
+        while run.steps < goal and not run.finished:
+            run.take(min(16, goal - run.steps))
+        recorder.note(now=True)
+        if run.finished:
+            break
     recorder.close()
     return run
 
