@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from bnnviz.samplers import Sampler
     from bnnviz.targets import Target
 
-_CHUNK, _STEPS_CHUNK = 1 << 22, 1 << 12  # bytes of draws, and steps, that are one file
+_CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
 _EVERY_S = 2.0
 _SHARE = 0.02  # of the run's time that writing may take
 # Checkpoints that are kept to go back to: at most so many, and so many bytes of them.

@@ -1,7 +1,8 @@
 """What a recording costs the run that it is made of.
 
 One run, in turns of some seconds with its recorder and without it: CPU seconds of the whole process for each step, the
-medians of the turns divided. A turn with the recorder ends with what it would write at that time.
+medians of the turns divided. A turn with the recorder begins when all that came before is written, which is not its
+cost, and ends with what it has to write itself.
 """
 
 from __future__ import annotations
@@ -61,12 +62,16 @@ def _overhead(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
 
 def _turn(run: Run, recorder: Recorder | None) -> float:
     """Let a run go on for a turn, and return the CPU seconds of each step."""
+    if recorder is not None:
+        recorder.note(now=True)
     listeners, run.listeners = run.listeners, [] if recorder is None else run.listeners
     begun, first, end = time.process_time(), run.steps, time.perf_counter() + _TURN_S
     while not run.finished and time.perf_counter() < end:
         run.advance(_SLICE_S)
         if recorder is not None:
             recorder.note()
+    if recorder is not None:
+        recorder.note(now=True)
     cost = (time.process_time() - begun) / max(run.steps - first, 1)
     run.listeners = listeners
     return cost
