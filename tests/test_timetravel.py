@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine import timetravel
+from bnnviz.engine import shelf, timetravel
 from bnnviz.engine.fork import Fork
 from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.run import Run
 from bnnviz.engine.timetravel import History, Journey, Timeline, log_of
 from bnnviz.errors import BnnvizError
@@ -30,6 +31,8 @@ from bnnviz.views.trajectory import TrajectoryView
 PARTS = ["status", "timeline", "path", "trace", "table", "marginal", "prediction"]
 # A setting of each that can change while it runs.
 SAMPLERS = {"bps": {"refresh_rate": 5.0}, "hmc": {"leaps": 3}, "sgld": {"step_size": 1e-4}, "boomerang": {"alpha": 1.5}}
+
+QUICK, LONGER = ("bps", "hmc"), ("sgld", "boomerang")
 
 
 def spec_of(sampler: str = "bps", **more: Any) -> Spec:
@@ -69,6 +72,7 @@ class Lab:
         reply = await self.actor.command(name, args)
         while self.run.phase == "start" or self.actor._slot.under_way or self.actor._slot.commands:
             await asyncio.sleep(0.01)
+            assert (await self.actor.status())["state"] == "running"
         return reply
 
     async def play_to(self, step: int) -> None:
@@ -101,7 +105,7 @@ def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     loop.close()
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any, sampler: str) -> None:
     spec = spec_of(sampler)
 
@@ -162,7 +166,7 @@ def test_what_was_changed_changes_again(travel: Any) -> None:
     travel(story, spec)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
     spec, change = spec_of(sampler), SAMPLERS[sampler]
 
@@ -337,6 +341,35 @@ def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:
         assert "The recording mine ended where the run was left" in status["message"]
 
     travel(story, spec_of())
+
+
+@pytest.mark.parametrize("draws", [None, 2000])
+def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
+    travel: Any, tmp_path: Path, draws: Any
+) -> None:
+    spec = spec_of(draws=draws)
+    run = Run(spec)
+    recorder = Recorder(run, shelf.new_place("mine"), every_s=1e9)
+    run.prepare()
+    for step in (100, 200, 300):
+        while run.steps < step:
+            run.take(step - run.steps)
+        recorder.note(now=True)
+    del recorder
+
+    async def story(lab: Lab) -> None:
+        await lab.do("pause")
+        assert lab.run.steps == 300
+        events = [int(step) for step in (await lab.frame())["timeline"]["whole_step"]]
+        assert min(events) < 100
+        for goal in (max(step for step in events if step < 290), next(step for step in events if step > 120)):
+            await lab.do("back", step=goal)
+            there = at(spec, goal)
+            assert same(lab.run, there)
+            assert np.array_equal(lab.run.draws, there.draws)
+        assert (await lab.actor.status())["record"] is None
+
+    travel(story, spec, record="mine", origin="mine")
 
 
 def test_what_cannot_be_is_said(travel: Any) -> None:

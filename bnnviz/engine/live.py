@@ -640,6 +640,8 @@ class LiveLoop:
         if slot.record is None or slot.run is None or slot.state != "running":
             return
         try:
+            if slot.past is not None:
+                slot.past.recall(_recording(slot.record))
             slot.recorder = _recorder(slot.run, slot.record)
         except BnnvizError as error:
             slot.record, slot.message = None, error.sentence
@@ -784,6 +786,13 @@ def _recorder(run: Any, name: str, anew: bool = False) -> Any:
         raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
     folder = shelf.place(name)  # a page names no paths
     return Recorder(run, shelf.new_place(name) if anew else folder)
+
+
+def _recording(name: str) -> Any:
+    """Return the recording of a name, as it was last written."""
+    from bnnviz.engine import shelf
+
+    return shelf.Recording(shelf.place(name))
 
 
 def _past(slot: Slot) -> Past | None:

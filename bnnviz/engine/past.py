@@ -9,11 +9,16 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.engine.timetravel import History, Journey, asked, is_fork
+import numpy as np
+
+from bnnviz.engine.timetravel import History, Journey, Mark, asked, is_fork
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
+    from bnnviz.engine.fork import Fork
     from bnnviz.engine.live import Slot
+    from bnnviz.engine.run import Run
+    from bnnviz.engine.shelf import Recording
 
 _EVERY_S, _SHARE = 0.3, 0.02  # between two checkpoints of its own, and of the time that making them may take
 #: The commands of a live run that its past obeys.
@@ -79,6 +84,24 @@ class Past:
         """Keep a checkpoint of the run as it is now."""
         self._history.note(self._slot.run.steps, data)
         self._noted = time.perf_counter()
+
+    def recall(self, recording: Recording) -> None:
+        """Take over checkpoints and events of the recording that the run goes on with.
+
+        Raises
+        ------
+        BnnvizError
+            If it is damaged.
+        """
+        from bnnviz.samplers.thinning import BOUNCE, REFRESH
+
+        step = self._slot.run.steps
+        for mark in recording.progress["marks"]:
+            if mark["step"] < step:
+                self._history.recall(mark["step"], recording.folder)
+        kinds = (recording.steps() or {}).get("kind", np.empty(0))[:step]
+        for number in np.flatnonzero(np.isin(kinds, (BOUNCE, REFRESH))).tolist():
+            self._history.timeline.add(number + 1, int(kinds[number]))
 
     def obey(self, name: str, args: dict[str, Any]) -> None:
         """Execute a command.
@@ -148,13 +171,11 @@ class Past:
         self._go(min(step, self._history.furthest))
 
     def _go(self, step: int) -> None:
-        from bnnviz.engine.fork import restored
-
         slot, history = self._slot, self._history
         mark = history.before(step)
         if self.journey is None:
             history.leave(slot.run)
-        run, before = restored(mark.data), slot.run
+        run, before = _taken_up(mark), slot.run
         self.journey = Journey(run, step, history.log(before))
         run.look_like(before)
         run.show_here()
@@ -203,3 +224,21 @@ class Past:
         if not is_fork(self._slot.run):
             raise BnnvizError("This run has one future only; fork it first.", "branch")
         return self._slot.run
+
+
+def _taken_up(mark: Mark) -> Run | Fork:
+    """Return what a mark was made of, as it was then.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be read.
+    """
+    from bnnviz.engine.fork import restored
+    from bnnviz.engine.recorder import resume
+
+    if mark.folder is None:
+        return restored(mark.data)
+    run = resume(mark.folder, mark.step)
+    run.patient = False
+    return run

@@ -10,6 +10,7 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,10 +33,11 @@ Change = tuple[int, dict[str, Any]]
 
 
 class Mark(NamedTuple):
-    """A checkpoint to go back to: its step, and the run's bytes."""
+    """A checkpoint to go back to: its step, and the run's bytes, or the recording that has them."""
 
     step: int
     data: bytes
+    folder: Path | None = None
 
 
 def asked(changes: list[Change]) -> list[Change]:
@@ -167,6 +169,11 @@ class History:
         while len(self._marks) > _MARKS or (len(self._marks) > 2 and sum(len(m.data) for m in self._marks) > _BYTES):
             del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest)]
 
+    def recall(self, step: int, folder: Path) -> None:
+        """Remember a checkpoint that a recording has."""
+        self._marks.append(Mark(step, b"", folder))
+        self._marks.sort()
+
     def before(self, step: int) -> Mark:
         """Return the checkpoint to go to a step from; some steps before it where there is one.
 
@@ -258,6 +265,9 @@ class Journey:
         """Go on for at most so many seconds; return the steps that were taken."""
         first, end = self.run.steps, time.monotonic() + seconds
         while not self.done and time.monotonic() < end:
+            if self.run.phase == "start":  # a recording's first checkpoint
+                self.run.advance(seconds)
+                continue
             while self.left and self.left[0][0] <= self.run.steps:
                 self.run.change(self.left.popleft()[1])
             until = min(self.left[0][0], self.goal) if self.left else self.goal
