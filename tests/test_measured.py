@@ -369,7 +369,7 @@ def test_every_experiment_has_a_card_that_opens(page: Any) -> None:
 
 
 def test_the_address_opens_cards_and_follows_them(page: Any) -> None:
-    flags, opened = page.asked({"page": [b"papers"], "open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]})
+    flags, opened = page.named({"open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]}, "open")
     shown = page.PapersPage(True, flags | {"theme": "dark"}, opened)
     assert shown.large
     assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
