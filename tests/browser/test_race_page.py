@@ -107,6 +107,7 @@ def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     race.page.keyboard.press("Space")
     race.end()
     assert "–" not in race.column("error")
+    race.page.wait_for_timeout(1500)  # what changes slowly is shown about once a second
     spent = race.spent()
     race.page.wait_for_timeout(700)
     assert race.spent() == spent
