@@ -304,10 +304,8 @@ def test_other_data_are_another_future(travel: Any) -> None:
         step = lab.run.steps - 3
         await lab.do("back", step=step)
         await lab.do("change", settings={"target.points": [[-1.0, 0.5], [0.0, 2.0], [1.0, 0.5]]})
-        for _ in range(2):
+        while min(branch.run.store.common(branch.run.alive) for branch in lab.run.branches) < 6:
             await lab.play_to(lab.run.steps + 10)
-            while lab.run.store.common(lab.run.alive) < 6:
-                await asyncio.sleep(0.01)
         first, second = lab.run.branches
         assert (first.name, second.name) == ("as it was", "other points")
         assert first.run.target.examples != second.run.target.examples == 3

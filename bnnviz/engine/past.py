@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.run import Run
     from bnnviz.engine.shelf import Recording
 
-_EVERY_S, _SHARE = 0.3, 0.02  # between two checkpoints of its own, and of the time that making them may take
+_EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints of its own, and of the time that making them may take
 #: The commands of a live run that its past obeys.
 COMMANDS = ("back", "return", "fork", "follow", "keep")
 
