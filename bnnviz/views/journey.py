@@ -19,12 +19,18 @@ _AHEAD = 0.3  # of the strip is there for what is known of the future
 
 
 class JourneyView(TimelineView):
-    """A tick for each event up to now and, after somebody went back, beyond it; a click on one goes there."""
+    """A tick for each event up to now and, after somebody went back, beyond it; a click on one goes there.
+
+    Attributes
+    ----------
+    whole : bool
+        Whether the strip is as long as the run, and not as its last events.
+    """
 
     needs = ("timeline",)
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
-        self._whole = False
+        self.whole = False
         self._right, self._length = 0.0, 1.0
         super().__init__(scene, dark)
 
@@ -35,15 +41,6 @@ class JourneyView(TimelineView):
         self._inked(ink.line(self.source, "tick_x", "ahead", width=1.4), role="axis")
         self._inked(ink.line(self.source, "fork_x", "fork", width=2, dash=(4, 3)), role="purple")
         self.pointer = Pointer(self.root, cells=True, keyed=False)
-
-    @property
-    def whole(self) -> bool:
-        """Whether the strip is as long as the run, and not as its last events."""
-        return self._whole
-
-    @whole.setter
-    def whole(self, value: bool) -> None:
-        self._whole = value
 
     def listen_back(self, on_step: Callable[[int], None]) -> None:
         """Hear which step is to be gone back to; needs a Bokeh server."""
@@ -70,10 +67,10 @@ class JourneyView(TimelineView):
         return legend(*(mark_html(KINDS[code], self.palette) for code in EVENTS), mark_html(MOVE, self.palette))
 
     def _show(self, part: dict) -> bool:
-        prefix = "whole_" if self._whole else ""
+        prefix = "whole_" if self.whole else ""
         self._steps, self._kinds = np.asarray(part[f"{prefix}step"]), np.asarray(part[f"{prefix}kind"])
         now, last = part["now"], part["last"]
-        if self._whole:
+        if self.whole:
             self._right, self._length = float(last), float(max(last, 1))
         else:
             past = self._steps[self._steps <= now][-SHOWN:]
