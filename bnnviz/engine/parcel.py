@@ -33,9 +33,10 @@ def pack(recording: Recording, out: Path) -> Path:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as file:
             for path in recording.files():
                 # What is about to become a file, and the lock of a run that goes on, are no part of it.
-                if path.name.startswith(".") or path.suffix == ".partial":
+                inside = path.relative_to(recording.folder)
+                if any(part.startswith(".") for part in inside.parts) or path.suffix == ".partial":
                     continue
-                file.write(path, path.relative_to(recording.folder).as_posix())
+                file.write(path, inside.as_posix())
         partial.rename(out)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error

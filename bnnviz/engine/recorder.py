@@ -54,6 +54,8 @@ _SHARE = 0.02  # of the run's time that writing may take
 # Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
 _MARKS, _MARKS_BYTES = 16, 1 << 28
 _ARRAYS = {X: "store", LOG_WEIGHT: "logs"}
+# Folders that are not whole yet, or no longer: a process may end before all of one is made or removed.
+_COMING, _GOING = ".coming", ".going"
 
 
 class Recorder:
@@ -181,10 +183,13 @@ class Recorder:
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
-        root = self._root()
+        if self.run.steps < known.progress["steps"]:
+            # Nothing may be cut that the progress speaks of.
+            self._mark()
+            self._write_progress()
         if self.run.spec.draws is None:
-            for path in _ARRAYS:  # until the end, only the checkpoint has the draws that there are
-                shutil.rmtree(self.folder / DRAWS / path.partition("/")[0], ignore_errors=True)
+            self._remove_arrays()  # until the end, only the checkpoint has the draws that there are
+        root = self._root()
         if STEPS in root:
             told = root[STEPS]
             told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
@@ -226,8 +231,9 @@ class Recorder:
         root = self._root()
         array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
         # Steps that could not be written when the disk was full stay nan.
+        missed = np.full((max(0, first - array.shape[0]), told.shape[1]), np.nan, told.dtype)
         array.resize((first + len(told), told.shape[1]))
-        array[first:] = told
+        array[first - len(missed) :] = np.concatenate([missed, told])
 
     def _mark(self) -> None:
         """Write a checkpoint, and choose which of the older ones are kept."""
@@ -274,11 +280,34 @@ class Recorder:
             _lengthen(array, whole)
 
     def _write_array_at_once(self) -> None:
-        """Write the draws of a run without an end, which its checkpoint has too."""
-        self._arrays = self._new_arrays(self._root())
+        """Write the draws of a run without an end, which its checkpoint has too; whole or not at all."""
+        import zarr
+
+        self._remove_arrays()
+        coming = self.folder / _COMING
+        arrays = self._new_arrays(zarr.open_group(coming, mode="w-", zarr_format=3))
         whole = self.run.store.common(self.run.alive)
-        for path, array in self._arrays.items():
+        for path, array in arrays.items():
             self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)
+        _settle(coming, self._last)
+        for group in reversed(_groups()):  # the draws last: where they are, their weights are
+            if (coming / group).is_dir():
+                (coming / group).rename(self.folder / DRAWS / group)
+        shutil.rmtree(coming)
+
+    def _remove_arrays(self) -> None:
+        """Remove the arrays of draws, and what a process left that was killed while it made or removed some."""
+        for left in (self.folder / _COMING, self.folder / _GOING):
+            if left.is_dir():
+                shutil.rmtree(left)
+        for group in _groups():
+            if (self.folder / DRAWS / group).is_dir():
+                (self.folder / DRAWS / group).rename(self.folder / _GOING)
+                shutil.rmtree(self.folder / _GOING)
+
+
+def _groups() -> list[str]:
+    return [path.partition("/")[0] for path in _ARRAYS]
 
 
 def _least_missed(steps: list[int]) -> int:
@@ -328,7 +357,8 @@ def _new_log(root: zarr.Group, names: list[str]) -> zarr.Array:
 
 def _label(group: zarr.Group, name: str, values: np.ndarray) -> None:
     kind = "str" if values.dtype == object else values.dtype
-    array = group.create_array(name, shape=values.shape, dtype=kind, dimension_names=(name,))
+    # Overwritten where a process was killed between the label and the array that it is for.
+    array = group.create_array(name, shape=values.shape, dtype=kind, dimension_names=(name,), overwrite=True)
     array[:] = values
 
 

@@ -165,7 +165,7 @@ class Recording:
             and isinstance(mark.get("sha256"), str)
             for mark in marks
         )
-        if not sound:
+        if not (sound and isinstance(found.get("steps"), int) and found["steps"] >= 0):
             raise self._damaged(PROGRESS)
         return found
 
@@ -312,14 +312,18 @@ class Recording:
             axis = 0 if path == STEPS else 1
             if axis and array.shape[0] != len(self.progress["counts"]):
                 raise self._damaged(f"{DRAWS}/{path}")
-            end = array.shape[axis]
-            if axis and path == X:
-                end = min(end, max(self.progress["counts"]))
+            end = min(array.shape[axis], self._told(path))
             end = end if most is None else min(end, most)
             self._believe(array, path, end, axis)
             return array[:end] if axis == 0 else array[:, :end]
         except _BROKEN as error:
             raise self._damaged(f"{DRAWS}/{path}") from error
+
+    def _told(self, path: str) -> int:
+        """Return how far the progress speaks of an array: what lies beyond may be half written, or half removed."""
+        if path == STEPS:
+            return self.progress["steps"]
+        return self.whole if self.progress.get("phase") == "done" else max(self.progress["counts"])
 
     def _believe(self, array: zarr.Array, path: str, end: int, axis: int) -> None:
         """Refuse an array that has other chunks than it says, or is far larger than its files.
