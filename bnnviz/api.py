@@ -15,8 +15,8 @@ from bnnviz import settings as declared
 from bnnviz.background import Background
 from bnnviz.engine import attack as attacking
 from bnnviz.engine import film as filming
+from bnnviz.engine import footage, recorder, scoring, shelf, warmstart
 from bnnviz.engine import race as racing
-from bnnviz.engine import recorder, scoring, shelf, warmstart
 from bnnviz.engine import run as engine
 from bnnviz.engine import search as searching
 from bnnviz.engine import uncertainty as unsure
@@ -523,6 +523,7 @@ def replay(
     *,
     frames: int = filming.FRAMES,
     steps: int | None = None,
+    recorded: bool | None = None,
     dark: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Path:
@@ -539,6 +540,9 @@ def replay(
         At most; the first third are single steps.
     steps : int, optional
         The last step; else where the run ended.
+    recorded : bool, optional
+        Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
+        being another machine's.
     dark : bool, optional
         How the page begins; None follows the reader's browser.
     progress : callable, optional
@@ -565,7 +569,7 @@ def replay(
         with run._lock:
             run = filming.past_of_run(run._run)
     elif isinstance(run, str | Path):
-        run = filming.Film.load(run) if Path(run).suffix == ".npz" else filming.read_past(run)
+        run = footage.film_of(run, frames, steps=steps, recorded=recorded, progress=progress)
     elif not isinstance(run, Spec | filming.Film):
         raise BnnvizError(f"Give a run, a Spec, a Film or a path to replay, not {type(run).__name__}.", "run")
     found = run if isinstance(run, filming.Film) else filming.film(run, frames, steps=steps, progress=progress)

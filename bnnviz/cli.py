@@ -1286,6 +1286,7 @@ def wells(
     epilog=_examples(
         "bnnviz replay spec.json --html bouncy.html",
         "bnnviz replay run.nc --html run.html --gif run.gif --frames 120",
+        "bnnviz replay recording --recorded --html run.html",
         "bnnviz replay recording --svg figures --png figures --at 200 --dark",
     )
 )
@@ -1305,12 +1306,21 @@ def replay(
     film: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="The film itself, to replay it later.")] = None,
     frames: Annotated[int, typer.Option(help="Frames, at most: the first third are single steps.")] = 300,
     steps: Annotated[int | None, typer.Option(min=1, help="The last step; default: where the run ended.")] = None,
+    recorded: Annotated[
+        bool | None,
+        typer.Option(
+            "--recorded/--again",
+            help="Show the frames that a recording kept, or do the run again; default: again where its device is here.",
+            show_default=False,
+        ),
+    ] = None,
     at: Annotated[int | None, typer.Option(min=1, help="Frame of --png and --svg, from 1; default: the last.")] = None,
     speed: Annotated[int, typer.Option(min=1, max=60, help="Frames a second of --gif and --mp4.")] = 10,
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
 ) -> None:
-    """Do a run again from its spec and change log, and make one page of it that plays without a server."""
+    """Do a run again from its spec and change log, or show what was recorded: a page that plays without a server."""
     from bnnviz import cli_replay
+    from bnnviz.engine.footage import film_of
 
     files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
     suffixes = {name: ".npz" if name == "film" else f".{name}" for name in files}
@@ -1319,7 +1329,7 @@ def replay(
     cli_replay.check(places, folders)
     try:
         with _replaying() as told:
-            found = cli_replay.take(run, frames, steps, told)
+            found = film_of(run, frames, steps=steps, recorded=recorded, progress=told)
             made = cli_replay.write(found, places, folders, at, speed, dark, told)
     except KeyboardInterrupt:
         print("bnnviz: stopped; nothing more was written.", file=sys.stderr)

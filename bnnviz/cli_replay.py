@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bnnviz.engine.film import Film, film, read_past, save
+from bnnviz.engine.film import Film, save
 from bnnviz.errors import BnnvizError
 
 Told = Callable[[float, str], None]
@@ -36,11 +36,6 @@ def check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
         from bnnviz import pictures
 
         pictures.check(movie="mp4" in places)
-
-
-def take(run: Path, frames: int, steps: int | None, told: Told) -> Film:
-    """Return the film of a recording, a saved run, a spec or a file that holds one."""
-    return Film.load(run) if run.suffix == ".npz" else film(read_past(run), frames, steps=steps, progress=told)
 
 
 def write(

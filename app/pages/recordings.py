@@ -31,6 +31,7 @@ from tools import tool
 from upload import File
 
 _NAME, _CHOSEN = "recordings", "runs"
+_PATIENCE_S = 60  # of a run that is done again for its replay
 _MOST_BYTES = 16_000_000  # of a file that a page takes; the command line takes larger ones
 _FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf", "NumPy (.npz)": "npz", "CSV": "csv"}
 _SIZE = "var(--size, 1)"
@@ -38,7 +39,8 @@ _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 _WORDS = {
     "recording": "a run on disk: its spec, its draws, a log of its steps, and checkpoints to go on from",
     "not done": "its process ended, or goes on still: bnnviz resume NAME takes it to its end, with the same draws",
-    "replay": "one page that plays a run without a server; the run is done again to make it",
+    "replay": "one page that plays a run without a server; the run is done again to make it, or, where that took over a"
+    " minute, the frames are shown that were recorded",
     "overlay": "the same quantity of the chosen recordings in one figure, each in the colour that the legend says",
 }
 _PAGE = """
@@ -263,10 +265,13 @@ class RecordingsPage:
         (name,) = self.list.chosen
         out = Path(self._scratch.name) / f"{name}.html"
         out.unlink(missing_ok=True)
-        self._film.param.update(disabled=True, label="Doing the run again …")
+        progress = self.list.found[name][0].progress
+        recorded = bool(progress.get("frames")) and progress.get("seconds", 0) > _PATIENCE_S
+        how = ["--recorded"] if recorded else []
+        self._film.param.update(disabled=True, label="Making it …" if recorded else "Doing the run again …")
         try:
             self._making = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bnnviz.cli", "replay", str(shelf.place(name)), "--html", str(out),
+                sys.executable, "-m", "bnnviz.cli", "replay", str(shelf.place(name)), "--html", str(out), *how,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
             _, told = await self._making.communicate()

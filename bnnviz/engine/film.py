@@ -6,11 +6,8 @@ the first steps one by one, so that each proposal is seen, then longer and longe
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import zipfile
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -21,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from bnnviz.engine import framecodec
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from bnnviz.targets import Target
 
 FRAMES, MOST_FRAMES = 300, 2000
-FORMAT = 1
 _SINGLE = 1 / 3  # of the frames show one step each
 _KEPT = 1 / 3  # of the frames are kept for what comes when it is known how long that takes
 _BEGIN = 0.5  # of the mean stride to the end is the first of the strides that grow to it
@@ -40,12 +37,6 @@ _ENDLESS = 20_000  # steps of a run that has no end of its own
 # What a clock says differs each time that a run is done again.
 _CLOCKS = ("events_per_s", "gradients_per_s", "elapsed")
 _SKIPPED = ("selection",)
-# What reading a damaged file raises, in numpy, zipfile and here.
-_DAMAGE = (
-    *(ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError, SyntaxError),
-    *(RecursionError, MemoryError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile),
-)
-_ARRAY, _TUPLE = "$array", "$tuple"
 
 Change = tuple[int, dict[str, Any]]
 
@@ -88,12 +79,7 @@ class Film:
 
     def pack(self) -> bytes:
         """Return the film as the bytes of an npz file: one array of each type, and their places as JSON."""
-        packer = _Packer()
-        tree = packer.put({"scene": self.scene, "frames": self.frames, "header": self.header})
-        text = json.dumps({"format": FORMAT, "film": tree}, separators=(",", ":")).encode()
-        out = io.BytesIO()
-        np.savez_compressed(out, tree=np.frombuffer(text, np.uint8), **packer.arrays())
-        return out.getvalue()
+        return framecodec.pack({"scene": self.scene, "frames": self.frames, "header": self.header})
 
     @classmethod
     def load(cls, path: str | Path) -> Film:
@@ -105,17 +91,14 @@ class Film:
             If the file is no film that this version reads.
         """
         try:
-            with np.load(path, allow_pickle=False) as found:
-                stored = {name: found[name] for name in found.files}
-            read = json.loads(stored.pop("tree").tobytes())
-            if read["format"] != FORMAT:
-                raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it anew.", "run")
-            tree = _unpacked(read["film"], stored)
+            tree = framecodec.unpack(Path(path).read_bytes())
             film = cls(tree["scene"], tree["frames"], tree["header"])
             whole = bool(film.steps) and {"emits", "title", "spec"} <= film.scene.keys() and "spec" in film.header
         except OSError as error:
             raise BnnvizError(f"The film {path} cannot be read ({error.strerror or error}).", "run") from error
-        except _DAMAGE:
+        except framecodec.OtherFormat:
+            raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it anew.", "run") from None
+        except framecodec.DAMAGE:
             whole = False
         if not whole:
             raise BnnvizError(f"{path} is no film, or it is damaged; make it anew with bnnviz replay.", "run")
@@ -175,8 +158,7 @@ def film(
     BnnvizError
         If the run cannot be done again, or the number of frames is no number from 2 to 2000.
     """
-    if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
-        raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
+    check_frames(frames)
     if not isinstance(past, Past):
         past = Past(past.checked()) if isinstance(past, Spec) else past_of_run(past)
     run, note = _begin(past)
@@ -184,8 +166,7 @@ def film(
     taking.progress = progress or (lambda share, phase: None)
     run.prepare()
     scene = plain(run.scene())
-    want = [part for part in scene["emits"] if part not in _SKIPPED]
-    taken = [_frame(run, want)]
+    taken = [_frame(run, scene)]
     stride, known = 1.0, False
     while not taking.ended and len(taken) < frames:
         if len(taken) > frames * _SINGLE:
@@ -197,10 +178,31 @@ def film(
                 stride, known = max(1.0, min(stride, _BEGIN * left / more)), True
             stride = next_stride(stride, left, more)
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
-        taken.append(_frame(run, want))
+        taken.append(_frame(run, scene))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": plain(past.changes)}
     notes = [*([note] if note else []), *run.notes]
     return Film(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
+
+
+def check_frames(frames: int) -> None:
+    """Refuse a number of frames that no film has.
+
+    Raises
+    ------
+    BnnvizError
+    """
+    if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
+        raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
+
+
+def is_here(device: str | None) -> bool:
+    """Return whether this machine has a device, so that a run on it can be done again with the same draws."""
+    from bnnviz.engine.run import choose_device
+
+    try:
+        return device is None or bool(choose_device(device))
+    except BnnvizError:
+        return False
 
 
 def next_stride(last: float, left: int, more: int) -> float:
@@ -330,12 +332,11 @@ def _begin(past: Past) -> tuple[Run, str]:
     from bnnviz.engine.run import Run, choose_device
 
     spec, note = past.spec, ""
-    if past.device is not None:
-        try:
-            spec = spec.replace(device=str(choose_device(past.device)))
-        except BnnvizError:
-            note = f"It was computed on {past.device}, which is not here: from another device its draws differ."
-            spec = spec.replace(device="auto")
+    if not is_here(past.device):
+        note = f"It was computed on {past.device}, which is not here: from another device its draws differ."
+        spec = spec.replace(device="auto")
+    elif past.device is not None:
+        spec = spec.replace(device=str(choose_device(past.device)))
     if any("kernel" in settings for _, settings in past.changes):
         # The change log says from which step on it was compiled.
         spec = spec.replace(kernel="eager")
@@ -404,12 +405,20 @@ class _Taking:
 _FAR = 1 << 30
 
 
-def _frame(run: Run, want: list[str]) -> dict[str, Any]:
+def parts(scene: dict[str, Any]) -> list[str]:
+    """Return the parts that a film's frames have."""
+    return [part for part in scene["emits"] if part not in _SKIPPED]
+
+
+def timeless(frame: dict[str, Any]) -> dict[str, Any]:
+    """Return a frame without what a clock says."""
+    return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
+
+
+def _frame(run: Run, scene: dict[str, Any]) -> dict[str, Any]:
     """Take a frame as of a run at rest, which leaves nothing out."""
     run.frame([])
-    frame = run.frame(want)
-    frame["status"] = {name: value for name, value in frame["status"].items() if name not in _CLOCKS}
-    return plain(frame)
+    return plain(timeless(run.frame(parts(scene))))
 
 
 def save(path: Path, content: bytes) -> None:
@@ -440,57 +449,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(plain(each) for each in value)
     return [plain(each) for each in value] if isinstance(value, list) else value
-
-
-# --- the codec
-
-
-class _Packer:
-    """Collects arrays, one after another for each type; what is there already is not written again."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[str, list[np.ndarray]] = {}
-        self._ends: dict[str, int] = {}
-        self._known: dict[tuple[str, bytes], int] = {}
-
-    def put(self, value: Any) -> Any:
-        """Return a value as JSON has it, with the places of its arrays."""
-        if isinstance(value, np.ndarray):
-            return {_ARRAY: [value.dtype.name, list(value.shape), self._place(value)]}
-        if isinstance(value, dict):
-            if not all(isinstance(key, str) and not key.startswith("$") for key in value):
-                raise TypeError(f"a film's keys are texts, and none begins with a $: {list(value)}")
-            return {key: self.put(each) for key, each in value.items()}
-        if isinstance(value, tuple):
-            return {_TUPLE: [self.put(each) for each in value]}
-        return [self.put(each) for each in value] if isinstance(value, list) else value
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return one array of each type."""
-        return {name: np.concatenate(pieces) for name, pieces in self._pieces.items()}
-
-    def _place(self, array: np.ndarray) -> int:
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"a film's arrays are of numbers, not {array.dtype}")
-        name = array.dtype.name
-        key = (name, array.tobytes())
-        if key not in self._known:
-            self._known[key] = self._ends.get(name, 0)
-            self._ends[name] = self._known[key] + array.size
-            self._pieces.setdefault(name, []).append(array.ravel())
-        return self._known[key]
-
-
-def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    if isinstance(value, list):
-        return [_unpacked(each, arrays) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if _TUPLE in value:
-        return tuple(_unpacked(each, arrays) for each in value[_TUPLE])
-    if _ARRAY not in value:
-        return {key: _unpacked(each, arrays) for key, each in value.items()}
-    name, shape, place = value[_ARRAY]
-    if place < 0 or any(size < 0 for size in shape):
-        raise ValueError("an array lies outside of the file")
-    return arrays[name][place : place + math.prod(shape)].reshape(shape).copy()

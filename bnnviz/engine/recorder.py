@@ -22,6 +22,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
+from bnnviz.engine import footage
+from bnnviz.engine.footage import Footage
 from bnnviz.engine.jsontext import plain, sealed
 from bnnviz.engine.recording import header
 from bnnviz.engine.shelf import (
@@ -68,6 +70,8 @@ class Recorder:
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
         Seconds between two writes, at least; longer where a write takes more than a fiftieth of them.
+    frames : bool, default True
+        Whether frames are kept, for a replay where the run cannot be done again.
 
     Raises
     ------
@@ -75,12 +79,13 @@ class Recorder:
         If the folder cannot be written to, or holds something else.
     """
 
-    def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
+    def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True) -> None:
         self.run, self.folder, self.every_s = run, Path(folder), every_s
         self._last, self._cost = time.perf_counter(), 0.0
         self._whole = 0  # draws of all chains that are on disk
         self._marks: list[dict[str, Any]] = []
         self._log = StepLog()
+        self._footage, self._looks_on = Footage(run), frames
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             known = (self.folder / PROGRESS).exists()
@@ -107,6 +112,8 @@ class Recorder:
         BnnvizError
             If the disk is full or cannot be written to; what was written before stays.
         """
+        if self._looks_on:
+            self._footage.look()
         begun = time.perf_counter()
         if not now and begun - self._last < max(self.every_s, self._cost / _SHARE):
             return False
@@ -134,6 +141,8 @@ class Recorder:
         """
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
+        if self._looks_on:
+            self._footage.look(last=True)
         self.note(now=True)
         try:
             if self.run.spec.draws is None:
@@ -183,9 +192,11 @@ class Recorder:
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
+        self._footage = Footage(self.run, footage.until(known, self.run.steps))
         if self.run.steps < known.progress["steps"]:
             # Nothing may be cut that the progress speaks of.
             self._mark()
+            self._write_frames()
             self._write_progress()
         if self.run.spec.draws is None:
             self._remove_arrays()  # until the end, only the checkpoint has the draws that there are
@@ -207,10 +218,12 @@ class Recorder:
         self._write_log()
         _settle(self.folder / DRAWS, self._last)
         self._mark()
+        self._write_frames()
         self._write_progress()
         self._whole = int(run.store.counts.min())
         kept = {mark["file"] for mark in self._marks}
-        for old in self.folder.glob("checkpoint-*"):
+        kept |= self._footage.names
+        for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("frames-*")):
             if old.name not in kept:
                 old.unlink(missing_ok=True)
 
@@ -250,6 +263,10 @@ class Recorder:
         ):
             del self._marks[_least_missed([mark["step"] for mark in self._marks])]
 
+    def _write_frames(self) -> None:
+        for name, content in self._footage.files().items():
+            write_whole(self.folder / name, content)
+
     def _write_progress(self) -> None:
         run = self.run
         progress = {
@@ -257,6 +274,7 @@ class Recorder:
             "counts": run.store.counts.tolist(),
             "alive": run.alive.tolist(),
             "marks": self._marks,
+            "frames": self._footage.index,
             "spec": run.spec.to_json(),
             "changes": run.changes,
             "finished": run.finished,

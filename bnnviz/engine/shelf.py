@@ -6,7 +6,9 @@ A recording is a folder that `bnnviz.engine.recorder` writes:
 - ``draws.zarr``: what ArviZ opens: the groups ``posterior`` and ``sample_stats`` (chain, draw), and ``steps``, the log
   of what each step did to the first chain;
 - ``checkpoint-N-...``: all that is needed to go on after step N, but for the draws;
-- ``progress.json``: how many draws of each chain are whole, and which checkpoints there are; written last;
+- ``frames-N-...``: what was shown from step N on, some frames a file, and ``frames-scene-...``;
+- ``progress.json``: how many draws of each chain are whole, which checkpoints and frames there are; written
+  last;
 - ``summary.json``: what `Run.summary` said when it was last written;
 - ``data.bin`` and ``start.bin``: the rows of the user's own file, and the points that chains set out from, where there
   are such; the header has the latter's checksum.
@@ -148,7 +150,7 @@ class Recording:
         """Spec, change log, versions, device."""
         found = self._read(HEADER)
         if not isinstance(found.get("spec"), dict) or not isinstance(found.get("changes"), list):
-            raise self._damaged(HEADER)
+            raise self.damaged(HEADER)
         return found
 
     @cached_property
@@ -166,7 +168,7 @@ class Recording:
             for mark in marks
         )
         if not (sound and isinstance(found.get("steps"), int) and found["steps"] >= 0):
-            raise self._damaged(PROGRESS)
+            raise self.damaged(PROGRESS)
         return found
 
     @cached_property
@@ -201,9 +203,13 @@ class Recording:
         if not marks:
             raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
         mark = max(marks, key=lambda one: one["step"])
-        content = self._bytes(mark["file"])
-        if hashlib.sha256(content).hexdigest() != mark["sha256"]:
-            raise self._damaged(mark["file"])
+        return self.part(mark["file"], mark["sha256"])
+
+    def part(self, name: str, digest: str) -> bytes:
+        """Return a file that has a checksum."""
+        content = self._bytes(name)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise self.damaged(name)
         return content
 
     def attachment(self) -> bytes | None:
@@ -215,16 +221,13 @@ class Recording:
         digest = self.header.get("start_sha256")
         if digest is None:
             return None
-        content = self._bytes(START)
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise self._damaged(START)
-        return content
+        return self.part(START, digest)
 
     def spec(self, begun: bool = False) -> Spec:
         """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
         said = self.header["spec"] if begun else self.progress.get("spec")
         if not isinstance(said, dict):
-            raise self._damaged(PROGRESS)
+            raise self.damaged(PROGRESS)
         return Spec.from_json(said, self.attachment(), self.start_points())
 
     def check_written(self) -> None:
@@ -285,11 +288,14 @@ class Recording:
         BnnvizError
             If any part is damaged.
         """
+        from bnnviz.engine import footage
+
         for mark in self.progress["marks"]:
             self.checkpoint(mark["step"])
         self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
+        footage.check(self)
         if self.draws() is None and self.header["spec"].get("draws") is not None:
-            raise self._damaged(f"{DRAWS}/{X}")
+            raise self.damaged(f"{DRAWS}/{X}")
 
     def _labels(self, group: str, name: str) -> list[str]:
         """Return the labels of an axis of the arrays in a group."""
@@ -297,10 +303,10 @@ class Recording:
             labels = self._zarr()[group][name]
             files = [file for file in (self.folder / DRAWS / group / name).rglob("*") if file.is_file()]
             if labels.ndim != 1 or labels.shape[0] > _FREE + _MOST_SHRINK * sum(f.lstat().st_size for f in files):
-                raise self._damaged(DRAWS)
+                raise self.damaged(DRAWS)
             return [str(label) for label in labels[:]]
         except _BROKEN as error:
-            raise self._damaged(DRAWS) from error
+            raise self.damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
         """Return an array, or its first columns, once it is known to be what the disk can hold."""
@@ -311,13 +317,13 @@ class Recording:
             array = root[path]
             axis = 0 if path == STEPS else 1
             if axis and array.shape[0] != len(self.progress["counts"]):
-                raise self._damaged(f"{DRAWS}/{path}")
+                raise self.damaged(f"{DRAWS}/{path}")
             end = min(array.shape[axis], self._told(path))
             end = end if most is None else min(end, most)
             self._believe(array, path, end, axis)
             return array[:end] if axis == 0 else array[:, :end]
         except _BROKEN as error:
-            raise self._damaged(f"{DRAWS}/{path}") from error
+            raise self.damaged(f"{DRAWS}/{path}") from error
 
     def _told(self, path: str) -> int:
         """Return how far the progress speaks of an array: what lies beyond may be half written, or half removed."""
@@ -342,7 +348,7 @@ class Recording:
         )
         claimed = math.prod(grid) * math.prod(array.chunks) * array.dtype.itemsize
         if not there or claimed > _FREE + _MOST_SHRINK * sum(sizes.values()):
-            raise self._damaged(f"{DRAWS}/{path}")
+            raise self.damaged(f"{DRAWS}/{path}")
 
     def _zarr(self) -> zarr.Group | None:
         try:
@@ -355,7 +361,7 @@ class Recording:
         try:
             return zarr.open_group(self.folder / DRAWS, mode="r")
         except _BROKEN as error:
-            raise self._damaged(DRAWS) from error
+            raise self.damaged(DRAWS) from error
 
     def files(self) -> list[Path]:
         """Return all files; refuse links and whatever is neither a file nor a folder."""
@@ -379,23 +385,23 @@ class Recording:
         path = self.folder / name
         try:
             if self.folder.is_symlink() or not stat.S_ISREG(path.lstat().st_mode):
-                raise self._damaged(name)
+                raise self.damaged(name)
             if most is not None and path.lstat().st_size > most:
-                raise self._damaged(name)
+                raise self.damaged(name)
             return path.read_bytes()
         except OSError as error:
             if name in (PROGRESS, HEADER):
                 raise BnnvizError(
                     f"{self.folder} is no recording of a run: it has no {name} to be read.", "run"
                 ) from error
-            raise self._damaged(name) from error
+            raise self.damaged(name) from error
 
     def _read(self, name: str) -> dict[str, Any]:
         content = self._bytes(name, _MOST_TEXT)
         try:
             found = unsealed(content)
         except ValueError as error:
-            raise self._damaged(name) from error
+            raise self.damaged(name) from error
         if found.get("format") != FORMAT:
             raise BnnvizError(
                 f"The recording {self.folder} was made by another version of bnnviz ({name} has the format"
@@ -404,7 +410,8 @@ class Recording:
             )
         return found
 
-    def _damaged(self, part: str) -> BnnvizError:
+    def damaged(self, part: str) -> BnnvizError:
+        """Return what is to be raised where a part is not what was written."""
         return BnnvizError(
             f"The recording {self.folder} is damaged: {part} is not what was written. Take it from a copy, or run its"
             " spec again.",

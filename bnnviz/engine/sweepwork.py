@@ -175,7 +175,7 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
         run = resume(folder)
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
-    recorder = Recorder(run, folder, _EVERY_S)
+    recorder = Recorder(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
     told = 0.0
     while not run.finished:
         _stop_if_told(report, folder, recorder)

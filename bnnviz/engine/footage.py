@@ -1,0 +1,284 @@
+"""Frames that a recording keeps of its run while it goes on, as somebody saw it who looked on.
+
+A film does a run again; this is for where that cannot be, on another machine than the GPU's, or would take too long.
+Frames are taken at the rate of a display at first, then after strides that grow by a share of the steps since the last
+change, and never for more than a share of the run's time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bnnviz.engine import film, framecodec
+from bnnviz.engine.shelf import Recording, on_shelf, place
+from bnnviz.errors import BnnvizError
+from bnnviz.version import VERSION
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run import Run
+
+_RATE = 15.0  # frames a second, at most
+_GROWTH = 1 / 80  # of the steps since the last change lie between two frames
+_AT_ONCE_S, _SHARE = 0.3, 0.01  # CPU seconds that frames may take, and for each second of the run
+_PART = 1 / 8  # of that may go to one part of a frame
+_PIECE = 16  # frames of one file
+_MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
+_FILE = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
+SCENE, PIECES = "scene", "pieces"
+
+
+class Footage:
+    """Takes frames of a run, and gives them as files.
+
+    Parameters
+    ----------
+    run : Run
+    known : Known, optional
+        What is there already of a run that goes on.
+    """
+
+    def __init__(self, run: Run, known: Known | None = None) -> None:
+        known = known or Known(None, [], [])
+        self.run = run
+        self._scene, self._shown = known.scene, None
+        self._closed, self._open = list(known.closed), list(known.open)
+        self._tail: dict[str, Any] | None = None
+        self._changed = bool(self._open)
+        last = [_step(self._open[-1])] if self._open else [piece["last"] for piece in self._closed[-1:]]
+        self._last = last[0] if last else -1
+        self._next = self._since = run.steps
+        self._era, self._at = run.era, -1.0
+        self._spent: dict[str, float] = {}
+        self._begun = run.seconds
+
+    @property
+    def index(self) -> dict[str, Any] | None:
+        """Which files there are, as a recording's progress knows them; None before there is one."""
+        if self._scene is None:
+            return None
+        return {SCENE: self._scene, PIECES: self._closed + ([] if self._tail is None else [self._tail])}
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the files."""
+        index = self.index
+        return set() if index is None else {entry["file"] for entry in (index[SCENE], *index[PIECES])}
+
+    def look(self, last: bool = False) -> None:
+        """Take a frame if one is due, or the run's ``last``."""
+        run = self.run
+        if run.phase == "start" or run.steps <= self._last:
+            return
+        if run.era != self._era:
+            self._era, self._since, self._next = run.era, run.steps, run.steps
+        if not last and not self._due():
+            return
+        if self._shown is None:
+            self._shown = film.plain(run.scene())
+        self._open.append(film.plain(self._taken(last)))
+        self._changed, self._last, self._at = True, run.steps, time.perf_counter()
+        self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
+
+    @property
+    def _allowed(self) -> float:
+        return _AT_ONCE_S + _SHARE * (self.run.seconds - self._begun)
+
+    def _due(self) -> bool:
+        if self.run.steps < self._next or time.perf_counter() - self._at < 1 / _RATE:
+            return False
+        count = sum(piece["count"] for piece in self._closed) + len(self._open)
+        size = sum(piece["size"] for piece in self._closed)
+        return sum(self._spent.values()) <= self._allowed and count < _MOST_FRAMES and size < MOST_BYTES
+
+    def _taken(self, whole: bool) -> dict[str, Any]:
+        """Return a frame, without the parts that are dear unless it is to be ``whole``."""
+        frame = self.run.frame([])
+        for part in film.parts(self._shown):
+            if not whole and self._spent.get(part, 0.0) > _PART * self._allowed:
+                continue
+            begun = time.thread_time()
+            frame |= self.run.frame([part])
+            if frame.get(part):
+                # The first of a part may import what it needs, which is no frame's cost.
+                known = self._spent.get(part)
+                self._spent[part] = 0.0 if known is None else known + time.thread_time() - begun
+        return film.timeless(frame)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files that are new, by their names, which the index knows from now on."""
+        made: dict[str, bytes] = {}
+        if not self._changed:
+            return made
+        self._changed = False
+        if self._scene is None:
+            self._scene = _entry(self._shown, "scene", made)
+        while len(self._open) >= _PIECE:
+            self._closed.append(_piece(self._open[:_PIECE], made))
+            del self._open[:_PIECE]
+        self._tail = _piece(self._open, made) if self._open else None
+        return made
+
+
+class Known(NamedTuple):
+    """Frames of a run that goes on: the files of its scene and of what came first, and the frames of the last file."""
+
+    scene: dict[str, Any] | None
+    closed: list[dict[str, Any]]
+    open: list[dict[str, Any]]
+
+
+def _step(frame: dict[str, Any]) -> int:
+    return frame["status"]["step"]
+
+
+def _entry(tree: Any, word: str, made: dict[str, bytes]) -> dict[str, Any]:
+    content = framecodec.pack(tree)
+    digest = hashlib.sha256(content).hexdigest()
+    name = f"frames-{word}-{digest[:12]}"
+    made[name] = content
+    return {"file": name, "sha256": digest, "size": len(content)}
+
+
+def _piece(frames: list[dict[str, Any]], made: dict[str, bytes]) -> dict[str, Any]:
+    first, last = _step(frames[0]), _step(frames[-1])
+    return _entry(frames, str(first), made) | {"first": first, "last": last, "count": len(frames)}
+
+
+def until(recording: Recording, step: int) -> Known:
+    """Return what there is of a run that goes on from a step.
+
+    Raises
+    ------
+    BnnvizError
+        If a file is damaged.
+    """
+    scene, pieces = _index(recording)
+    pieces = [piece for piece in pieces if piece["first"] <= step]
+    frames = [frame for piece in pieces[-1:] for frame in _read(recording, piece) if _step(frame) <= step]
+    return Known(scene, pieces[:-1], frames)
+
+
+def shown(recording: Recording, most: int = film.FRAMES, step: int | None = None) -> film.Film:
+    """Return the film that a recording has of its run.
+
+    Parameters
+    ----------
+    recording : Recording
+    most : int, default 300
+        Frames, evenly spread over those that are there.
+    step : int, optional
+        The last one.
+
+    Raises
+    ------
+    BnnvizError
+        If there are no frames, or a file is damaged.
+    """
+    scene, pieces = _index(recording)
+    pieces = [piece for piece in pieces if step is None or piece["first"] <= step]
+    frames = [frame for piece in pieces for frame in _read(recording, piece) if step is None or _step(frame) <= step]
+    if not frames:
+        raise BnnvizError(
+            f"The recording {recording.name} has no frames; leave --recorded out to do it again.", "recorded"
+        )
+    known = len(frames)
+    if known > most:
+        frames = [frames[round(place * (known - 1) / (most - 1))] for place in range(most)]
+    note = f"{known} frames were recorded as the run went; {len(frames)} of them are shown."
+    header = recording.header
+    told = {
+        "bnnviz": header.get("bnnviz", VERSION),
+        "spec": header["spec"],
+        "changes": recording.progress.get("changes", []),
+        "device": header.get("device"),
+        "steps": _step(frames[-1]),
+        "notes": [note, *header.get("notes", [])],
+    }
+    return film.Film(_read(recording, scene), frames, told)
+
+
+def film_of(
+    path: str | Path,
+    frames: int = film.FRAMES,
+    *,
+    steps: int | None = None,
+    recorded: bool | None = None,
+    progress: Callable[[float, str], Any] | None = None,
+) -> film.Film:
+    """Return the film of what a path names: done again, or as it was recorded.
+
+    Parameters
+    ----------
+    path : str or Path
+        A recording's folder or its name, a saved run (.nc), a spec (.json) or a film (.npz).
+    frames : int, default 300
+        At most.
+    steps : int, optional
+        The last step; else where the run ended.
+    recorded : bool, optional
+        Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
+        being another machine's.
+    progress : callable, optional
+        As of `bnnviz.engine.film.film`.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such thing, it cannot be read, or the run cannot be done again.
+    """
+    path = Path(path)
+    if path.suffix == ".npz":
+        return film.Film.load(path)
+    film.check_frames(frames)
+    past = film.read_past(path)
+    folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
+    recording = Recording(folder) if folder is not None else None
+    if recorded is None:
+        recorded = recording is not None and bool(_index(recording)[1]) and not film.is_here(past.device)
+    if not recorded:
+        return film.film(past, frames, steps=steps, progress=progress)
+    if recording is None:
+        raise BnnvizError(f"{path} is no recording, so it has no frames; leave --recorded out.", "recorded")
+    return shown(recording, frames, steps)
+
+
+def check(recording: Recording) -> None:
+    """Read all files once.
+
+    Raises
+    ------
+    BnnvizError
+        If one is damaged.
+    """
+    scene, pieces = _index(recording)
+    for entry in [*pieces, *([] if scene is None else [scene])]:
+        _read(recording, entry)
+
+
+def _index(recording: Recording) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Return the entries of the scene's file and of those of frames."""
+    index = recording.progress.get("frames") or {SCENE: None, PIECES: []}
+    try:
+        sound = all(
+            _FILE.fullmatch(entry["file"]) and isinstance(entry["sha256"], str) and entry["size"] >= 0
+            for entry in (*index[PIECES], *([index[SCENE]] if index[PIECES] else []))
+        )
+        sound = sound and all(0 <= piece["first"] <= piece["last"] and piece["count"] > 0 for piece in index[PIECES])
+    except (TypeError, LookupError):
+        sound = False
+    if not sound:
+        raise recording.damaged("frames")
+    return index[SCENE], index[PIECES]
+
+
+def _read(recording: Recording, entry: dict[str, Any]) -> Any:
+    content = recording.part(entry["file"], entry["sha256"])
+    try:
+        return framecodec.unpack(content)
+    except (framecodec.OtherFormat, *framecodec.DAMAGE) as error:
+        raise recording.damaged(entry["file"]) from error
