@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine import shelf, timetravel
+from bnnviz.engine import run as runs
+from bnnviz.engine import shelf, timetravel, vault
 from bnnviz.engine.fork import Fork
 from bnnviz.engine.live import LiveLoop, LiveRun
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.run import Run
-from bnnviz.engine.timetravel import History, Journey, Timeline, log_of
+from bnnviz.engine.timetravel import History, Journey, Mark, Timeline, log_of
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.views.journey import JourneyView
@@ -391,7 +392,7 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     history = History()
     for step in range(0, 200_000, 50):
         history.reached(step)
-        history.note(step, bytes(1000))
+        history.add(Mark(step, bytes(1000)))
     steps = np.array([mark.step for mark in history._marks])
     assert len(steps) <= 160
     assert (steps[0], steps[-1]) == (0, 199_950)
@@ -401,11 +402,94 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     # Large ones: what they take has a limit, and the first and the last stay.
     large = History()
     for step in range(40):
-        large.note(step, bytes(timetravel._BYTES // 10))
+        large.add(Mark(step, bytes(timetravel._BYTES // 10)))
     assert len(large._marks) <= 10
     assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
         History().before(10)
+
+
+# --- draws of many checkpoints
+
+
+def kept(run: Run) -> list[Any]:
+    """Return all that the stores of a run have."""
+    stores = (run.store, run.logs, run.path)
+    return [(s.buffer[:, : int(s.counts.max())].clone(), s.counts.copy(), s.made.copy(), s.every) for s in stores]
+
+
+def noted(history: History, run: Run, each: int, last: int) -> dict[int, Any]:
+    """Advance a run, with a mark every few steps; return what its stores had at each."""
+    had = {}
+    run.prepare()
+    while run.steps < last:
+        run.take(each, 1.0)
+        history.reached(run.steps)
+        history.note(run)
+        had[run.steps] = kept(run)
+    return had
+
+
+def all_come_back(history: History, had: dict[int, Any]) -> int:
+    """Take every mark up, and compare its stores; return how many marks there are."""
+    for mark in history._marks:
+        for found, wanted in zip(kept(history.taken_up(mark)), had[mark.step], strict=True):
+            assert torch.equal(found[0], wanted[0])
+            assert (found[1] == wanted[1]).all()
+            assert (found[2] == wanted[2]).all()
+            assert found[3] == wanted[3]
+    return len(history._marks)
+
+
+def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
+    monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
+    history, run = History(), Run(spec_of(chains=3))
+    had = noted(history, run, 25, 1250)
+    assert run.store.every >= 4
+    run.change({"refresh_rate": 3.0})
+    had |= noted(history, run, 25, 1600)
+    again = history.taken_up(history._marks[20])
+    had |= noted(history, again, 25, 1000)
+    assert all_come_back(history, had) == 64
+    # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
+    stores = (run.store, run.logs, run.path)
+    each = sum(store.buffer[:, 0].numel() * store.buffer.element_size() for store in stores)
+    times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
+    full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
+    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * vault.BLOCK * each
+    history.part(500)
+    history.note(history.taken_up(history._marks[-1]))
+    assert all_come_back(history, had) == 20
+
+
+def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
+    history, run = History(), Run(spec_of(chains=3))
+    free = noted(history, run, 32, 1300)
+    size = history._size()
+    small = History()
+    monkeypatch.setattr(timetravel, "_BYTES", size // 2)
+    had = noted(small, Run(spec_of(chains=3)), 32, 1300)
+    assert had.keys() == free.keys()
+    assert small._size() <= size // 2
+    assert all_come_back(small, had) > len(history._marks) / 4
+    assert (small._marks[0].step, small._marks[-1].step) == (min(had), max(had))
+
+
+def test_a_fork_has_its_draws_there_too() -> None:
+    history, run = History(), Run(spec_of())
+    noted(history, run, 32, 320)
+    fork = Fork.of(run, Timeline(), deque())
+    fork.branches[1].run.change({"refresh_rate": 4.0})
+    history.parted(fork)
+    for _ in range(5):
+        fork.take(32, 1.0)
+        history.note(fork)
+    found = history.taken_up(history._marks[-1])
+    for branch, other in zip(found.branches, fork.branches, strict=True):
+        assert same(branch.run, other.run)
+        assert torch.equal(branch.run.store.buffer, other.run.store.buffer)
 
 
 def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.engine.live import home
+from bnnviz.engine.vault import Vault
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Rows
 
@@ -58,6 +59,7 @@ class DrawStore:
         self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
+        self._blocks: list[str] = []  # names of the first draws' blocks in a vault, as far as they are whole
 
     def add(self, rows: Rows) -> None:
         """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
@@ -91,6 +93,7 @@ class DrawStore:
         self.buffer.zero_()
         self.buffer[:, : half.shape[1]] = half
         self.counts = (self.counts + 1) // 2
+        self._blocks = []
         self.every *= 2
 
     def full(self) -> np.ndarray:
@@ -107,24 +110,27 @@ class DrawStore:
         buffer = self.buffer if chosen.all() else self.buffer[torch.as_tensor(chosen, device=self.buffer.device)]
         return buffer[:, : self.common(alive)]
 
-    def save(self, draws: bool = True) -> dict[str, Any]:
-        """Return its state for a checkpoint, with the draws or for one that keeps them elsewhere."""
-        most = int(self.counts.max()) if draws else 0
+    def save(self, draws: bool = True, vault: Vault | None = None) -> dict[str, Any]:
+        """Return its state for a checkpoint, with the draws, with their names in a vault, or without."""
+        kept = self.buffer[:, : int(self.counts.max()) if draws else 0]
         return {
-            "buffer": self.buffer[:, :most].clone(),
+            "buffer": kept.clone() if vault is None else vault.put(kept, self._blocks, int(self.counts.min())),
             "counts": torch.as_tensor(self.counts),
             "made": torch.as_tensor(self.made),
             "every": self.every,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: dict[str, Any], vault: Vault | None = None) -> None:
         """Take a saved state over."""
-        self.fill(saved["buffer"])
+        kept = saved["buffer"] if vault is None else vault.get(saved["buffer"])
+        if kept is not None:
+            self.fill(kept)
         self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
         self.every = saved["every"]
 
     def fill(self, kept: Tensor) -> None:
         """Put the first draws (chains, draws, dim) in their place."""
+        self._blocks = []
         self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
         self._room.written(kept)
 

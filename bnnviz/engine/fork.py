@@ -20,6 +20,7 @@ from bnnviz import catalogue, diagnostics
 from bnnviz.engine import checkpoint
 from bnnviz.engine.run import LONGEST_EVENT, Run
 from bnnviz.engine.timetravel import MAGIC, Change, Timeline, asked
+from bnnviz.engine.vault import Vault
 from bnnviz.errors import BnnvizError
 
 MOST = 4  # branches
@@ -296,12 +297,12 @@ class Fork:
 
     # --- kept
 
-    def checkpoint(self, draws: bool = True) -> bytes:
-        """Return everything needed to go on with the same draws in each branch."""
+    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+        """Return everything needed to go on with the same draws in each branch (see `Run.checkpoint`)."""
         branches = [
             {
                 "letter": branch.letter,
-                "run": branch.run.checkpoint(draws),
+                "run": branch.run.checkpoint(draws, vault),
                 "steps": list(branch.timeline.steps),
                 "kinds": list(branch.timeline.kinds),
                 "since": branch.since,
@@ -315,7 +316,7 @@ class Fork:
         return MAGIC + checkpoint.pack(saved)
 
     @classmethod
-    def restore(cls, data: bytes) -> Fork:
+    def restore(cls, data: bytes, vault: Vault | None = None) -> Fork:
         """Return a fork that goes on from a checkpoint.
 
         Raises
@@ -324,10 +325,10 @@ class Fork:
             If the bytes are no checkpoint of this version.
         """
         saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run anew")
-        return cls(saved["at"], [_restored(each) for each in saved["branches"]], saved["followed"])
+        return cls(saved["at"], [_restored(each, vault) for each in saved["branches"]], saved["followed"])
 
 
-def restored(data: bytes) -> Run | Fork:
+def restored(data: bytes, vault: Vault | None = None) -> Run | Fork:
     """Return the run or the fork of a live checkpoint.
 
     Raises
@@ -335,7 +336,7 @@ def restored(data: bytes) -> Run | Fork:
     BnnvizError
         If the bytes are no checkpoint of this version.
     """
-    run = Fork.restore(data) if data.startswith(MAGIC) else Run.restore(data)
+    run = Fork.restore(data, vault) if data.startswith(MAGIC) else Run.restore(data, vault=vault)
     for each in run.branches if isinstance(run, Fork) else ():
         each.run.patient = False
     if isinstance(run, Run):
@@ -353,8 +354,8 @@ def _branch(letter: str, run: Run, timeline: Timeline, script: deque[Change]) ->
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
 
 
-def _restored(saved: dict[str, Any]) -> Branch:
-    run, timeline = Run.restore(saved["run"]), Timeline()
+def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
+    run, timeline = Run.restore(saved["run"], vault=vault), Timeline()
     for step, kind in zip(saved["steps"], saved["kinds"], strict=True):
         timeline.add(step, kind)
     timeline.follow(run)

@@ -759,8 +759,6 @@ class LiveLoop:
         begin = time.perf_counter()
         data = slot.run.checkpoint()
         slot.packing_s = time.perf_counter() - begin
-        if slot.past is not None:
-            slot.past.note(data)
         slot.saved_at = time.monotonic()
         slot.dirty = slot.hurry = False
         slot.writing = self.checkpoints.write(slot.run_id, Saved(slot.changes, data))

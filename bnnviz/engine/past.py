@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnnviz.engine.timetravel import History, Journey, Mark, asked, is_fork
+from bnnviz.engine.timetravel import History, Journey, asked, is_fork
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.fork import Fork
     from bnnviz.engine.live import Slot
-    from bnnviz.engine.run import Run
     from bnnviz.engine.shelf import Recording
 
 _EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints of its own, and of the time that making them may take
@@ -76,14 +74,9 @@ class Past:
         self._history.reached(run.steps)
         now = time.perf_counter()
         if self._history.empty or now - self._noted > max(_EVERY_S, self._cost / _SHARE):
-            self._history.note(run.steps, run.checkpoint())
+            self._history.note(run)
             self._noted = time.perf_counter()
             self._cost = self._noted - now
-
-    def note(self, data: bytes) -> None:
-        """Keep a checkpoint of the run as it is now."""
-        self._history.note(self._slot.run.steps, data)
-        self._noted = time.perf_counter()
 
     def recall(self, recording: Recording) -> None:
         """Take over checkpoints and events of the recording that the run goes on with.
@@ -175,7 +168,7 @@ class Past:
         mark = history.before(step)
         if self.journey is None:
             history.leave(slot.run)
-        run, before = _taken_up(mark), slot.run
+        run, before = history.taken_up(mark), slot.run
         self.journey = Journey(run, step, history.log(before))
         run.look_like(before)
         run.show_here()
@@ -224,21 +217,3 @@ class Past:
         if not is_fork(self._slot.run):
             raise BnnvizError("This run has one future only; fork it first.", "branch")
         return self._slot.run
-
-
-def _taken_up(mark: Mark) -> Run | Fork:
-    """Return what a mark was made of, as it was then.
-
-    Raises
-    ------
-    BnnvizError
-        If it cannot be read.
-    """
-    from bnnviz.engine.fork import restored
-    from bnnviz.engine.recorder import resume
-
-    if mark.folder is None:
-        return restored(mark.data)
-    run = resume(mark.folder, mark.step)
-    run.patient = False
-    return run

@@ -21,6 +21,7 @@ from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent, Start, first_points
 from bnnviz.engine.summary import summarise
+from bnnviz.engine.vault import Vault
 from bnnviz.engine.warmstart import Points, resolved
 from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
@@ -635,13 +636,15 @@ class Run:
 
         return save(self, path)
 
-    def checkpoint(self, draws: bool = True) -> bytes:
+    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
         """Return everything needed to go on with the same draws.
 
         Parameters
         ----------
         draws : bool, default True
             Whether the draws that were kept are in it; without, whoever restores it has to `refill` the run.
+        vault : Vault, optional
+            Where the draws are put, of which the bytes have the names then; the run is restored with it.
         """
         saved = {
             "version": _CHECKPOINT_VERSION,
@@ -663,9 +666,9 @@ class Run:
             "mode": self.mode,
             "origin": self.origin,
             "rng": self.rng.get_state(),
-            "store": self.store.save(draws),
-            "logs": self.logs.save(draws),
-            "path": self.path.save(),
+            "store": self.store.save(draws, vault),
+            "logs": self.logs.save(draws, vault),
+            "path": self.path.save(vault=vault),
             "tally": self.tally.save(),
             "emitter": self.emitter.save() if self.emitter is not None else None,
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
@@ -675,7 +678,12 @@ class Run:
 
     @classmethod
     def restore(
-        cls, data: bytes, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
+        cls,
+        data: bytes,
+        *,
+        target: targets.Target | None = None,
+        sampler: samplers.Sampler | None = None,
+        vault: Vault | None = None,
     ) -> Run:
         """Return a run that goes on from a checkpoint.
 
@@ -684,6 +692,8 @@ class Run:
         data : bytes
         target, sampler : optional
             Objects of your own, where it began with such.
+        vault : Vault, optional
+            Where the draws are, if the checkpoint was made with one.
 
         Raises
         ------
@@ -698,7 +708,7 @@ class Run:
         run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
-            run._load(saved)
+            run._load(saved, vault)
         return run
 
     def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
@@ -707,7 +717,7 @@ class Run:
         if log_weights is not None:
             self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
 
-    def _load(self, saved: dict[str, Any]) -> None:
+    def _load(self, saved: dict[str, Any], vault: Vault | None) -> None:
         times = ("seconds", "cpu_seconds", "device_seconds")
         for name in ("phase", "steps", "gradients", "notes", "era", *times, "compiled_since"):
             setattr(self, name, saved[name])
@@ -720,9 +730,9 @@ class Run:
         if saved["emitter"] is not None:
             self.emitter = self.sampler.emitter(self.state)
             self.emitter.load(saved["emitter"])
-        self.store.load(saved["store"])
-        self.logs.load(saved["logs"])
-        self.path.load(saved["path"])
+        self.store.load(saved["store"], vault)
+        self.logs.load(saved["logs"], vault)
+        self.path.load(saved["path"], vault)
         self.tally.load(saved["tally"])
 
 

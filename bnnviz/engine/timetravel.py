@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from bnnviz.engine.fork import Fork
     from bnnviz.engine.run import Run
+    from bnnviz.engine.vault import Vault
     from bnnviz.samplers.base import Block
 
 _MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
@@ -33,11 +34,12 @@ Change = tuple[int, dict[str, Any]]
 
 
 class Mark(NamedTuple):
-    """A checkpoint to go back to: its step, and the run's bytes, or the recording that has them."""
+    """A checkpoint to go back to: its step, and the run's bytes and blocks of draws, or the recording that has them."""
 
     step: int
     data: bytes
     folder: Path | None = None
+    blocks: frozenset[str] = frozenset()
 
 
 def asked(changes: list[Change]) -> list[Change]:
@@ -138,6 +140,7 @@ class History:
         self.timeline = Timeline()
         self.furthest = 0
         self._marks: list[Mark] = []
+        self._vault: Vault | None = None
         self._forks: list[int] = []  # where the run was parted; no way leads over such a step
         self._log: Log | None = None  # as it was when somebody went back
 
@@ -160,14 +163,59 @@ class History:
         if step >= self.furthest:
             self.furthest, self._log = step, None
 
-    def note(self, step: int, data: bytes) -> None:
-        """Keep a checkpoint."""
+    def note(self, run: Run | Fork) -> None:
+        """Keep a checkpoint of the run as it is now."""
+        if self._vault is None:
+            from bnnviz.engine.vault import Vault
+
+            self._vault = Vault()
+        self._vault.asked.clear()
+        data = run.checkpoint(vault=self._vault)
+        self.add(Mark(run.steps, data, None, frozenset(self._vault.asked)))
+
+    def add(self, mark: Mark) -> None:
+        """Keep a mark, and as many of the others as there is room for."""
         steps = [mark.step for mark in self._marks]
-        place = bisect_left(steps, step)
-        known = place < len(steps) and steps[place] == step
-        self._marks[place : place + known] = [Mark(step, data)]
-        while len(self._marks) > _MARKS or (len(self._marks) > 2 and sum(len(m.data) for m in self._marks) > _BYTES):
-            del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest)]
+        place = bisect_left(steps, mark.step)
+        known = place < len(steps) and steps[place] == mark.step
+        self._marks[place : place + known] = [mark]
+        while len(self._marks) > _MARKS or (len(self._marks) > 2 and self._size() > _BYTES):
+            # Where there are too many, all are as large; where they are too large, those go first that free the most.
+            sizes = [1] * len(self._marks) if len(self._marks) > _MARKS else self._own()
+            del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest, sizes)]
+        if self._vault is not None:
+            self._vault.keep(set().union(*(mark.blocks for mark in self._marks)))
+
+    def _size(self) -> int:
+        """Return how many bytes all marks take."""
+        blocks = set().union(*(mark.blocks for mark in self._marks))
+        return sum(len(mark.data) for mark in self._marks) + (self._vault.size(blocks) if blocks else 0)
+
+    def _own(self) -> list[int]:
+        """Return how many bytes go with each mark alone."""
+        users = Counter(block for mark in self._marks for block in mark.blocks)
+        alone = [[block for block in mark.blocks if users[block] == 1] for mark in self._marks]
+        return [
+            len(mark.data) + (self._vault.size(blocks) if blocks else 0)
+            for mark, blocks in zip(self._marks, alone, strict=True)
+        ]
+
+    def taken_up(self, mark: Mark) -> Run | Fork:
+        """Return what a mark was made of, as it was then.
+
+        Raises
+        ------
+        BnnvizError
+            If it cannot be read.
+        """
+        from bnnviz.engine.fork import restored
+        from bnnviz.engine.recorder import resume
+
+        if mark.folder is None:
+            return restored(mark.data, self._vault)
+        run = resume(mark.folder, mark.step)
+        run.patient = False
+        return run
 
     def recall(self, step: int, folder: Path) -> None:
         """Remember a checkpoint that a recording has."""
@@ -195,7 +243,7 @@ class History:
         """Remember the front, whence the run goes back."""
         if self._log is None:
             self._log, self.furthest = log_of(run), run.steps
-            self.note(run.steps, run.checkpoint())
+            self.note(run)
 
     def part(self, step: int) -> None:
         """Forget what came after a step: from there on it comes otherwise."""
@@ -206,24 +254,24 @@ class History:
     def parted(self, fork: Fork) -> None:
         """Note that the run was parted where it is."""
         self._forks.append(fork.steps)
-        self.note(fork.steps, fork.checkpoint())
+        self.note(fork)
 
     def joined(self, run: Run, at: int) -> None:
         """Note that of a fork at a step one run was kept: it alone is gone back in."""
         self._forks = []
         self.part(run.steps)
         self._marks = [mark for mark in self._marks if mark.step < at]
-        self.note(run.steps, run.checkpoint())
+        self.note(run)
 
     def shown(self, step: int) -> dict[str, Any]:
         """Return the part ``timeline`` of a frame, of a run at this step."""
         return {**self.timeline.around(step), "now": step, "last": max(step, self.furthest)}
 
 
-def _least_missed(steps: list[int], now: int) -> int:
-    """Return which of several checkpoints is missed least: the gap that it leaves is small for its age."""
+def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
+    """Return which of several checkpoints is missed least: the gap that it leaves is small for its age and its size."""
     now = max(now, steps[-1])
-    gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) for i in range(1, len(steps) - 1)]
+    gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) / max(sizes[i], 1) for i in range(1, len(steps) - 1)]
     return 1 + int(np.argmin(gaps))
 
 
