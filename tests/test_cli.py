@@ -118,6 +118,7 @@ def test_examples_of_the_readme_are_accepted(tmp_path: Path, monkeypatch: pytest
     assert answers(lines) == [0] * len(lines)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("line", ["--help", "list samplers", "sample --help", "serve --help", "list data --json"])
 def test_answers_at_once_and_without_torch(line: str) -> None:
     seconds = []
@@ -298,6 +299,7 @@ def test_values_are_read_in_their_settings_type(kind: str, default: Any, text: s
 # --- sample
 
 
+@pytest.mark.slow
 def test_sample_json_is_one_object_with_everything_promised() -> None:
     line = "sample --target gaussian --sampler bps --chains 8 --draws 100 --seed 1 --json"
     code, out, err = run(line)
@@ -310,6 +312,7 @@ def test_sample_json_is_one_object_with_everything_promised() -> None:
     assert (again["mean"], again["cov"]) == (summary["mean"], summary["cov"])
 
 
+@pytest.mark.demand
 def test_sample_tells_people_the_same(tmp_path: Path) -> None:
     code, out, err = run(f"sample --target gaussian --chains 4 --draws 50 --out {tmp_path / 'run'}")
     assert code == 0, err
@@ -318,6 +321,7 @@ def test_sample_tells_people_the_same(tmp_path: Path) -> None:
     assert (tmp_path / "run.nc").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_draws_made_so_far(tmp_path: Path) -> None:
     place = tmp_path / "run.nc"
     process = start(f"sample --target gaussian --draws 1000000 --set run.warmup=0 --out {place} --json")
@@ -346,6 +350,7 @@ def test_numbers_that_json_does_not_know_become_null(capsys: pytest.CaptureFixtu
 # --- serve
 
 
+@pytest.mark.slow
 def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any]) -> None:
     served = serve()
     with urllib.request.urlopen(served.url, timeout=30) as answer:

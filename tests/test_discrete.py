@@ -22,7 +22,8 @@ def finished(run: Run) -> Run:
     return run
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     settings = ROWS.settings if name in STOCHASTIC else fitting(name, every=2, batch_size=20) | QUICK[name]
@@ -37,6 +38,7 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     assert np.array_equal(again.draws, whole.draws)
 
 
+@pytest.mark.demand
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", DISCRETE)
 @pytest.mark.parametrize("target", ["network", "banana", "double_well"])
@@ -160,6 +162,7 @@ def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
     assert len(seen["visited_x"]) > 1
 
 
+@pytest.mark.demand
 def test_a_batch_costs_what_it_reads() -> None:
     plain, controlled = (
         Run(ROWS.checked()),

@@ -141,6 +141,7 @@ def energy_of_the_reference(sampler, x, v):
 KEPT = {"bps": speed, "sigma_bps": scaled_speed, "zigzag": speeds, "boomerang": energy_of_the_reference}
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("name", PDMPS)
 @settings(max_examples=20, deadline=None)
 @given(
@@ -201,6 +202,7 @@ def test_reference_in_the_place_of_a_missing_prior_is_refused():
         samplers.Boomerang(reference="prior").prepare(target, torch.zeros(2, dtype=torch.float64))
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("bound", ["grid", "exact"])
 def test_the_boomerang_learns_its_reference(bound: str) -> None:
     """The learnt reference is that of the path: from a centre and a spread far off to those of the target."""
@@ -219,6 +221,7 @@ def test_the_boomerang_learns_its_reference(bound: str) -> None:
     assert "w*" in label and 0.3 < float(text) < 2
 
 
+@pytest.mark.demand
 def test_without_learning_the_reference_is_that_of_the_mode() -> None:
     run = Run(Spec(target="gaussian", sampler="boomerang", chains=2, draws=4, device="cpu"))
     run.prepare()

@@ -83,6 +83,7 @@ def test_the_wall_has_the_hardest_images_first(gallery: Gallery) -> None:
     assert base64.b64decode(first["pixels"]["data"]) == gallery.images.x_test[first["index"]].tobytes()
 
 
+@pytest.mark.demand
 def test_asking_changes_no_draw(gallery: Gallery) -> None:
     again = Gallery(spec())
     again.prepare()
@@ -148,6 +149,7 @@ def test_a_gallery_needs_images() -> None:
     assert caught.value.field == "target"
 
 
+@pytest.mark.demand
 def test_it_goes_on_from_a_checkpoint() -> None:
     gallery = Gallery(spec())
     gallery.prepare()
@@ -157,6 +159,7 @@ def test_it_goes_on_from_a_checkpoint() -> None:
     assert np.array_equal(again.lanes[1].draws, ended(gallery).lanes[1].draws)
 
 
+@pytest.mark.demand
 def test_weighted_draws_are_asked_too() -> None:
     light = {"sampler": "pmcnet_light", "warmup": 0, "settings": {"draws_each": 4, "mode_steps": 60}}
     given = {"chains": 3, "lanes": [light, SGLD], "budget": 40_000}

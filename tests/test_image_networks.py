@@ -170,6 +170,7 @@ def test_potential_and_gradient_are_those_of_plain_pytorch(bars, network):
         assert float(potential[k]) == pytest.approx(float(loss.detach()), rel=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("network", ["lenet5", "lenet5_swish", "mlp"])
 def test_rows_in_pieces_give_what_all_at_once_give(bars, monkeypatch, network):
     target = target_of(network)
@@ -305,6 +306,7 @@ REFUSED = {"pmcnet": "take the light variant"}
 SLOW = {"bps", "sigma_bps", "boomerang", "zigzag", "nuts", "func_hmc", "hmc", "sgfuncrld", "psgld", "pmcnet_light"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(c.registered, marks=[pytest.mark.slow] * (c.registered in SLOW)) for c in samplers.REGISTRY],

@@ -56,6 +56,7 @@ def test_its_specs_can_be_run(experiment):
             assert spec.checked().draws == spec.draws
 
 
+@pytest.mark.demand
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("experiment", JUDGED, ids=lambda experiment: experiment.name)
 def test_its_runs_are_figures_rows_and_pictures(experiment):
@@ -69,6 +70,7 @@ def test_its_runs_are_figures_rows_and_pictures(experiment):
     assert short.title.split("(")[0] in page(panels.panels(found, short.title), short.title)
 
 
+@pytest.mark.demand
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("experiment", FRAMED, ids=lambda experiment: experiment.name)
 def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
@@ -91,6 +93,7 @@ def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
     assert all(np.isfinite(brief.row(case, done[case.name])[experiment.measures[0]]) for case in cases)
 
 
+@pytest.mark.slow
 def test_its_figures_are_those_of_the_runs_draws():
     short = brief(papers.find("func-fig2"))
     spec = short.cases[0].specs[0]
@@ -106,6 +109,7 @@ def test_its_figures_are_those_of_the_runs_draws():
     assert figures["entropy_attacked"] == pytest.approx(attacked["entropy"][1])
 
 
+@pytest.mark.demand
 def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
     first, second = (brief(papers.find(name)) for name in ("func-fig2", "func-fig3"))
     assert len(list(first.reproduce(1))) == 2
@@ -191,6 +195,7 @@ def test_images_from_elsewhere_that_are_not_here_cost_only_their_figures(monkeyp
     assert [view for _, view, _ in short.panels(done)] == ["reliability"]
 
 
+@pytest.mark.demand
 def test_mixing_is_of_several_chains_and_of_functions():
     whole = papers.find("pdmp-mixing")
     assert all(spec.chains == 4 for case in whole.cases for spec in case.specs)

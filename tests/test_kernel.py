@@ -59,6 +59,7 @@ def bounds(target: str) -> list[str]:
     return ["grid", "interpolated", *(["exact"] if target == "gaussian" else [])]
 
 
+@pytest.mark.demand
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("sampler", PDMPS)
@@ -69,6 +70,7 @@ def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
         )
 
 
+@pytest.mark.demand
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("sampler", DISCRETE)
 def test_a_move_is_written_down_too(sampler: str) -> None:
@@ -86,6 +88,7 @@ def test_a_step_of_the_training_is_written_down_too(sampler: str) -> None:
     assert_same(run, 60)
 
 
+@pytest.mark.demand
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "settings",
@@ -126,6 +129,7 @@ def assert_same(run: Run, steps: int) -> list:
     return states["eager"]
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_draws_are_those_of_the_spec_and_the_log(kept: Path) -> None:
@@ -234,6 +238,7 @@ def test_other_numbers_are_refused() -> None:
         kernel._compare(traced, lambda numbers: [number + 1 for number in traced.program(*numbers)])
 
 
+@pytest.mark.demand
 def test_without_a_compiler_it_says_so_and_goes_on(tmp_path: Path) -> None:
     environment = os.environ | {"CXX": "no-such-compiler", "TORCH_HOME": str(tmp_path)}
     options = ["--target", "banana", "--draws", "20", "--kernel", "compiled"]

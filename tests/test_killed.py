@@ -155,7 +155,8 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
     assert came > 2
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_process_that_goes_back_may_end_before_any_operation(

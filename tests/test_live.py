@@ -75,6 +75,7 @@ def steps(run: bnnviz.Run) -> int:
 # The run.
 
 
+@pytest.mark.slow
 def test_draws_are_the_same_however_the_run_is_driven_and_watched():
     options = {"draws": 40, "warmup": 10, "chains": 3, "seed": 3}
     plain = bnnviz.sample("banana", "bps", **options)
@@ -159,6 +160,7 @@ def test_the_last_step_ends_the_run():
     assert not run.running
 
 
+@pytest.mark.demand
 def test_python_ends_in_peace_while_a_run_plays():
     code = "import bnnviz, time; run = bnnviz.start('gaussian', 'bps', draws=None); time.sleep(0.3); print('left')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -377,6 +379,7 @@ def test_bad_arguments_get_one_sentence(run, arguments, words):
         run.live(**arguments)
 
 
+@pytest.mark.demand
 def test_a_missing_library_is_named():
     code = (
         "import sys; sys.modules['anywidget'] = None\n"
@@ -428,6 +431,7 @@ def test_every_notebook_is_run_by_a_test():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_first_look_runs_without_a_screen(tmp_path):
     cells = executed("01_first_look.ipynb", tmp_path)
     assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["banana", "fit"]
@@ -435,6 +439,7 @@ def test_the_first_look_runs_without_a_screen(tmp_path):
     assert int(output["step"]) == int(output["pause"]) + 1
 
 
+@pytest.mark.demand
 def test_the_notebook_on_thinning_shows_what_it_says(tmp_path):
     cells = executed("02_thinning.ipynb", tmp_path)
     figures = showing(cells, "application/vnd.bokehjs_exec.v0+json")
@@ -467,6 +472,7 @@ def test_the_notebook_on_races_shows_what_it_says(tmp_path):
     assert said(cells["luck"]).count("is first") == 4
 
 
+@pytest.mark.demand
 def test_the_notebook_on_functionals_shows_what_it_says(tmp_path):
     cells = executed("03_functional.ipynb", tmp_path)
     assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["picture"]

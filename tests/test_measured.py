@@ -351,6 +351,7 @@ def texts(card: Any) -> str:
     return " ".join(str(item.object) for item in card._body if hasattr(item, "object") and isinstance(item.object, str))
 
 
+@pytest.mark.demand
 def test_every_experiment_has_a_card_that_opens(page: Any) -> None:
     shown = page.PapersPage(False, {}, [])
     assert [card.experiment for card in shown.cards] == ALL

@@ -70,6 +70,7 @@ def test_the_sweep_turns_the_setting_that_it_names() -> None:
             assert (spec.settings.get("bound") == "interpolated") == (case.at["setting"] == "alpha")
 
 
+@pytest.mark.demand
 def test_a_sweep_gives_rows_and_a_figure(small: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "sweep.html"
     assert run_here(f"reproduce pdmp-sweeps --out {out} --json") == 0
@@ -87,6 +88,7 @@ def test_a_sweep_gives_rows_and_a_figure(small: Experiment, tmp_path: Path, caps
     assert "exists already" in capsys.readouterr().err
 
 
+@pytest.mark.demand
 def test_a_table_of_a_sweep_has_no_published_figures(small: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_here("reproduce pdmp-sweeps --repetitions 1") == 0
     out, err = capsys.readouterr()
@@ -126,6 +128,7 @@ def shortened(monkeypatch: pytest.MonkeyPatch, name: str, cases: int) -> Experim
     return short
 
 
+@pytest.mark.demand
 def test_each_case_of_a_table_has_its_comment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

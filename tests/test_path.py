@@ -67,6 +67,8 @@ def worst(sampler: str, target: str = "gaussian", **settings: object) -> float:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sampler", "target", "settings"),
     [
@@ -107,6 +109,7 @@ def test_it_takes_two_stretches_of_path() -> None:
     assert path_moments(np.zeros((4, 5, 3))) is None
 
 
+@pytest.mark.demand
 def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
     run = Run(spec("bps", refresh_rate=0.1).replace(draws=None))
     run.prepare()
@@ -121,6 +124,7 @@ def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
     assert found["events"] > 1.2 * found["path"]
 
 
+@pytest.mark.demand
 def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
     one = Run(spec("boomerang").replace(draws=None))
     one.prepare()

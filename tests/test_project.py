@@ -107,6 +107,7 @@ def pins() -> dict[str, str]:
 # --- floors, at run time
 
 
+@pytest.mark.slow
 def test_core_samples_with_its_four_dependencies_only() -> None:
     core = [Requirement(line).name for line in PROJECT["dependencies"]]
     assert sorted(core) == ["numpy", "param", "scipy", "torch"]
@@ -177,6 +178,7 @@ def sources(folder: str) -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 
+@pytest.mark.slow
 def test_wheel_carries_the_package_and_the_dashboard(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")

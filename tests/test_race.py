@@ -123,6 +123,7 @@ def test_names_tell_lanes_apart():
 ALL = race_of("bps", "hmc", "sgld", "zigzag", budget=4_001)
 
 
+@pytest.mark.demand
 def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_steps_allow():
     race = Race(ALL)
     race.prepare()
@@ -135,6 +136,7 @@ def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_step
     assert race.progress == 1.0
 
 
+@pytest.mark.demand
 def test_lanes_advance_together():
     """Whenever somebody looks, no lane is further ahead of another than a block, or one step where that is more."""
     race = Race(race_of("bps", "hmc", "sgld", budget=8_000))
@@ -181,6 +183,7 @@ def test_all_lanes_set_out_from_the_same_points_bit_for_bit(own_home, target, la
     assert ("one mode" in race.start_told) is one
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("sampler", ["bps", "hmc", "sgld"])
 def test_a_lane_makes_the_draws_that_the_run_alone_makes(sampler):
     race = finished(Race(race_of(sampler, "zigzag")))
@@ -191,6 +194,7 @@ def test_a_lane_makes_the_draws_that_the_run_alone_makes(sampler):
     assert np.array_equal(alone.draws, lane.draws)
 
 
+@pytest.mark.slow
 def test_draws_and_curves_are_the_same_however_it_is_driven():
     spec = race_of("bps", "hmc", "sgld")
     played, stepped = finished(Race(spec)), Race(spec)
@@ -213,6 +217,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
     assert [row["name"] for row in resumed.table()] == [row["name"] for row in played.table()]
 
 
+@pytest.mark.demand
 def test_a_checkpoint_before_the_start_begins_again():
     race = Race(race_of("bps", "hmc"))
     again = Race.restore(race.checkpoint())
@@ -267,6 +272,7 @@ def test_where_all_lanes_diverge_nothing_is_ranked():
     assert "All lanes diverged" in race.frame(["caption"])["caption"]["text"]
 
 
+@pytest.mark.demand
 @given(errors=st.lists(st.sampled_from([math.nan, math.inf, 0.5, 0.1, 2.0]), min_size=3, max_size=3))
 def test_what_is_not_finite_never_ranks(errors):
     """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
@@ -309,6 +315,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
         monkeypatch.setattr(reference, name, value)
 
 
+@pytest.mark.demand
 def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkeypatch):
     shorten(monkeypatch, draws=60, warmup=20)
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
@@ -329,6 +336,7 @@ def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkey
     assert not other.reference.finished
 
 
+@pytest.mark.demand
 def test_a_reference_goes_on_from_a_checkpoint(own_home, monkeypatch):
     shorten(monkeypatch, draws=40, warmup=5)
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "2"}}
@@ -445,6 +453,7 @@ def run_here(line: str) -> int:
     return ended.value.code
 
 
+@pytest.mark.demand
 def test_a_race_that_loses_its_worker_goes_on_with_the_same_draws(tmp_path):
     """The live path drives a race as a run: built by the class that its spec names, checkpointed, taken up again."""
     spec = race_of("hmc", "sgld")

@@ -128,6 +128,7 @@ def test_a_recording_is_the_run(whole: tuple[Path, Run]) -> None:
     assert {path.name.split("-")[0] for path in recording.files()} >= {"header.json", "progress.json", "checkpoint"}
 
 
+@pytest.mark.demand
 def test_recording_changes_no_draw(whole: tuple[Path, Run]) -> None:
     assert np.array_equal(whole[1].draws, finished(Run(BANANA)).draws)
 
@@ -165,6 +166,7 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
     np.testing.assert_array_equal(np.stack([steps["kind"], steps["rate"]], 1), np.array(seen, dtype=np.float32))
 
 
+@pytest.mark.demand
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
     run = Run(BANANA.replace(draws=60))
     recorder = Recorder(run, tmp_path / "run")
@@ -197,6 +199,7 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     assert found.progress == known
 
 
+@pytest.mark.demand
 def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
     run = Run(BANANA)
     recorder = Recorder(run, tmp_path / "run")
@@ -210,6 +213,7 @@ def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
     Recorder(resume(tmp_path / "run"), tmp_path / "run").close()
 
 
+@pytest.mark.demand
 def test_one_goes_back_to_any_step(whole: tuple[Path, Run]) -> None:
     folder, run = whole
     middle = run.steps // 2
@@ -221,7 +225,8 @@ def test_one_goes_back_to_any_step(whole: tuple[Path, Run]) -> None:
 # --- a run that goes on
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> None:
     spec = spec_of(name)
@@ -290,6 +295,7 @@ def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
         resume(tmp_path / "run")
 
 
+@pytest.mark.demand
 def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
     whole = bnnviz.sample(BANANA)
     run = bnnviz.start(BANANA, record="one", callback=lambda run: run.progress > 0.3 and run._stop.set())
@@ -337,6 +343,7 @@ async def reached(run: LiveRun, step: int) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_path: Path) -> None:
     spec = BANANA.replace(draws=None)
     loop = LiveLoop(tmp_path / "live")
@@ -592,6 +599,7 @@ def test_a_cut_or_flipped_packed_recording_is_refused(whole: tuple[Path, Run], h
 # --- a disk that is full
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) -> None:
     """The limit on a file's size stands in for the disk: it needs no rights."""
     run = Run(BANANA)
@@ -635,6 +643,7 @@ def small_disk(folder: Path, size: str) -> Iterator[bool]:
             subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.demand
 def test_a_small_disk_that_fills_up(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with small_disk(tmp_path / "disk", "300k") as there:
         if not there:

@@ -130,6 +130,7 @@ def decoded(sheet: dict, numbers: bytes, frame: int) -> np.ndarray:
     return np.array(out)
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("spec", [BANANA, NETWORK], ids=["banana", "network"])
 def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
     told = film(spec, 30)
@@ -182,6 +183,7 @@ def test_whole_numbers_stay_what_they_are() -> None:
     assert np.array_equal(decoded(sheet, bytes(out), 1)[0], kinds + 4096, equal_nan=True)
 
 
+@pytest.mark.demand
 def test_an_era_begins_with_empty_draws() -> None:
     told = film(Past(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
     reel = Reel(told)
@@ -234,6 +236,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, timeout=170)
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps(BANANA.to_json()))

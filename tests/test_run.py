@@ -54,7 +54,8 @@ SPECS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.sampler}-{s.target}-{s.settings['bound']}")
 def test_draws_depend_on_the_spec_alone(spec):
     """Stepping, playing with every view attached, and going on from a checkpoint give the same draws."""
@@ -91,6 +92,7 @@ LOOKS = {
 }
 
 
+@pytest.mark.slow
 @trials(max_examples=8, deadline=None)
 @given(
     sampler=st.sampled_from(PDMPS),
@@ -109,6 +111,7 @@ def test_nothing_that_looks_on_changes_a_draw(sampler, bound, samples, seed, loo
     assert np.array_equal(finished(alone).draws, finished(watched).draws)
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("sampler", ["bps", "boomerang"])
 @pytest.mark.parametrize("target", ["banana", "network"])
 def test_the_rate_drawn_at_speed_is_the_rate(sampler, target):
@@ -145,10 +148,12 @@ def test_a_path_is_drawn_where_it_went_in_any_plane():
         assert np.allclose(drawn, where[-len(drawn) :], atol=1e-4)
 
 
+@pytest.mark.demand
 def test_seeds_differ():
     assert not np.array_equal(finished(Run(spec())).draws, finished(Run(spec(seed=1))).draws)
 
 
+@pytest.mark.demand
 def test_a_checkpoint_before_the_first_step_starts_anew():
     assert np.array_equal(finished(Run.restore(Run(spec()).checkpoint())).draws, finished(Run(spec())).draws)
 
@@ -165,6 +170,7 @@ def test_a_broken_checkpoint_is_refused():
         Run.restore(b"no checkpoint")
 
 
+@pytest.mark.demand
 def test_changes_are_logged_and_repeatable():
     def driven() -> Run:
         run = Run(spec(draws=None))
@@ -184,6 +190,7 @@ def test_changes_are_logged_and_repeatable():
     assert np.array_equal(one.draws, two.draws)
 
 
+@pytest.mark.demand
 def test_a_refused_change_harms_nothing():
     run, other = (walked(prepared(spec(draws=None)), 300) for _ in range(2))
     before = run.spec
@@ -225,6 +232,7 @@ def test_bad_changes_are_refused_and_harm_nothing():
     assert run.advance(0.1) > 0
 
 
+@pytest.mark.demand
 def test_a_live_run_thins_itself():
     run = Run(spec(draws=None, warmup=0, chains=2))
     run.store.buffer = run.store.buffer[:, :40]
@@ -254,6 +262,7 @@ class Cliff(targets.Target):
         return start
 
 
+@pytest.mark.demand
 def test_chains_that_meet_nan_stop_and_are_named():
     run = finished(Run(spec(chains=6, draws=300), target=Cliff()))
     assert run.phase == "done"
@@ -265,6 +274,7 @@ def test_chains_that_meet_nan_stop_and_are_named():
     assert np.isfinite(run.draws).all()
 
 
+@pytest.mark.demand
 def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
     """A long cell may end where a chain never comes to; the next look is nearer."""
 
@@ -290,6 +300,7 @@ def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
     assert "went too far" in run.tracer.part("caption", None, False)["text"]
 
 
+@pytest.mark.demand
 def test_when_all_chains_fail_the_draws_are_kept():
     class Trap(Cliff):
         evaluations = 0
@@ -328,6 +339,7 @@ def test_frames_hold_what_the_views_need():
     assert run.frame(["status"])["seq"] > frame["seq"]
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     run = prepared(spec(target="logistic_regression", sampler=sampler, draws=None, dtype="float64"))
@@ -366,6 +378,7 @@ def test_one_dimension_is_shown_in_the_phase_plane():
     assert np.isfinite(path["x"]).all() and np.isfinite(path["y"]).all()
 
 
+@pytest.mark.demand
 def test_one_dimension_has_a_histogram_beside_the_known_density():
     run = prepared(spec(target="gaussian", target_settings={"size": 1, "mean_list": "[2]"}, draws=None, chains=16))
     scene = run.scene()
@@ -397,6 +410,7 @@ def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read():
     assert "so far" not in run.frame(["caption"])["caption"]["text"], "a step is told for itself"
 
 
+@pytest.mark.demand
 def test_the_table_has_each_variance_beside_the_true_one():
     run = prepared(spec(target="gaussian", target_settings={"correlation": 0.0, "spread": 2.0}, draws=None, chains=16))
     while run.store.common(run.alive) < 400:
@@ -434,6 +448,7 @@ def test_the_paper_preset_says_that_it_is_wrong():
     assert {"bound": "grid"} in [remedy["settings"] for remedy in caption["remedies"]]
 
 
+@pytest.mark.demand
 def test_summary_has_what_the_command_line_promises():
     found = finished(Run(spec(chains=32, draws=200))).summary()
     run_keys = ["target", "sampler", "settings", "dim", "chains", "draws", "seed", "device", "seconds", "cpu_seconds"]
@@ -548,6 +563,7 @@ def walked(run: Run, steps: int) -> Run:
     return run
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     run = walked(prepared(drawing(sampler)), 400)
@@ -560,6 +576,8 @@ def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     assert run.changes == [(400, {"target.points": MOVED})]
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
     def changed() -> Run:
@@ -577,6 +595,7 @@ def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
     assert np.array_equal(one.draws, other.draws) and np.array_equal(one.draws, restored.draws)
 
 
+@pytest.mark.demand
 def test_data_that_change_before_the_first_step_are_the_data_of_the_start():
     early = Run(drawing())
     early.advance(0.001)
@@ -689,6 +708,7 @@ def test_nothing_is_picked_where_nothing_was_and_what_cannot_be_picked_is_refuse
             watched.select(bad)
 
 
+@pytest.mark.demand
 def test_picking_touches_no_draw():
     runs = [prepared(drawing()) for _ in range(2)]
     for step in range(50, 601, 50):
@@ -706,7 +726,7 @@ def test_draws_without_a_limit_do_not_fill_the_memory():
     assert Run(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
 def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     if not fits(sampler, "double_well"):
@@ -720,6 +740,7 @@ def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     assert (part["curves"] is not None) is run.sampler.functional
 
 
+@pytest.mark.demand
 def test_device_time_is_the_threads_on_a_cpu():
     run = Run(Spec("gaussian", {}, "bps", {}, chains=4, draws=200))
     while not run.finished:

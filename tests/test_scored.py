@@ -111,6 +111,7 @@ def test_parts_on_images_can_be_run(name: str, data: str, scale: str):
         assert all(spec.target_settings["data"] == data for spec in case.specs)
 
 
+@pytest.mark.demand
 def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     table, times, figure = (brief(papers.find(each.name)) for each in PMCNET_IMAGES)
@@ -141,6 +142,7 @@ def test_what_is_reduced_is_said_before_it_starts(capsys, small: Scored, monkeyp
     assert "Reduced: much." in capsys.readouterr().err
 
 
+@pytest.mark.demand
 def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
     done: dict[str, list] = {}
     for case, _, found in small.reproduce():
@@ -159,6 +161,7 @@ def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
     assert history["accuracy"]["mean"][-1] == pytest.approx(done["light"][0]["figures"]["accuracy"])
 
 
+@pytest.mark.demand
 def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monkeypatch, capsys, tmp_path):
     ran = []
     whole = Scored.result
@@ -203,6 +206,7 @@ def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeyp
     assert scored.store.read(place) is None
 
 
+@pytest.mark.demand
 def test_pictures_of_all_kinds_reach_their_views(small: Scored):
     from bnnviz.views import panels as laid
 

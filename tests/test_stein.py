@@ -84,6 +84,7 @@ def test_the_aim_of_a_boomerang_is_what_it_samples(reference: str) -> None:
     assert (at_mode - pull).abs().max() < 0.05 * run.sampler.precision.max()
 
 
+@pytest.mark.demand
 def test_a_run_says_how_far_off_it_is() -> None:
     found = {}
     for bound, settings in {"grid": {}, "interpolated": {"alpha": 1.0, "horizon": 1.0}}.items():

@@ -95,6 +95,7 @@ def test_every_run_is_recorded_with_the_draws_of_a_run_of_its_own(scheduler: str
     assert [row["worker_s"] for row in again[:3]] == [None] * 3
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +214,7 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 # --- on workers that do not see the folder
 
 
+@pytest.mark.demand
 def test_recordings_are_sent_where_the_disk_is_another_one(scheduler: str, tmp_path: Path) -> None:
     text = LONG + "grid: {seed: 0-1}"
     for stopped in (soon(), lambda: False):

@@ -135,6 +135,7 @@ def folded(run: Run, draws: np.ndarray) -> np.ndarray:
     return canonical(draws, run.target.units, run.origin.numpy())
 
 
+@pytest.mark.demand
 def test_components_and_correlations_are_of_the_representatives(run):
     rows = folded(run, run.draws)
     frame = run.frame(["trace", "weights", "path"])

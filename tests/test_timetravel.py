@@ -107,6 +107,7 @@ def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return tell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any, sampler: str) -> None:
     spec = spec_of(sampler)
@@ -142,6 +143,7 @@ def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     travel(story, spec_of())
 
 
+@pytest.mark.demand
 def test_what_was_changed_changes_again(travel: Any) -> None:
     spec, change = spec_of(), SAMPLERS["bps"]
 
@@ -168,6 +170,7 @@ def test_what_was_changed_changes_again(travel: Any) -> None:
     travel(story, spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
     spec, change = spec_of(sampler), SAMPLERS[sampler]
@@ -225,6 +228,7 @@ def test_a_future_that_was_changed_before_changes_again_beside_the_new_one(trave
     travel(story, spec)
 
 
+@pytest.mark.demand
 def test_a_branch_forks_again_and_the_whole_fork_goes_back(travel: Any) -> None:
     spec = spec_of()
 
@@ -293,6 +297,7 @@ def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Pat
     travel(taken_up, spec, restore=True, changes=kept["log"])
 
 
+@pytest.mark.demand
 def test_other_data_are_another_future(travel: Any) -> None:
     spec = spec_of("hmc", target="network", target_settings={"data": "toy_a", "hidden": "4"})
 

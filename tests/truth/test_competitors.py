@@ -92,6 +92,7 @@ def test_adam_is_torch_s() -> None:
     assert torch.allclose(ours, x.detach(), atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "settings", "regular"),
     [
@@ -189,6 +190,7 @@ def test_a_mode_that_is_none_is_refused() -> None:
 # --- Bayes by Backprop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["local", "weights"])
 def test_bayes_by_backprop_finds_the_best_mean_field(linear: Linear, gradient: str) -> None:
     """Its mean is the posterior's, its variances are 1 / precision_ii: not the posterior's own."""
@@ -407,6 +409,7 @@ def test_anchors_that_do_not_turn_or_are_always_accepted_are_caught(monkeypatch:
 SAE = {"batch_size": None, "first_epochs": 1200, "learning_rate": 0.05}
 
 
+@pytest.mark.demand
 def test_members_are_the_known_function_of_their_anchors(linear: Linear) -> None:
     """P^-1 (X'y / sd^2 + anchor / tau^2): so their law is N(m, P^-1 tau^-2 P^-1), narrower than the posterior."""
     sampler, state = begun("sae", linear.target, 5000, **SAE)

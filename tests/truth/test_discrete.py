@@ -123,6 +123,7 @@ def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name:
     assert np.abs((found - known) / error).max() > LIMIT
 
 
+@pytest.mark.slow
 def test_hmc_is_right_whatever_its_step_size() -> None:
     for settings in ({}, {"step_size": 0.5, "leaps": 5}, {"momentum": 0.7, "leaps": 3, "vary": False}):
         for name in ("gaussian", "double_well"):
@@ -135,6 +136,7 @@ def test_hmc_at_a_temperature() -> None:
     assert np.abs((found - 0.25 * SCALES) / error).max() < LIMIT
 
 
+@pytest.mark.demand
 def test_nuts_is_right_whatever_its_step_size() -> None:
     for settings in ({}, {"step_size": 0.7, "max_depth": 3, "every": 2}):
         for name in ("gaussian-1", "double_well"):
@@ -162,6 +164,8 @@ def never_turns(self: nuts.NUTS, state: nuts.State, v: torch.Tensor) -> object:
 NUTS_GROWN, NUTS_MARKED = nuts.NUTS._grown, nuts.NUTS._marked
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("method", "wrong"), [("_grown", latest), ("_grown", unweighted), ("_marked", never_turns)])
 def test_a_broken_nuts_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
     """The last point of a subtree, points without weights, and a subtree's own turns that go unseen."""

@@ -57,12 +57,14 @@ def after(sampler: Any, state: Any, moves: int) -> Any:
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "leaps": 3}])
 def test_func_hmc_keeps_its_law(settings: dict) -> None:
     sampler, state = begun("func_hmc", step_size=0.3, **settings)
     assert worst(after(sampler, state, 60), sampler) < LIMIT
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("factor", [1.05, 0.95])
 def test_func_hmc_with_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     normal = Noise.normal

@@ -65,6 +65,7 @@ def worst(found: np.ndarray) -> float:
     return float(np.abs((found.mean(0) - 1) / (found.std(0, ddof=1) / math.sqrt(len(found)))).max())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_integral_and_the_moments_come_out_in_the_mean(variant: str) -> None:
     assert worst(estimates(variant)) < LIMIT

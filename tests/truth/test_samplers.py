@@ -65,7 +65,7 @@ def verdict_on(target: targets.Target, sampler: samplers.Sampler, draws: int = 4
     return compare(found, target.exact_draws(400_000, seed=99))
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("target", "target_settings"), TARGETS)
 @pytest.mark.parametrize(("sampler", "settings"), RIGHT)
 def test_right_sampler_keeps_the_target(sampler, settings, target, target_settings):
@@ -105,7 +105,7 @@ def surplus(sampler: samplers.Sampler, target: targets.Target, steps: int = 300)
 COUNTED = [("bps", {}), ("bps", {"velocity_sd": 0.3}), ("sigma_bps", {}), ("zigzag", {}), ("boomerang", {"gamma": 0.5})]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("target", "target_settings"), [TARGETS[i] for i in (1, 3, 4, 6, 7)])
 @pytest.mark.parametrize(("sampler", "settings"), COUNTED)
 def test_events_are_as_many_as_the_rate_says(sampler, settings, target, target_settings):
@@ -118,6 +118,7 @@ def test_events_that_come_too_late_are_missed():
     assert surplus(make("bps", paper), targets.Banana(bend=0.5)) < -10
 
 
+@pytest.mark.demand
 def test_the_papers_row_sums_are_a_poor_reference_and_do_no_other_harm():
     target = targets.Gaussian(size=5, correlation=0.8, spread=3.0)
     sampler = make("boomerang", {"spacing": 0.5, "curvature": "paper"})
@@ -135,6 +136,8 @@ def test_every_registered_sampler_is_in_the_table():
     assert {name for name, _ in RIGHT} == set(PDMPS)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sampler", "settings"), [("bps", {}), ("boomerang", {}), ("boomerang", {"gamma": 2.0}), ("zigzag", {})]
 )
@@ -147,6 +150,8 @@ def test_logistic_regression_by_quadrature(sampler, settings):
     assert verdict.p > LEVEL, verdict
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_without_data_the_posterior_is_the_prior(sampler):
     target = targets.Network(hidden="2", prior_sd=0.7, points=[])
@@ -287,6 +292,7 @@ def test_sigma_bps_as_printed_narrows_the_narrow_axis_as_stated():
     assert draws[..., 1].var() == pytest.approx(0.0021, abs=0.0003 + 4 * variance.std() / np.sqrt(CHAINS))
 
 
+@pytest.mark.demand
 def test_the_scales_are_those_of_the_target():
     target = targets.Gaussian(size=3, correlation=0.5, spread=5.0)
     run = Run(
@@ -332,7 +338,8 @@ WEIGHTED = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", [targets.Gaussian(spread=3.0), targets.Banana(bend=0.5)], ids=["gaussian", "banana"])
 @pytest.mark.parametrize(("name", "settings"), WEIGHTED)
 def test_weights_undo_the_bias_of_draws_at_events(name, settings, target):

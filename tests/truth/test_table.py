@@ -38,6 +38,8 @@ def reflection_of_the_wrong_sign(self, x, v, g):
 # --- the statistics
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["gaussian", "banana", "funnel", "double_well"])
 def test_exact_draws_have_standard_errors_of_one(name: str) -> None:
     """Skewed or not, no error of 200 tables of independent draws is larger than chance allows."""
@@ -155,6 +157,8 @@ def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> Non
 # --- broken on purpose
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sampler", "method", "wrong"),
     [
