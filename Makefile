@@ -19,9 +19,9 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 
 help:
 	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
-	@echo 'make test         lint and tests, those in a browser included'
-	@echo 'make test-slow    the long tests: statistics, the rest of those in a browser'
-	@echo 'make test-all     every test, those too that only repeat others at length'
+	@echo 'make test         lint and the quick tests, a walk in a browser included: minutes'
+	@echo 'make test-slow    a sample of the long tests: statistics, processes that are killed, more in a browser'
+	@echo 'make test-all     every test, those too that only repeat others at length: hours'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
 	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make clean        remove the environment and everything generated'

@@ -63,7 +63,7 @@ def _sample(items: list[pytest.Item]) -> None:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for each in cases.values():
         wanted = each[0].get_closest_marker("sampled").args[0]
-        kept = {round(place * (len(each) - 1) / (wanted - 1)) for place in range(wanted)}
+        kept = {round(place * (len(each) - 1) / max(wanted - 1, 1)) for place in range(wanted)}
         for place in set(range(len(each))) - kept:
             each[place].add_marker(pytest.mark.demand)
 

@@ -153,7 +153,7 @@ def finished(spec: Spec) -> Run:
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
@@ -181,7 +181,7 @@ def advance_to(run: Run, step: int) -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.demand
 def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
     whole = finished(BANANA.replace(kernel="compiled"))
     run = Run(BANANA.replace(kernel="compiled").checked())
@@ -197,7 +197,7 @@ def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.demand
 def test_a_change_of_settings_takes_the_kernel_back() -> None:
     run = Run(BANANA.replace(kernel="compiled", draws=None).checked())
     run.patient = True
@@ -217,7 +217,7 @@ def test_a_change_of_settings_takes_the_kernel_back() -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.demand
 def test_a_damaged_file_is_made_anew(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = finished(BANANA.replace(kernel="compiled")).draws
     shutil.copytree(kept, tmp_path / kept.name)
@@ -254,7 +254,7 @@ def test_without_a_compiler_it_says_so_and_goes_on(tmp_path: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.demand
 def test_compiled_draws_agree_with_the_truth() -> None:
     run = finished(BANANA.replace(target="gaussian", target_settings={"size": 3}, chains=256, kernel="compiled"))
     moments = run.draws.mean(1), (run.draws**2).mean(1)

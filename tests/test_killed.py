@@ -133,8 +133,8 @@ def check(folder: Path, truth: Run) -> None:
     np.testing.assert_array_equal(again.draws, truth.draws)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(

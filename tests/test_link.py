@@ -206,6 +206,7 @@ def test_what_a_link_cannot_hold_is_said() -> None:
 # --- scripts
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",

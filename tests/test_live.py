@@ -460,7 +460,7 @@ def test_the_notebook_on_thinning_shows_what_it_says(tmp_path):
     assert weighted == pytest.approx(1, abs=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_the_notebook_on_races_shows_what_it_says(tmp_path):
     cells = executed("04_race.ipynb", tmp_path)
     assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
@@ -489,7 +489,7 @@ def test_the_notebook_on_functionals_shows_what_it_says(tmp_path):
     assert paper < 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_the_notebook_on_pmcnet_shows_what_it_says(tmp_path):
     cells = executed("05_pmcnet.ipynb", tmp_path)
     assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
@@ -505,7 +505,7 @@ def test_the_notebook_on_pmcnet_shows_what_it_says(tmp_path):
     assert "HMC" in said(cells["posterior"])
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_the_notebook_on_uncertainty_shows_what_it_says(tmp_path):
     cells = executed("06_uncertainty.ipynb", tmp_path)
     assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["picture"]
@@ -522,7 +522,7 @@ def test_the_notebook_on_uncertainty_shows_what_it_says(tmp_path):
     assert float(said(cells["chains"]).split("worth: ")[1].split()[0]) < 50
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_the_notebook_on_recordings_shows_what_it_says(tmp_path):
     cells = executed("07_recordings.ipynb", tmp_path)
     assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["overlay"]

@@ -35,7 +35,7 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.parametrize(("sampler", "spacing"), [("boomerang", 0.02), ("bps", 0.001)])
 def test_two_hundred_draws_of_lenet_take_less_than_a_gigabyte_and_a_half(sampler: str, spacing: float) -> None:
     command = [sys.executable, "-c", SCRIPT, sampler, str(spacing)]
@@ -60,7 +60,7 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak, "accuracy": [accuracy,
 """
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.skipif(not HERE, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
 @pytest.mark.parametrize(
     ("data", "network", "dim"),

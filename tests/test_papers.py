@@ -145,7 +145,7 @@ def test_each_case_of_a_table_has_its_comment(
     assert "3 runs; about 6 min on 2 cores" in err, "the time is told before it begins"
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_predictions_are_drawn(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -729,8 +729,7 @@ def server() -> Iterator[Any]:
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.demand
 @pytest.mark.parametrize("name", ["bps", "boomerang", "nuts", "pmcnet_light", "sgld"])
 def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, server: Any, tmp_path: Path) -> None:
     """Ten kills of each sampler at random moments: fifty in all."""
@@ -797,6 +796,7 @@ def workers_of(server: psutil.Process) -> list[psutil.Process]:
     return [child for child in server.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["worker", "server", "both"])
 def test_a_live_recording_outlives_its_worker_and_its_server(killed: str, home: Path, tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_light_and_dark_differ_in_colours_alone(shot: Film) -> None:
         assert [strip.sub("", each) for each in light.values] == [strip.sub("", each) for each in dark.values]
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.parametrize(
     "spec", [BANANA.replace(draws=400, chains=4), NETWORK.replace(draws=200, chains=4)], ids=["banana", "network"]
 )

@@ -186,7 +186,7 @@ def test_draws_at_events_are_as_wide_as_the_scenes_say(scenes: Any) -> None:
     assert abs(each.mean() - (1 + 1 / 150)) < 4 * error
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_what_is_broken_is_as_broken_as_the_scenes_say(scenes: Any) -> None:
     clip, alpha = (scenes.load()[name].steps for name in ("break-clip", "break-alpha"))
@@ -201,7 +201,7 @@ def test_what_is_broken_is_as_broken_as_the_scenes_say(scenes: Any) -> None:
     assert (abs(sampled(alpha[0].spec, 800, 256) - 1) < 0.1).all(), "and the variances are right"
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_the_boomerang_mixes_where_the_bouncy_particle_does_not(scenes: Any) -> None:
     steps = scenes.load()["boomerang"].steps
@@ -217,7 +217,7 @@ def test_the_boomerang_mixes_where_the_bouncy_particle_does_not(scenes: Any) -> 
     assert rhat[1] < 2, "below 2"
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @pytest.mark.timeout(900)
 def test_batches_bias_as_the_scene_says(scenes: Any) -> None:
     steps = scenes.load()["break-batch"].steps

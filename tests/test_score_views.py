@@ -111,6 +111,7 @@ def test_what_is_said_of_a_fit_stands_in_the_note():
 
 
 @pytest.mark.browser
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_browser_draws_the_panels(dark: bool, open_page: Callable, screenshot: Callable):
     found = [Panel(f"{name} {number}", name, PARTS[name][number]) for name, number in EACH]

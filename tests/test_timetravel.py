@@ -107,6 +107,7 @@ def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return tell
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any, sampler: str) -> None:
@@ -170,6 +171,7 @@ def test_what_was_changed_changes_again(travel: Any) -> None:
     travel(story, spec)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
@@ -511,7 +513,7 @@ def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.
     assert timeline.steps[-1] <= 600
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     spec = spec_of("bps", kernel="compiled")
     run = Run(spec)

@@ -209,6 +209,7 @@ def test_text_and_marks_stand_out_from_the_card(palette: object) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_a_browser_draws_the_views(kind: str, dark: bool, open_page: Callable, screenshot: Callable) -> None:

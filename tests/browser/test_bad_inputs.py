@@ -51,7 +51,6 @@ def work_through(lab: Lab, dashboard: Any, table: tuple[Bad, ...]) -> None:
 
 
 @pytest.mark.demand
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_bad_inputs_for_a_network_and_its_run(lab: Lab, dashboard: Any) -> None:
     work_through(lab, dashboard, NETWORK)

@@ -124,7 +124,6 @@ def draw(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., Drawing
 # ---- drawing ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick
 def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawing]) -> None:
     lab = draw()
     lab.click_at(0.1, 0.5)
@@ -143,7 +142,7 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
     assert lab.number("step") < 200  # it has never played
 
 
-@pytest.mark.quick
+@pytest.mark.demand
 def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
     # How soon is measured by `bnnviz bench live --case drawing`.
     lab = draw().sampling()
@@ -186,6 +185,7 @@ def test_fingers_draw_too(draw: Callable[..., Drawing]) -> None:
     until(lambda: len(lab.points()) == 6, 5, "no point came")
 
 
+@pytest.mark.demand
 def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> None:
     lab = draw().sampling()
     lab.press("Pause")
@@ -218,7 +218,7 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
     until(lambda: lab.picked_lines() == 0, 5, "the picks stayed")
 
 
-@pytest.mark.quick
+@pytest.mark.demand
 def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Callable[..., Any]) -> None:
     lab = draw(MOONS).sampling()
     assert {"prediction", "spread"} <= set(lab.figures())
@@ -238,6 +238,7 @@ def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Ca
 # ---- picking ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 def test_an_event_under_the_pointer_shows_its_function(draw: Callable[..., Drawing]) -> None:
     lab = draw().sampling()
     lab.press("Pause")
@@ -250,7 +251,7 @@ def test_an_event_under_the_pointer_shows_its_function(draw: Callable[..., Drawi
     until(lambda: lab.picked_lines() == 0, 5, "the function stayed")
 
 
-@pytest.mark.quick
+@pytest.mark.demand
 def test_boxes_link_functions_and_weights_both_ways(
     draw: Callable[..., Drawing], screenshot: Callable[..., Any]
 ) -> None:
@@ -278,6 +279,7 @@ def test_boxes_link_functions_and_weights_both_ways(
 # ---- a file of one's own ----------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 def test_a_csv_file_is_opened_and_sampled(draw: Callable[..., Drawing], tmp_path: Path) -> None:
     lab = draw()
     rows = "".join(f"{i / 40},{(i * 7) % 11 / 11:.3f},{'yes' if (i * 5) % 8 > 3 else 'no'}\n" for i in range(40))

@@ -142,6 +142,7 @@ def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], 
 # ---- keys ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("theme", THEMES)
 def test_tab_comes_to_every_control_in_order_and_shows_where_it_is(
     open_page: Callable[..., Any], dashboard: Any, theme: str
@@ -205,6 +206,7 @@ def test_keys_alone_choose_slide_and_type(lab: Lab) -> None:
     assert lab.button("Play").is_visible()
 
 
+@pytest.mark.demand
 def test_space_presses_the_button_that_the_keyboard_has_come_to_and_plays_elsewhere(lab: Lab) -> None:
     page = lab.page
     lab.button("Step proposal").focus()
@@ -233,6 +235,7 @@ def test_the_explanation_of_a_setting_comes_with_the_focus_and_goes_with_escape(
     until(lambda: tips.count() == 0, 5, "the explanation stayed")
 
 
+@pytest.mark.demand
 def test_the_focus_stays_in_the_dialog_and_no_key_acts_behind_it(lab: Lab) -> None:
     page = lab.page
     step = lab.number("step")

@@ -34,6 +34,7 @@ def tier(name: str) -> list[pytest.MarkDecorator]:
     return [] if name == ORDERED[1] else [pytest.mark.demand]
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("name", [pytest.param(name, marks=tier(name)) for name in ORDERED])
 def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any, name: str) -> None:
     lab = Lab(open_page(f"{dashboard.url}?scene={name}", **SMALL))
@@ -142,6 +143,7 @@ def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashb
 # --- tour
 
 
+@pytest.mark.demand
 def test_the_tour_is_shown_once_and_can_be_walked(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path]
 ) -> None:

@@ -189,7 +189,7 @@ def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
     raise AssertionError(f"{otherwise} within {seconds:g} s")
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
     lab = Lab(open_page()).open(jupyter.notebook(NOTEBOOK))
 
@@ -248,7 +248,6 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     screenshot(lab.page, "jupyter-network")
 
 
-@pytest.mark.slow
 @pytest.mark.demand
 def test_static_figures_are_painted_in_jupyterlab(
     jupyter: Served, open_page: Callable[..., Any], screenshot: Any
@@ -267,7 +266,6 @@ def test_static_figures_are_painted_in_jupyterlab(
     screenshot(page, "jupyter-thinning")
 
 
-@pytest.mark.slow
 @pytest.mark.demand
 def test_a_race_moves_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
     lab = Lab(open_page(), RACE).open(jupyter.notebook(RACE))

@@ -17,7 +17,7 @@ from bnnviz.engine.backend import Backend
 from bnnviz.errors import BnnvizError
 
 pytestmark = pytest.mark.quick
-SIZES = [pytest.param((1400, 900), marks=pytest.mark.slow), (1280, 720)]
+SIZES = [pytest.param((1400, 900), marks=pytest.mark.demand), (1280, 720)]
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
 
 # A number for each figure that changes with what it draws.
@@ -209,6 +209,7 @@ def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
         assert lab.said() != said
 
 
+@pytest.mark.demand
 def test_step_event_ends_with_an_event(lab: Lab) -> None:
     for _ in range(2):
         step = lab.number("step")
@@ -217,6 +218,7 @@ def test_step_event_ends_with_an_event(lab: Lab) -> None:
         until(lambda: re.match(r"Event \d+, ", lab.said()), 5, f"no event: {lab.said()}")
 
 
+@pytest.mark.demand
 def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     step = lab.number("step")
     lab.page.keyboard.press("ArrowRight")
@@ -238,6 +240,7 @@ def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     until(lambda: lab.page.get_by_text("Keys and marks").is_visible(), 5, "? did not open the keys")
 
 
+@pytest.mark.demand
 def test_a_speed_is_kept(lab: Lab) -> None:
     lab.page.locator("[role=combobox]:has-text('full speed')").click()
     lab.page.get_by_role("option", name="10 steps/s", exact=True).click()
@@ -250,7 +253,6 @@ def test_a_speed_is_kept(lab: Lab) -> None:
 
 
 @pytest.mark.demand
-@pytest.mark.slow
 def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:
     hide = """(hidden) => {
       Object.defineProperty(document, "hidden", {value: hidden, configurable: true})
@@ -306,6 +308,7 @@ def refreshments(lab: Lab) -> float:
     )
 
 
+@pytest.mark.demand
 def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Callable[..., Path]) -> None:
     lab.pick("Target", "Banana")
     lab.pick("Preset", "As eq. 12 reads literally")
@@ -318,6 +321,7 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
 
 
+@pytest.mark.demand
 def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
     alert = lab.page.locator(".error[role=alert]:visible")
     lab.field("Seed").fill("many")
@@ -352,6 +356,7 @@ def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
     until(lambda: lab.page.evaluate(colours) == light, 10, "it stayed dark")
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("sampler, emits", [at_length(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
 def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str, emits: list[str]) -> None:
     # Without events the sentence tells of the last move, in numbers.
@@ -373,7 +378,6 @@ def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str, emits:
 # ---- leaving ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
 def test_closing_the_tab_ends_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url)).ready()
     lab.press("Play")
@@ -415,7 +419,7 @@ def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> Non
     until(lambda: labs[1].number("step") > step + 20, 15, "the other page stood still")
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url + "?target=banana&sampler=sgld&kernel=eager")).ready()
     assert not lab.button("Step event").is_visible()

@@ -133,6 +133,7 @@ def steps_of(backend: Backend) -> dict[str, int]:
 # ---- one too many -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.demand
 def test_a_run_too_many_queues_with_a_sentence_and_starts_in_its_turn(
     one_worker: str, serve: Callable[..., Any], open_page: Callable[..., Any]
 ) -> None:

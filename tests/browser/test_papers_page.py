@@ -13,7 +13,6 @@ from bnnviz import link, papers
 from bnnviz.papers import measured
 from bnnviz.spec import Spec
 
-pytestmark = pytest.mark.quick
 NAMES = list(papers.EXPERIMENTS)
 MEASURED = [name for name in NAMES if measured.records(name)[0]]
 IN_THE_LAB = next(name for name in MEASURED if not papers.find(name).keeps)
@@ -46,6 +45,7 @@ def open_papers(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., 
     return lambda query="", **options: PapersPage(open_page(f"{dashboard.url}?page=papers{query}", **options))
 
 
+@pytest.mark.demand
 def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_page, dashboard, screenshot):
     papers_page = open_papers(viewport={"width": 1280, "height": 720})
     page, name = papers_page.page, IN_THE_LAB
@@ -72,6 +72,7 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     assert page.locator("td.case a").count() == 0
 
 
+@pytest.mark.demand
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, screenshot, theme):
     name = MEASURED[-1]
@@ -89,6 +90,7 @@ def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, scree
     assert papers_page.shown() < len(NAMES)
 
 
+@pytest.mark.demand
 def test_the_projector_enlarges_and_moves_nothing_aside(open_papers):
     page = open_papers().page
     title = page.get_by_role("heading", name="beside ours")

@@ -43,7 +43,6 @@ def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboar
     assert (said["target"], said["t.hidden"], said["warmup"]) == ("network", "25-10", "20")
 
 
-@pytest.mark.quick
 @pytest.mark.demand
 def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:
     first = opened(open_page, dashboard, BANANA)
@@ -58,6 +57,7 @@ def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], 
     assert first.figures()["trajectory"] == pytest.approx(second.figures()["trajectory"])
 
 
+@pytest.mark.demand
 def test_a_changed_setting_changes_the_address_and_a_reload_restores_it(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:

@@ -9,7 +9,6 @@ import pytest
 from test_draw import Drawing
 from test_lab import OVERFLOW, until
 
-pytestmark = pytest.mark.quick
 # How many numbers of each future's line the trajectory has.
 FUTURES = """() => {
   const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "trajectory")
@@ -76,6 +75,7 @@ def quiet(lab: Drawing) -> None:
     until(lambda: not told(lab), 20, "there are other times or futures still")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screenshot: Any, theme: str) -> None:
     lab = opened(f"&target=banana&sampler=bps&warmup=5&theme={theme}")
@@ -122,6 +122,7 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     quiet(lab)
 
 
+@pytest.mark.demand
 def test_other_data_are_another_future_on_a_small_screen(opened: Any, screenshot: Any) -> None:
     query = "&target=network&t.data=toy_c&t.hidden=8&sampler=hmc&warmup=5"
     lab = opened(query, viewport={"width": 1280, "height": 720})

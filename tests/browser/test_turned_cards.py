@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from test_lab import OVERFLOW, Lab, until
 
 LABEL = """() => {
@@ -13,6 +14,7 @@ LABEL = """() => {
 }"""
 
 
+@pytest.mark.demand
 def test_a_cell_of_the_correlations_is_followed_and_the_cards_turn_back(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Any]
 ) -> None:

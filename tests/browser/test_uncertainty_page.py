@@ -11,7 +11,6 @@ import pytest
 from bnnviz import data
 from bnnviz.errors import BnnvizError
 
-pytestmark = pytest.mark.quick
 PLOTS = {"digit", "entropy", "reliability", "attack", "attack_entropy", "course", "turned"}
 LINK = (
     "?page=uncertainty&target=images&t.data=mnist&t.network=mlp&t.train_rows=300&t.test_rows=80&chains=1&seed=1"
@@ -63,6 +62,7 @@ def test_it_shows_what_lanes_are_unsure_of(page: Any, screenshot: Callable[..., 
     screenshot(page, "uncertainty")
 
 
+@pytest.mark.demand
 def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[..., Path]) -> None:
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="digit", timeout=60_000)
     before = page.evaluate(SAID)
@@ -88,6 +88,7 @@ def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[...
     screenshot(page, "uncertainty-drawn")
 
 
+@pytest.mark.demand
 def test_attacked_images_hang_there_too(page: Any) -> None:
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="attack", timeout=90_000)
     first = page.locator(".wall button").first.get_attribute("title")

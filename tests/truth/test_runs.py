@@ -27,6 +27,7 @@ def p_value(found: dict, mean: np.ndarray, cov: np.ndarray) -> float:
     return float(min(1.0, 2 * stats.norm.sf(np.abs(z).max()) * len(z)))
 
 
+@pytest.mark.demand
 def test_the_command_line_agrees_with_the_truth():
     arguments = ["sample", "--target", "gaussian", "--sampler", "bps", "--chains", "256", "--draws", "2000"]
     result = subprocess.run(
@@ -41,6 +42,7 @@ def test_the_command_line_agrees_with_the_truth():
     assert found["rhat_max"] < 1.01
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "target_settings", "sampler", "settings"),
     [
@@ -84,6 +86,7 @@ def importance_reference(network: bnnviz.BNN, count: int = 3_000_000) -> tuple[n
     return sums[0] / sums[1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(400)  # a busy machine
 @pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
 def test_network_posterior_agrees_with_importance_sampling(sampler, settings):
@@ -111,6 +114,7 @@ def test_network_posterior_agrees_with_importance_sampling(sampler, settings):
     assert 2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL, z
 
 
+@pytest.mark.demand
 def test_network_with_another_prior_is_told_apart():
     """The same comparison goes red when the prior is not the one that the sampler used."""
     import torch
@@ -124,6 +128,7 @@ def test_network_with_another_prior_is_told_apart():
     assert 2 * stats.norm.sf(np.abs(z).max()) * len(z) < LEVEL, z
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
 @pytest.mark.parametrize("told", [True, False], ids=["changed", "not told"])
 def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, settings, told):

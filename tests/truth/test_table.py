@@ -123,6 +123,7 @@ def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFix
     assert sum(line.startswith("far, ") for line in err.splitlines()) == len(EVERY)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "banana", "double_well"])
 @pytest.mark.parametrize("sampler", EVERY)
@@ -134,6 +135,7 @@ def test_a_sample_of_the_table_is_green(name: str, sampler: str) -> None:
             assert found.ok, (cell.name, found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", EVERY)
 def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
@@ -141,7 +143,7 @@ def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
     assert found.ok, found
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> None:
     def widening(horizon: float, alpha: float) -> float:
         chosen = {"bound": "interpolated", "horizon": horizon, "alpha": alpha, "spacing": 0.5}
@@ -205,6 +207,7 @@ def smallest(simulation: Simulation, sampler: str) -> float:
 LEAST = truth.LEVEL / (len(PDMPS) * len(Simulation.quantities))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_true_weights_lie_anywhere_among_the_draws(sampler: str) -> None:
@@ -224,6 +227,7 @@ def test_each_chain_has_a_data_set_of_its_own() -> None:
         assert torch.allclose(torch.autograd.grad(value.sum(), x)[0][0], gradient[chain])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["prior", "reflection", "noise"])
 def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, broken: str) -> None:
@@ -237,7 +241,7 @@ def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, b
     assert smallest(simulation, "bps") < LEAST
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 def test_cells_are_short_enough_for_what_lies_between_two_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate that is missed within a cell violates nothing: many chains are needed to see it."""
     target, cell = known_targets()["gaussian_mixture"], Cell("sigma_bps", {"bound": "grid"})
