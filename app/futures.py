@@ -41,7 +41,7 @@ class Futures:
     needs, hot = frozenset({"status"}), False
 
     def __init__(self, session: Session) -> None:
-        self._session, self._dark = session, False
+        self._session, self._dark, self._large = session, False, False
         self._futures: list[dict[str, Any]] = []
         self._followed = 0
         self._text = pn.pane.HTML(
@@ -51,12 +51,17 @@ class Futures:
         self._split = self._button("Fork again", lambda: session.travel("fork"))
         self._keep = self._button("Keep", lambda: session.travel("keep", branch=self._letter))
         self._branches = [self._button("", lambda i=i: self._follow(i)) for i in range(MOST)]
-        bar = pn.Row(
+        self._bar = pn.Row(
             *self._branches, self._text, self._return, self._split, self._keep,
             sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_BAR],
         )  # fmt: skip
         self.root = pn.Column(
-            bar, sizing_mode="stretch_width", margin=0, visible=False, css_classes=["futures"], stylesheets=[_GROUND]
+            self._bar,
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+            css_classes=["futures"],
+            stylesheets=[_GROUND],
         )
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -77,6 +82,11 @@ class Futures:
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
         projector.dress(self._text, large)
+        self._large = large
+        self._bar.height = 58 if large else 44
+        for button in (*self._branches, self._return, self._split, self._keep):
+            button.param.update(size="large" if large else "small", height=46 if large else 32)
+        self._dress()
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -127,7 +137,7 @@ class Futures:
                     "fontWeight": 700 if followed else 400,
                     "borderRadius": "6px",
                     "outline": f"2px solid {shade}" if followed else "none",
-                    "maxWidth": "260px",
+                    "maxWidth": "340px" if self._large else "260px",
                     "whiteSpace": "nowrap",
                     "overflow": "hidden",
                 },
