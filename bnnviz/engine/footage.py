@@ -97,16 +97,19 @@ class Footage:
 
     def _taken(self, whole: bool) -> dict[str, Any]:
         """Return a frame, without the parts that are dear unless it is to be ``whole``."""
-        frame = self.run.frame([])
+        frame: dict[str, Any] = {"seq": self.run.steps}
         for part in film.parts(self._shown):
-            if not whole and self._spent.get(part, 0.0) > _PART * self._allowed:
+            dear = self._spent.get(part, 0.0) > _PART * self._allowed
+            if dear and not whole and part != "status":
                 continue
             begun = time.thread_time()
-            frame |= self.run.frame([part])
-            if frame.get(part):
-                # The first of a part may import what it needs, which is no frame's cost.
-                known = self._spent.get(part)
-                self._spent[part] = 0.0 if known is None else known + time.thread_time() - begun
+            made = self.run.aside(part, 0 if whole else self.run.steps - max(self._last, 0))
+            if not made:
+                continue
+            frame[part] = made
+            # The first of a part may import what it needs, which is no frame's cost.
+            known = self._spent.get(part)
+            self._spent[part] = 0.0 if known is None else known + time.thread_time() - begun
         return film.timeless(frame)
 
     def files(self) -> dict[str, bytes]:

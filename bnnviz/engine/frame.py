@@ -257,6 +257,12 @@ class FrameBuilder:
             self._due[name] = time.perf_counter() + wait
         return frame
 
+    def aside(self, name: str, since: int) -> dict[str, Any]:
+        """Build one part, the last one being so many steps ago, for somebody beside the page, which notices nothing."""
+        fast = since > _FAST_STEPS
+        self._counted.note(self.run, fast)
+        return self._part(name, fast)
+
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
         run = self.run
         if name == "caption":

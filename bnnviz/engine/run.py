@@ -533,6 +533,10 @@ class Run:
         """Return the wanted parts of what the views show now (see ARCHITECTURE, frame)."""
         return self._frames.frame(want)
 
+    def aside(self, part: str, since: int) -> dict[str, Any]:
+        """Return a part for somebody beside the page, who has had a frame so many steps ago; empty if there is none."""
+        return self._frames.aside(part, since)
+
     def look_like(self, other: Run) -> None:
         """Show what another run of the same target shows: its chain, its plane, and what it follows."""
         self._frames.look_like(other._frames)
