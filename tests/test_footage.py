@@ -84,6 +84,26 @@ def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[Run, Recording]
         same({name: frame[name] for name in now}, now)
 
 
+def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
+    runs = [Run(BANANA.replace(draws=None)) for _ in range(2)]
+    for run in runs:
+        run.prepare()
+    want = film.parts(runs[0].scene())
+    for _ in range(8):
+        for run in runs:
+            goal = run.steps + 40
+            while run.steps < goal:
+                run.take(goal - run.steps, 1.0)
+        for part in want:
+            runs[0].aside(part, 40)
+        recorded, alone = (film.plain(film.timeless(run.frame(want))) for run in runs)
+        assert recorded["seq"] == alone["seq"]
+        assert recorded["caption"]["kind"] == alone["caption"]["kind"] == "summary"
+        for part in ("status", "path", "trace"):
+            if part in recorded and part in alone:
+                np.testing.assert_equal(recorded[part], alone[part])
+
+
 def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
     run = Run(BANANA.replace(draws=None))
     recorder = Recorder(run, tmp_path / "run", every_s=1e9)

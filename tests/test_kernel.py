@@ -129,7 +129,7 @@ def assert_same(run: Run, steps: int) -> list:
     return states["eager"]
 
 
-@pytest.mark.slow
+@pytest.mark.demand
 @needs_compiler
 @pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_draws_are_those_of_the_spec_and_the_log(kept: Path) -> None:

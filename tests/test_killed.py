@@ -31,7 +31,7 @@ SPECS = {
 }
 STEPS, EACH = 90, 30  # steps of a run without an end, and steps between two writes
 KILLED = 9
-PARTS = 20  # every operation is in one of so many tests, of which some run always
+PARTS = 40  # every operation is in one of so many tests, of which some run always
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree"}
 
 
@@ -152,7 +152,7 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
         check(folder, truth)
         came += kill(server, rng.randint(1, 40), spec, folder, True)
         check(folder, truth)
-    assert came > 2
+    assert came > 1
 
 
 @pytest.mark.slow
@@ -172,4 +172,4 @@ def test_a_process_that_goes_back_may_end_before_any_operation(
         shutil.copytree(whole, folder)
         came += kill(server, last, spec, folder, True, middle)
         check(folder, truth)
-    assert came > 2
+    assert came

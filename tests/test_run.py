@@ -54,8 +54,8 @@ SPECS = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.sampler}-{s.target}-{s.settings['bound']}")
 def test_draws_depend_on_the_spec_alone(spec):
     """Stepping, playing with every view attached, and going on from a checkpoint give the same draws."""

@@ -42,7 +42,7 @@ def test_the_command_line_agrees_with_the_truth():
     assert found["rhat_max"] < 1.01
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "target_settings", "sampler", "settings"),
     [
@@ -128,7 +128,7 @@ def test_network_with_another_prior_is_told_apart():
     assert 2 * stats.norm.sf(np.abs(z).max()) * len(z) < LEVEL, z
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
 @pytest.mark.parametrize("told", [True, False], ids=["changed", "not told"])
 def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, settings, told):
