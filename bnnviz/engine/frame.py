@@ -40,7 +40,7 @@ _SELDOM = {
     "marginal": 2.0,
     "ratios": 1.0,
 }  # seconds between two at full speed, at least: they change slowly
-_FAST_STEPS = 20
+_FAST_STEPS = 6  # between two frames: nobody sees each of more
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
 _BINS, _DENSITY_POINTS, _CURVE_POINTS = 60, 300, 161
