@@ -40,7 +40,8 @@ _SELDOM = {
     "marginal": 2.0,
     "ratios": 1.0,
 }  # seconds between two at full speed, at least: they change slowly
-_FAST_STEPS = 6  # between two frames: nobody sees each of more
+# Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
+_MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
 _BINS, _DENSITY_POINTS, _CURVE_POINTS = 60, 300, 161
@@ -60,6 +61,7 @@ class FrameBuilder:
         self._blocks = weights.blocks(target)
         self._block = self._blocks[0]
         self._seq = self._last_steps = 0
+        self._last_frame = -np.inf
         self._due: dict[str, float] = {}
         self._rates = _Rates()
         self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
@@ -238,8 +240,7 @@ class FrameBuilder:
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
         run = self.run
-        fast = run.steps - self._last_steps > _FAST_STEPS
-        self._last_steps = run.steps
+        fast = self._goes_fast()
         self._seq += 1
         self._rates.note(run)
         self._counted.note(run, fast)
@@ -257,9 +258,16 @@ class FrameBuilder:
             self._due[name] = time.perf_counter() + wait
         return frame
 
+    def _goes_fast(self) -> bool:
+        """Return whether more steps were made since the last frame than anybody follows one by one."""
+        now = time.perf_counter()
+        steps, seconds = self.run.steps - self._last_steps, now - self._last_frame
+        self._last_steps, self._last_frame = self.run.steps, now
+        return steps > _MANY_STEPS or (steps > _FEW_STEPS and steps > _PACE * seconds)
+
     def aside(self, name: str, since: int) -> dict[str, Any]:
         """Build one part, the last one being so many steps ago, for somebody beside the page, which notices nothing."""
-        fast = since > _FAST_STEPS
+        fast = since > _FEW_STEPS
         self._counted.note(self.run, fast)
         return self._part(name, fast)
 
