@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _RATE = 15.0  # frames a second, at most
 _GROWTH = 1 / 80  # of the steps since the last change lie between two frames
-_AT_ONCE_S, _SHARE = 0.3, 0.01  # CPU seconds that frames may take, and for each second of the run
+_AT_ONCE_S, _SHARE = 0.15, 0.0075  # CPU seconds that frames may take, and for each second of the run
 _PART = 1 / 8  # of that may go to one part of a frame
 _PIECE = 16  # frames of one file
 _MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
@@ -48,7 +48,7 @@ class Footage:
         self._scene, self._shown = known.scene, None
         self._closed, self._open = list(known.closed), list(known.open)
         self._tail: dict[str, Any] | None = None
-        self._changed = bool(self._open)
+        self._whole = bool(self._open)  # whether what has not become a whole file is to be one too
         last = [_step(self._open[-1])] if self._open else [piece["last"] for piece in self._closed[-1:]]
         self._last = last[0] if last else -1
         self._next = self._since = run.steps
@@ -81,7 +81,7 @@ class Footage:
         if self._shown is None:
             self._shown = film.plain(run.scene())
         self._open.append(film.plain(self._taken(last)))
-        self._changed, self._last, self._at = True, run.steps, time.perf_counter()
+        self._last, self._at = run.steps, time.perf_counter()
         self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
 
     @property
@@ -115,16 +115,21 @@ class Footage:
     def files(self) -> dict[str, bytes]:
         """Return the files that are new, by their names, which the index knows from now on."""
         made: dict[str, bytes] = {}
-        if not self._changed:
-            return made
-        self._changed = False
-        if self._scene is None:
+        if self._scene is None and self._shown is not None:
             self._scene = _entry(self._shown, "scene", made)
         while len(self._open) >= _PIECE:
             self._closed.append(_piece(self._open[:_PIECE], made))
+            self._tail = None
             del self._open[:_PIECE]
-        self._tail = _piece(self._open, made) if self._open else None
+        if self._whole:
+            self._whole = False
+            self._tail = _piece(self._open, made) if self._open else None
         return made
+
+    def end(self) -> None:
+        """Have the next files hold every frame: else the last few wait until there are enough of them for a file."""
+        self.look(last=True)
+        self._whole = True
 
 
 class Known(NamedTuple):

@@ -142,7 +142,7 @@ class Recorder:
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
         if self._looks_on:
-            self._footage.look(last=True)
+            self._footage.end()
         self.note(now=True)
         try:
             if self.run.spec.draws is None:
