@@ -167,6 +167,32 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
 
 
 @pytest.mark.demand
+def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr("bnnviz.engine.recorder.time.perf_counter", lambda: clock[0])
+    run = Run(BANANA)
+    recorder = Recorder(run, tmp_path / "run", frames=False)
+    run.prepare()
+
+    def writes(works: float, rests: float) -> int:
+        run.take(1)
+        run.seconds += works
+        return sum(recorder.note() for clock[0] in clock[0] + np.arange(0.5, rests, 0.5))
+
+    written = recorder._write
+
+    def dear() -> None:
+        written()
+        clock[0] += 0.5  # which may be once in 25 s of work
+
+    recorder._write = dear
+    assert writes(works=3.0, rests=5.0) == 1
+    assert writes(works=1.0, rests=10.0) == 0
+    assert writes(works=25.0, rests=10.0) == 1
+    assert writes(works=1.0, rests=100.0) == 1, "a run that rests is written, once"
+    assert Recording(tmp_path / "run").progress["steps"] == run.steps
+
+
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
     run = Run(BANANA.replace(draws=60))
     recorder = Recorder(run, tmp_path / "run")

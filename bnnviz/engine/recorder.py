@@ -69,7 +69,7 @@ class Recorder:
     folder : Path
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
-        Seconds between two writes, at least; longer where a write takes more than a fiftieth of them.
+        Seconds between two writes, at least; longer where a write takes more than a fiftieth of the run's work.
     frames : bool, default True
         Whether frames are kept, for a replay where the run cannot be done again.
 
@@ -82,6 +82,8 @@ class Recorder:
     def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True) -> None:
         self.run, self.folder, self.every_s = run, Path(folder), every_s
         self._last, self._cost = time.perf_counter(), 0.0
+        self._worked = self._seen = run.seconds  # at the last write, and at the last look
+        self._moved, self._written = self._last, self._state  # when the run last worked, and what was last written
         self._whole = 0  # draws of all chains that are on disk
         self._marks: list[dict[str, Any]] = []
         self._log = StepLog()
@@ -115,16 +117,30 @@ class Recorder:
         if self._looks_on:
             self._footage.look()
         begun = time.perf_counter()
-        if not now and begun - self._last < max(self.every_s, self._cost / _SHARE):
+        if not now and not self._due(begun):
             return False
-        self._last = begun
+        self._last, self._worked = begun, self.run.seconds
         try:
             self._write()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
+        self._written = self._state
         self._cost = time.perf_counter() - begun
         self._last += self._cost
         return True
+
+    @property
+    def _state(self) -> tuple[Any, ...]:
+        return self.run.steps, self.run.phase, len(self.run.changes)
+
+    def _due(self, now: float) -> bool:
+        """Return whether it is time to write: writing may take a share of the work, but what rests is written too."""
+        if self._seen != self.run.seconds:
+            self._seen, self._moved = self.run.seconds, now
+        if self._state == self._written or now - self._last < self.every_s:
+            return False
+        dear = self._cost / _SHARE
+        return self.run.seconds - self._worked >= dear or now - self._moved >= max(self.every_s, dear)
 
     def close(self, summary: bool = True) -> None:
         """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
