@@ -130,11 +130,14 @@ def _said(film: Film) -> dict[str, Any]:
     """Return everything that is said in words: of the film, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
     moves = "events" if "events" in film.scene["emits"] else "moves"
+    rows: list[Any] = []
     for number, frame in enumerate(film.frames):
         said = frame.get("caption", {"text": "", "kind": "", "warning": ""})
         caption.note(number, [said["text"], said.get("warning", "")])
         status.note(number, _cells(frame["status"], moves))
-        table.note(number, frame.get("table", {"rows": []})["rows"])
+        # Recorded frames have it now and then: what it said stays, as on the stage.
+        rows = frame.get("table", {"rows": rows})["rows"]
+        table.note(number, rows)
     return {
         "title": str(film.scene["title"]),
         "version": str(film.header.get("bnnviz", VERSION)),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bnnviz
+from bnnviz import player
 from bnnviz.cli import main
 from bnnviz.engine import film, footage, shelf
 from bnnviz.engine.jsontext import sealed, unsealed
@@ -102,6 +103,41 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
         for part in ("status", "path", "trace"):
             if part in recorded and part in alone:
                 np.testing.assert_equal(recorded[part], alone[part])
+
+
+def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(footage, "_PART", -1.0)  # every part is dear
+    run = Run(BANANA)
+    recorder = Recorder(run, tmp_path / "run", every_s=1e9)
+    on(run, recorder, 40)
+    assert run.steps == recorder._footage._last
+    recorder.close()
+    frames = footage.shown(Recording(tmp_path / "run")).frames
+    assert [frame["status"]["step"] for frame in frames[-2:]] == [39, 40]
+    assert set(frames[-2]) == {"seq", "status"}
+    assert {"table", "path", "envelope", "caption"} < set(frames[-1])
+
+
+def test_of_fewer_frames_each_has_what_came_between() -> None:
+    frames = [{"seq": seq, "status": {"step": seq}} | ({"table": {"rows": [seq]}} if seq % 7 == 3 else {})
+              for seq in range(100)]  # fmt: skip
+    fewer = footage._fewer(frames, 9)
+    steps = [round(place * 99 / 8) for place in range(9)]
+    assert [frame["seq"] for frame in fewer] == steps
+    assert [frame["table"]["rows"] for frame in fewer[1:]] == [[(seq - 3) // 7 * 7 + 3] for seq in steps[1:]]
+    assert footage._fewer(frames, 100) == frames
+
+
+def test_a_table_stays_until_another_comes(recorded: tuple[Run, Recording]) -> None:
+    shown = footage.shown(recorded[1])
+    rows = [shown.frames[0]["table"]["rows"], [["Draws", "9"]]]
+    for number, frame in enumerate(shown.frames[1:], start=1):
+        del frame["table"]
+        if number == 5:
+            frame["table"] = {"rows": rows[1]}
+    assert player._said(shown)["table"] == {"at": [0, 5], "of": [0, 1], "values": rows}
 
 
 def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:

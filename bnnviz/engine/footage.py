@@ -7,7 +7,9 @@ change, and never for more than a share of the run's time.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 import re
 import time
 from collections.abc import Callable
@@ -51,6 +53,7 @@ class Footage:
         self._whole = bool(self._open)  # whether what has not become a whole file is to be one too
         last = [_step(self._open[-1])] if self._open else [piece["last"] for piece in self._closed[-1:]]
         self._last = last[0] if last else -1
+        self._complete = False  # whether the last one has every part
         self._next = self._since = run.steps
         self._era, self._at = run.era, -1.0
         self._spent: dict[str, float] = {}
@@ -72,7 +75,8 @@ class Footage:
     def look(self, last: bool = False) -> None:
         """Take a frame if one is due, or the run's ``last``."""
         run = self.run
-        if run.phase == "start" or run.steps <= self._last:
+        again = last and not self._complete and run.steps == self._last
+        if run.phase == "start" or (run.steps <= self._last and not again):
             return
         if run.era != self._era:
             self._era, self._since, self._next = run.era, run.steps, run.steps
@@ -80,8 +84,10 @@ class Footage:
             return
         if self._shown is None:
             self._shown = film.plain(run.scene())
+        if again and self._open:
+            self._open.pop()
         self._open.append(film.plain(self._taken(last)))
-        self._last, self._at = run.steps, time.perf_counter()
+        self._last, self._complete, self._at = run.steps, last, time.perf_counter()
         self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
 
     @property
@@ -194,9 +200,7 @@ def shown(recording: Recording, most: int = film.FRAMES, step: int | None = None
         raise BnnvizError(
             f"The recording {recording.name} has no frames; leave --recorded out to do it again.", "recorded"
         )
-    known = len(frames)
-    if known > most:
-        frames = [frames[round(place * (known - 1) / (most - 1))] for place in range(most)]
+    known, frames = len(frames), _fewer(frames, most)
     note = f"{known} frames were recorded as the run went; {len(frames)} of them are shown."
     header = recording.header
     told = {
@@ -208,6 +212,14 @@ def shown(recording: Recording, most: int = film.FRAMES, step: int | None = None
         "notes": [note, *header.get("notes", [])],
     }
     return film.Film(_read(recording, scene), frames, told)
+
+
+def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Return at most so many frames, each with what those before it have that are left out."""
+    if len(frames) <= most:
+        return frames
+    ends = [round(place * (len(frames) - 1) / (most - 1)) + 1 for place in range(most)]
+    return [functools.reduce(operator.or_, frames[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
 
 
 def film_of(
