@@ -166,7 +166,6 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
     np.testing.assert_array_equal(np.stack([steps["kind"], steps["rate"]], 1), np.array(seen, dtype=np.float32))
 
 
-@pytest.mark.demand
 def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("bnnviz.engine.recorder.time.perf_counter", lambda: clock[0])
@@ -193,6 +192,7 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
     assert Recording(tmp_path / "run").progress["steps"] == run.steps
 
 
+@pytest.mark.demand
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
     run = Run(BANANA.replace(draws=60))
     recorder = Recorder(run, tmp_path / "run")
