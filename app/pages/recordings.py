@@ -36,6 +36,8 @@ _MOST_BYTES = 16_000_000  # of a file that a page takes; the command line takes 
 _FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf", "NumPy (.npz)": "npz", "CSV": "csv"}
 _SIZE = "var(--size, 1)"
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
+# The figures go beside the table where there is room for both, else under it.
+_BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
 _WORDS = {
     "recording": "a run on disk: its spec, its draws, a log of its steps, and checkpoints to go on from",
     "not done": "its process ended, or goes on still: bnnviz resume NAME takes it to its end, with the same draws",
@@ -52,7 +54,8 @@ _TEXT = f"""
 :host {{color: var(--mui-palette-text-primary); font-size: calc(14.5px * {_SIZE}); line-height: 1.45}}
 h1 {{font-size: calc(24px * {_SIZE}); font-weight: 500; margin: 0 0 2px; line-height: 1.25}}
 h2 {{font-size: calc(18px * {_SIZE}); font-weight: 500; margin: 6px 0 2px; overflow-wrap: anywhere}}
-p {{margin: 2px 0 4px; color: var(--mui-palette-text-secondary); max-width: 110ch}}
+p, details {{margin: 2px 0 4px; color: var(--mui-palette-text-secondary); max-width: 110ch}}
+summary {{cursor: pointer; width: fit-content}}
 code {{font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
 a {{color: var(--mui-palette-primary-main)}}
 .scroll {{overflow-x: auto}}
@@ -92,14 +95,16 @@ class RecordingsPage:
         self._scratch = tempfile.TemporaryDirectory(prefix="bnnviz-replay-")
         self._build_controls()
         self._text = self._pane(margin=(0, 2, 6, 2))
+        self._table = pn.pane.HTML("", stylesheets=[_TEXT], margin=(8, 34, 6, 2), styles=_BESIDE)
         self._legend = self._pane(margin=(4, 2, 4, 2))
         self._picture = pn.Column(sizing_mode="stretch_width", margin=0)
         left = pmui.Paper(
             pn.Column(self._tools(), self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10)),
             width=390, margin=(0, 18, 0, 0), elevation=1, sx=_SURFACE,
         )  # fmt: skip
+        drawn = pn.Column(self._quantity, self._legend, self._picture, margin=0, styles=_REST)
         right = pn.Column(
-            self._text, self._actions, self._quantity, self._legend, self._picture,
+            self._text, self._actions, pn.FlexBox(self._table, drawn, sizing_mode="stretch_width", margin=0),
             sizing_mode="stretch_width", margin=0, styles={"min-width": "0"},
         )  # fmt: skip
         head = self._pane(margin=(14, 2, 10, 2))
@@ -136,7 +141,7 @@ class RecordingsPage:
         return pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[_TEXT], **params)
 
     def _tools(self) -> pn.Row:
-        again = pmui.Button(label="Look again", variant="text", size="small", margin=(6, 2))
+        again = pmui.Button(label="Look again", variant="text", size="small", margin=(6, 2), align="center")
         again.on_click(lambda event: self._reload(self.list.chosen))
         self._file = File(
             self._refuse,
@@ -306,10 +311,11 @@ class RecordingsPage:
         self._name_file()
         try:
             self._text.object = _about(found, {k: v for k, v in self._flags.items() if k in ("theme", "projector")})
+            self._table.object = _results(found)
             self._kept = {recording.name: compared.readable(recording) for recording in found[:MOST]}
         except BnnvizError as error:
             self._text.object += f"<p class='error'>{html.escape(error.sentence)}</p>"
-            self._kept = {}
+            self._table.object, self._kept = "", {}
         shared = _shared([kept.names for kept in self._kept.values()])
         self._quantity.visible = bool(shared)
         value = self._coordinate.value if self._coordinate.value in shared else (shared[0] if shared else None)
@@ -337,7 +343,7 @@ class RecordingsPage:
 
     def _dress(self) -> None:
         self._outer.css_classes = ["large"] if self.large else []
-        for pane in (self._text, self._said, self._question):
+        for pane in (self._text, self._table, self._said, self._question):
             pane.css_classes = ["dark"] if self._dark else []
         self.list.theme(self._dark)
 
@@ -366,23 +372,30 @@ def _shared(names: list[list[str]]) -> list[str]:
 
 
 def _about(found: list[Recording], flags: Mapping[str, str]) -> str:
-    """Say what the chosen recordings are and what came out."""
+    """Say what the chosen recordings are."""
     if not found:
         return (
             "<h2>Nothing is chosen</h2><p>The button <b>Record</b> in the Lab keeps what runs there from then on. On"
             " the command line it is <code>bnnviz sample --data boston --sampler boomerang --record boston</code>, and"
             " a run that was cut off goes on by <code>bnnviz resume boston</code>.</p>"
         )
-    head = "".join(f"<th>{html.escape(one.name)}</th>" for one in found)
+    if len(found) == 1:
+        return _one(found[0], flags)
+    more = f"<p>The figures show the first {MOST}.</p>" if len(found) > MOST else ""
+    return f"<h2>{len(found)} recordings</h2>{more}"
+
+
+def _results(found: list[Recording]) -> str:
+    """Say what came out of them, in a table."""
+    if not found:
+        return ""
+    head = "".join(f"<th>{html.escape(one.name)}</th>" for one in found) if len(found) > 1 else "<th></th>"
     body = "".join(_line(said, values) for said, values in compared.rows(found))
     if len(found) > 1:
         differing = compared.differences(found)
         body += "<tr class='head'><td>settings that differ</td></tr>" if differing else ""
         body += "".join(_line(name, values) for name, values in differing)
-    table = f"<div class='scroll'><table><tr><th></th>{head}</tr>{body}</table></div>"
-    if len(found) > MOST:
-        table += f"<p>The figures show the first {MOST}.</p>"
-    return (_one(found[0], flags) if len(found) == 1 else f"<h2>{len(found)} recordings</h2>") + table
+    return f"<div class='scroll'><table><tr><th></th>{head}</tr>{body}</table></div>"
 
 
 def _one(recording: Recording, flags: Mapping[str, str]) -> str:
@@ -404,7 +417,7 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
         text += f" <a href='?{html.escape(query, quote=True)}'>Start a new run from its last points in the Lab</a>."
     if opening is not None:
         text += f" <a href='?{html.escape(opening.query(flags), quote=True)}'>Run it again in {opening.title}</a>."
-    return text + f"</p><p>{html.escape(_settings(spec))}</p>"
+    return text + f"</p><details><summary>All settings</summary>{html.escape(_settings(spec))}</details>"
 
 
 def _settings(spec: Spec) -> str:

@@ -48,7 +48,7 @@ def overlays(courses: Sequence[Course], label: str, dark: bool = False, large: b
     figures = [
         _lines(courses, "density", label, "density", palette, large),
         _lines(courses, "trace", "draw of the first chain", label, palette, large),
-        _lines(courses, "acf", "lag (draws)", f"autocorrelation of {label}", palette, large),
+        _lines(courses, "acf", "lag (draws)", f"ACF of {label}", palette, large),
     ]
     figures[2].y_range = Range1d(-0.25, 1.05)
     return column(*figures, sizing_mode="stretch_width", spacing=10)
