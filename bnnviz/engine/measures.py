@@ -14,8 +14,8 @@ from bnnviz.engine.components import Component
 if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
-# At full speed the measures are taken this often, in seconds.
-_EVERY_S = 1.0
+# At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
+_EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.005, 4.0
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
@@ -52,7 +52,7 @@ class Measures:
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
-        self._taken, self._made = -np.inf, -1
+        self._next, self._made = -np.inf, -1
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
         self._path: diagnostics.PathMoments | None = None
@@ -60,14 +60,14 @@ class Measures:
 
     def expire(self) -> None:
         """Have the measures taken anew at the next occasion."""
-        self._taken, self._made, self.followed = -np.inf, -1, float("nan")
+        self._next, self._made, self.followed = -np.inf, -1, float("nan")
 
     def take(self, first: Component, followed: Component, fast: bool) -> None:
         """Measure other draws by their first component and the one that is followed; at full speed not each time."""
         made = int(self._run.store.made.sum())
-        if made == self._made or (fast and time.perf_counter() < self._taken + _EVERY_S):
+        if made == self._made or (fast and time.perf_counter() < self._next):
             return
-        self._made = made
+        self._made, begun = made, time.thread_time()
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
         if followed.folded:
             # What a fold does to a chain would pass for mixing.
@@ -76,7 +76,8 @@ class Measures:
             self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
         self._compare()
         self._try_identity()
-        self._taken = time.perf_counter()
+        cost = time.thread_time() - begun
+        self._next = time.perf_counter() + min(max(cost / _SHARE, _EVERY_S), _SELDOM_S)
 
     def _compare(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""
@@ -192,7 +193,7 @@ class Measures:
 
     def mixing(self, label: str, tail: float) -> list[list[str]]:
         """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
-        if not np.isfinite(self._taken):
+        if not np.isfinite(self._next):
             return []
         tone = "bad" if self.rhat > 1.05 else "good" if self.rhat < 1.01 else ""
         sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
