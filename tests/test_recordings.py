@@ -824,9 +824,12 @@ def workers_of(server: psutil.Process) -> list[psutil.Process]:
 
 @pytest.mark.sampled(1)
 @pytest.mark.slow
+@pytest.mark.parametrize("moment", range(6))
 @pytest.mark.parametrize("killed", ["worker", "server", "both"])
-def test_a_live_recording_outlives_its_worker_and_its_server(killed: str, home: Path, tmp_path: Path) -> None:
-    spec, folder, rng = BANANA.replace(draws=None), home / "mine", random.Random(killed)
+def test_a_live_recording_outlives_its_worker_and_its_server(
+    killed: str, moment: int, home: Path, tmp_path: Path
+) -> None:
+    spec, folder, rng = BANANA.replace(draws=None), home / "mine", random.Random(f"{killed}{moment}")
     (tmp_path / "server.py").write_text(SERVER)
     command = [sys.executable, str(tmp_path / "server.py"), json.dumps(spec.to_json())]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
