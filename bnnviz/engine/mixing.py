@@ -99,10 +99,12 @@ class LiveMixing:
     found : Mixing
     tail : float
         Tail ESS of the first principal component. Both as they were when they were last measured.
+    spent : float
+        CPU seconds that measuring has taken.
     """
 
     def __init__(self, run: Run, predictor: Predictor | None) -> None:
-        self._run, self._predictor = run, predictor
+        self._run, self._predictor, self.spent = run, predictor, 0.0
         self.forget()
 
     def forget(self) -> None:
@@ -121,7 +123,9 @@ class LiveMixing:
         self.tail = diagnostics.ess_tail(component)
         if self._values.work <= _WORK:
             self.found = _measured(self._values.table(max(_DRAWS, _FEWEST * len(component)), _WORK))
-        self._due = time.perf_counter() + min((time.thread_time() - begun) / _SHARE, _LONGEST_WAIT)
+        cost = time.thread_time() - begun
+        self.spent += cost
+        self._due = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
