@@ -326,6 +326,29 @@ def test_a_queued_run_starts_when_its_turn_comes(tmp_path: Path) -> None:
     loop.close()
 
 
+def test_a_run_that_looks_for_its_start_tells_now_and_then_how_far_it_is(
+    loop: LiveLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "SETTLE_S", 0.02)
+    monkeypatch.setattr(live, "START_S", 0.1)
+    spec = Spec(target="network", target_settings={"data": "toy_c"}, sampler="hmc", settings={"mode_steps": 100_000})
+
+    async def main() -> None:
+        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, lease_s=None)
+        await run.ready()
+        texts, seen, nothing = set(), -1, 0
+        while len(texts) < 3:
+            told = await look(run, "caption", seen=seen)
+            seen, nothing = told["version"], nothing + (told["frame"] is None)
+            texts |= set() if told["frame"] is None else {told["frame"]["caption"]["text"]}
+            await asyncio.sleep(0.01)
+        assert nothing, "frames come without a pause"
+        assert all("of 100,000" in text for text in sorted(texts)[-2:])
+        await run.stop()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
 def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "CHECKPOINT_S", 0.1)
     old, young = tmp_path / "old.ckpt", tmp_path / "young.ckpt"

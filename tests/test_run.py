@@ -775,3 +775,20 @@ def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
         pass
     assert run.device_seconds == 0.25
     assert [item[0] if isinstance(item, tuple) else item for item in queue] == ["stream of cuda:0"] * 2 + ["waited"]
+
+
+def test_a_long_way_to_the_start_says_how_far_it_is() -> None:
+    run = Run(
+        Spec(target="network", target_settings={"data": "toy_c"}, sampler="hmc", settings={"mode_steps": 100_000})
+    )
+    assert run.descent is None
+    run.advance(0.2)
+    taken, steps, left = run.descent
+    assert 0 < taken < steps == 100_000
+    assert left == pytest.approx(run.seconds / taken * (steps - taken))
+    told = run.frame(["caption"])["caption"]["text"]
+    assert told.endswith(f"Step {taken:,} of 100,000, about {left:,.0f} s more.")
+    run = Run(run.spec.replace(settings={"mode_steps": 20}))
+    run.prepare()
+    assert run.descent is None
+    assert "Step" not in run.frame(["caption"])["caption"]["text"].partition("Adam")[2]

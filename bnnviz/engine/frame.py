@@ -42,6 +42,7 @@ _SELDOM = {
 }  # seconds between two at full speed, at least: they change slowly
 # Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
 _MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
+_LONG_S = 3.0  # of a way down to the start, from which on it is said how far that is
 _COUNT_S = 1.5  # at full speed the counts change this often, in all views together
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
 _BINS, _DENSITY_POINTS, _CURVE_POINTS = 60, 300, 161
@@ -344,13 +345,20 @@ class FrameBuilder:
         run = self.run
         part = run.tracer.part("caption", self.plane(), False)
         if not part:
-            return {"text": _PHASES[run.phase], "kind": "phase", "warning": "", "remedies": []}
+            return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {"text": changed + self._counted.sentence + self._measures.remark(), "kind": "summary"}
         warning, remedies = run.sampler.warning(self._counted.figures)
         measured = self._measures.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
+
+    def _way(self) -> str:
+        """Say how far it is to the start, where that takes so long that one would ask."""
+        if self.run.descent is None:
+            return ""
+        taken, steps, left = self.run.descent
+        return f" Step {taken:,} of {steps:,}, about {left:,.0f} s more." if left > _LONG_S else ""
 
     def _trace(self) -> dict[str, Any]:
         label, values = self._components.followed[:2]

@@ -30,6 +30,7 @@ from bnnviz.engine.past import COMMANDS, Past
 from bnnviz.engine.timetravel import MAGIC, is_fork
 from bnnviz.errors import BnnvizError
 
+START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # time one run has before the next one's turn
 CAPACITY = 8  # live runs on one worker; more wait for their turn
 LEASE_S = 10.0  # a run that nobody has pulled from for so long ends; after a fifth of it, it rests
@@ -687,7 +688,9 @@ class LiveLoop:
             slot.dirty = slot.dirty or steps > 0
             if slot.past is not None:
                 slot.past.moved()
-            if steps or slot.run.phase != phase:
+            # On the way to its start a run does not step, but says now and then how far it is.
+            tells = phase == "start" and time.monotonic() >= slot.changed_at + START_S
+            if steps or slot.run.phase != phase or tells:
                 slot.touch()
             self._ask(slot)
 

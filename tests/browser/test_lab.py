@@ -368,11 +368,31 @@ def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str, emits:
             until(lambda: alone(backend) != run_id, 10, "the sampler did not change")
         first = lab.select("Target").inner_text()
         for target in (item["title"] for item in catalogue.load()["targets"] if item["title"] != first):
-            run_id = alone(backend)
+            before = {row["run_id"] for row in backend.census()}
             lab.pick("Target", target)
-            until(lambda run_id=run_id: alone(backend) != run_id, 10, f"{target} did not start")
-            until(lambda: lab.number("step") > 0, 45, f"{sampler} on {target}: {lab.said()}")
-            until(lambda: re.match(told, lab.said()), 10, f"{sampler} on {target}: {lab.said()}")
+            until(lambda old=before: started(lab, backend, old), 20, f"{target} did not start, and nothing says why")
+            if refused(lab):
+                continue
+            until(lambda: lab.number("step") > 0 or descends(lab), 45, f"{sampler} on {target}: {lab.said()}")
+            if lab.number("step") > 0:
+                until(lambda: re.match(told, lab.said()), 10, f"{sampler} on {target}: {lab.said()}")
+
+
+def started(lab: Lab, backend: Any, before: set[str]) -> bool:
+    """Whether there is another run and no older one, or the page says why there is none."""
+    now = {row["run_id"] for row in backend.census()}
+    return refused(lab) if not now else len(now) == 1 and not now & before
+
+
+def refused(lab: Lab) -> bool:
+    """Whether the page says that the sampler is not for this target."""
+    return re.search(r" needs a (network|posterior) with ", lab.said()) is not None
+
+
+def descends(lab: Lab) -> bool:
+    """Whether the page says how far a run is on the way to its start: on images it takes minutes without a GPU."""
+    way = re.compile(r"Step [1-9][\d,]*0 of [\d,]+, about [\d,]+ s more")
+    return lab.page.get_by_text(way).count() > 0
 
 
 # ---- leaving ----------------------------------------------------------------------------------------------
