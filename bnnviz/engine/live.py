@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import json
 import logging
@@ -514,8 +515,9 @@ class LiveLoop:
             self._slots.pop(slot.run_id, None)
         slot.state, slot.message = state, message
         slot.playing = False
-        # its memory goes now, not when the last caller has let go of the actor
-        slot.run = None
+        # its memory goes now, not when the last caller has let go of the actor or Python next looks for cycles
+        slot.run = slot.past = None
+        gc.collect()
         self._answer_all(slot)
         self._changed_together()
 
