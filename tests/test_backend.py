@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
@@ -347,6 +348,24 @@ def test_a_run_that_looks_for_its_start_tells_now_and_then_how_far_it_is(
         await run.stop()
 
     asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def test_a_run_that_has_ended_leaves_nothing_in_memory(loop: LiveLoop) -> None:
+    spec = Spec(target="banana", sampler="bps", draws=None)
+
+    async def main() -> None:
+        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True, lease_s=None)
+        await run.ready()
+        kept = [weakref.ref(run._slot.run), weakref.ref(run._slot.past)]
+        await until(lambda: run._slot.step > 100)
+        await run.stop()
+        await until(lambda: loop.census() == [] and [ref() for ref in kept] == [None, None])
+
+    gc.disable()  # who holds the actor, and when Python looks for cycles, is not to matter
+    try:
+        asyncio.run(asyncio.wait_for(main(), 20))
+    finally:
+        gc.enable()
 
 
 def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -783,12 +783,16 @@ def test_a_long_way_to_the_start_says_how_far_it_is() -> None:
     )
     assert run.descent is None
     run.advance(0.2)
-    taken, steps, left = run.descent
-    assert 0 < taken < steps == 100_000
-    assert left == pytest.approx(run.seconds / taken * (steps - taken))
+    assert 0 < run.descent.taken < run.descent.steps == 100_000
     told = run.frame(["caption"])["caption"]["text"]
-    assert told.endswith(f"Step {taken:,} of 100,000, about {left:,.0f} s more.")
-    run = Run(run.spec.replace(settings={"mode_steps": 20}))
+    assert told.endswith(f"Step {run.descent.taken:,} of 100,000, about {run.descent.seconds_left:,.0f} s more.")
+    before = run.descent
+    assert before.seconds_left == pytest.approx(before.seconds * (100_000 / before.taken - 1))
+    run.change({"target.points": [[0.0, 0.0], [0.5, 1.0]]})
+    run.advance(0.05)
+    assert run.descent is not before
+    assert run.descent.seconds < before.seconds, "what the way to another mode took is counted too"
+    run = Run(run.spec.replace(settings={"mode_steps": 20}, target_settings={"data": "toy_c"}))
     run.prepare()
     assert run.descent is None
     assert "Step" not in run.frame(["caption"])["caption"]["text"].partition("Adam")[2]

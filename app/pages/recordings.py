@@ -389,13 +389,14 @@ def _results(found: list[Recording]) -> str:
     """Say what came out of them, in a table."""
     if not found:
         return ""
-    head = "".join(f"<th>{html.escape(one.name)}</th>" for one in found) if len(found) > 1 else "<th></th>"
     body = "".join(_line(said, values) for said, values in compared.rows(found))
     if len(found) > 1:
+        heads = "".join(f"<th>{html.escape(one.name)}</th>" for one in found)
+        body = f"<tr><th></th>{heads}</tr>{body}"
         differing = compared.differences(found)
         body += "<tr class='head'><td>settings that differ</td></tr>" if differing else ""
         body += "".join(_line(name, values) for name, values in differing)
-    return f"<div class='scroll'><table><tr><th></th>{head}</tr>{body}</table></div>"
+    return f"<div class='scroll'><table>{body}</table></div>"
 
 
 def _one(recording: Recording, flags: Mapping[str, str]) -> str:

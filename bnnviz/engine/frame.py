@@ -262,7 +262,7 @@ class FrameBuilder:
     @property
     def _apart(self) -> float:
         """CPU seconds of what takes its own time when it is due, in whichever part that falls."""
-        return self._measures.spent + self._mixing.spent
+        return self._measures.cpu_seconds + self._mixing.cpu_seconds
 
     def _goes_fast(self) -> bool:
         """Return whether more steps were made since the last frame than anybody follows one by one."""
@@ -355,10 +355,10 @@ class FrameBuilder:
 
     def _way(self) -> str:
         """Say how far it is to the start, where that takes so long that one would ask."""
-        if self.run.descent is None:
+        way = self.run.descent
+        if way is None or not way.seconds_left > _LONG_S:
             return ""
-        taken, steps, left = self.run.descent
-        return f" Step {taken:,} of {steps:,}, about {left:,.0f} s more." if left > _LONG_S else ""
+        return f" Step {way.taken:,} of {way.steps:,}, about {way.seconds_left:,.0f} s more."
 
     def _trace(self) -> dict[str, Any]:
         label, values = self._components.followed[:2]

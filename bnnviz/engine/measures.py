@@ -41,12 +41,12 @@ class Measures:
         Bulk effective sample size of the component that is followed.
     widening : Widening or None
         By what share the variances are too large, by Stein's identity.
-    spent : float
-        CPU seconds that all measures have taken.
+    cpu_seconds : float
+        That all measures have taken.
     """
 
     def __init__(self, run: Run) -> None:
-        self._run, self.spent = run, 0.0
+        self._run, self.cpu_seconds = run, 0.0
         self.forget()
 
     def forget(self) -> None:
@@ -79,7 +79,7 @@ class Measures:
         self._compare()
         self._try_identity()
         cost = time.thread_time() - begun
-        self.spent += cost
+        self.cpu_seconds += cost
         self._next = time.perf_counter() + min(max(cost / _SHARE, _EVERY_S), _SELDOM_S)
 
     def _compare(self) -> None:

@@ -99,12 +99,12 @@ class LiveMixing:
     found : Mixing
     tail : float
         Tail ESS of the first principal component. Both as they were when they were last measured.
-    spent : float
-        CPU seconds that measuring has taken.
+    cpu_seconds : float
+        That measuring has taken.
     """
 
     def __init__(self, run: Run, predictor: Predictor | None) -> None:
-        self._run, self._predictor, self.spent = run, predictor, 0.0
+        self._run, self._predictor, self.cpu_seconds = run, predictor, 0.0
         self.forget()
 
     def forget(self) -> None:
@@ -124,7 +124,7 @@ class LiveMixing:
         if self._values.work <= _WORK:
             self.found = _measured(self._values.table(max(_DRAWS, _FEWEST * len(component)), _WORK))
         cost = time.thread_time() - begun
-        self.spent += cost
+        self.cpu_seconds += cost
         self._due = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
 
     def rows(self) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import torch
@@ -34,10 +35,12 @@ class Descent:
     ----------
     examples : int
         Data rows that a step of one chain reads.
+    seconds : float
+        That the steps took which were taken.
     """
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
-        self.target, self.steps, self.taken = target, steps, 0
+        self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
         self.x = x.clone().requires_grad_(True)
         few = target.descent_rows
         self._batched = few is not None and few < (target.data_rows or 0)
@@ -54,11 +57,18 @@ class Descent:
 
     def advance(self, steps: int) -> None:
         """Take some steps."""
+        begun = time.perf_counter()
         for _ in range(min(steps, self.steps - self.taken)):
             self.potential, self.x.grad = self._seen().gradient(self.x.detach())
             self._adam.step()
             self._schedule.step()
             self.taken += 1
+        self.seconds += time.perf_counter() - begun
+
+    @property
+    def seconds_left(self) -> float:
+        """About the seconds that the other steps will take; nan before the first."""
+        return self.seconds / self.taken * (self.steps - self.taken) if self.taken else float("nan")
 
     def _seen(self) -> Target | Batch:
         """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""

@@ -179,12 +179,9 @@ class Run:
         return float(min(self.store.made.min() / total, 1.0))
 
     @property
-    def descent(self) -> tuple[int, int, float] | None:
-        """Steps that were taken on the way to a mode, of how many, and about the seconds left; None off such a way."""
-        if self.phase != "start" or self._descent is None:
-            return None
-        taken, steps = self._descent.taken, self._descent.steps
-        return taken, steps, self.seconds / taken * (steps - taken) if taken else float("nan")
+    def descent(self) -> Descent | None:
+        """The way to a mode that the run is on; None off such a way."""
+        return self._descent if self.phase == "start" else None
 
     def prepare(self) -> None:
         """Find the starting points, so that the next step is the kernel's first."""
