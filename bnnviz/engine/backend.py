@@ -25,6 +25,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from bnnviz.engine import live
+from bnnviz.engine.framesocket import FrameConnection, Question
 from bnnviz.errors import BnnvizError
 
 PRELOAD = "bnnviz.engine.worker"
@@ -267,6 +268,7 @@ class LiveHandle:
         self._held = True  # by the worker, which drops a run that nobody has looked at for long
         self._losses: deque[float] = deque(maxlen=LOSSES)
         self._pulling: asyncio.Task | None = None
+        self._line: FrameConnection | None = None  # with the worker, where it is on this machine
         self._answered = time.monotonic()
         self._seen: dict[str, int] = {}
         self._seq = 0
@@ -390,6 +392,7 @@ class LiveHandle:
             return False
         self._seen.clear()
         self._take(reply)
+        self._line = await FrameConnection.to(reply["socket"])
         self._up.set()
         return True
 
@@ -440,9 +443,15 @@ class LiveHandle:
         self._up.clear()
         if self._pulling is not None:
             self._pulling.cancel()
+        self._hang_up()
         if self._future is not None:
             self._future.release()
         self._future = self._actor = None
+
+    def _hang_up(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
 
     async def _call(self, method: str, *args: Any) -> Any:
         """Call a method of the actor; TimeoutError after 2 s, OSError or RuntimeError if it is lost."""
@@ -501,7 +510,7 @@ class LiveHandle:
     async def _pull(self, want: list[str]) -> dict[str, Any] | None:
         seen = min((self._seen.get(part, -1) for part in want), default=-1)
         try:
-            reply = pickle.loads(await self._actor.frame(want, seen))
+            reply = pickle.loads(await self._ask(want, seen))
         except LOST:  # the watcher takes care of it
             return None
         self._answered = time.monotonic()
@@ -512,6 +521,21 @@ class LiveHandle:
         self._seen.update(dict.fromkeys(want, reply["version"]))
         self._seq += 1
         return frame | {"seq": self._seq}
+
+    async def _ask(self, want: list[str], seen: int) -> bytes:
+        """Return the pickled answer to a pull.
+
+        A run that rests is asked through its actor, which answers even while the worker's thread builds another run.
+        """
+        if self._line is not None and self.playing:
+            try:
+                answer = await self._line.ask(Question(self.run_id, want, seen))
+            except (OSError, EOFError):  # whether the worker was lost, a call of the actor shows
+                self._hang_up()
+            else:
+                if answer:
+                    return answer
+        return await self._actor.frame(want, seen)
 
     async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         if not self._up.is_set() and not self.alive:

@@ -3,7 +3,8 @@
 `LiveRun` is the Dask actor. Its methods are coroutines that only look things up or queue them, because
 they share the worker's event loop. `LiveLoop` has one thread for each worker process: it gives the runs
 equal time slices and does everything that takes time - building a run, its steps, commands, frames,
-checkpoints - between two slices. Nothing here imports torch; the run class is loaded by its dotted path.
+checkpoints - between two slices; pages on its machine ask it for frames without the event loop
+(`framesocket`). Nothing here imports torch; the run class is loaded by its dotted path.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bnnviz.engine import framesocket
 from bnnviz.engine.past import COMMANDS, Past
 from bnnviz.engine.timetravel import MAGIC, is_fork
 from bnnviz.errors import BnnvizError
@@ -80,12 +82,12 @@ class Checkpoints:
     """The checkpoint files of one worker, written one after another by a thread of their own."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-checkpoint")
 
     def path(self, run_id: str) -> Path:
         """Return the file of a run."""
-        return self._folder / f"{run_id}.ckpt"
+        return self.folder / f"{run_id}.ckpt"
 
     def read(self, run_id: str) -> Saved | None:
         """Return the last checkpoint of a run, or None if there is none here."""
@@ -114,7 +116,7 @@ class Checkpoints:
 
     def _write(self, run_id: str, saved: Saved) -> float:
         begin = time.perf_counter()
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.path(run_id)
         partial = path.with_suffix(".tmp")
         with partial.open("wb") as file:
@@ -127,11 +129,12 @@ class Checkpoints:
 
     def _sweep(self) -> None:
         oldest = time.time() - STALE_S
-        for path in [*self._folder.glob("*.ckpt"), *self._folder.glob("*.tmp")]:
+        for path in [*self.folder.glob("*.ckpt"), *self.folder.glob("*.tmp")]:
             # another worker on this machine may sweep the same file
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()
+        framesocket.sweep(self.folder)
 
 
 # One run in the loop ---------------------------------------------------------------------------------
@@ -166,6 +169,19 @@ class _Waiter:
             self.future.set_result(value)
         else:
             self.future.set_exception(error)
+
+
+class _Remote:
+    """A page that waits at the socket for a frame of a run."""
+
+    def __init__(self, caller: framesocket.Caller, slot: Slot) -> None:
+        self._caller, self._slot = caller, slot
+
+    def resolve(self, data: bytes | None = None) -> None:
+        self._caller.answer(data or self._slot.nothing_new())
+
+    def sent(self) -> None:
+        """Wait for nothing: the answer was sent when it was given."""
 
 
 def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[], None]) -> None:
@@ -208,7 +224,7 @@ class Slot:
     changed_at: float = 0.0
 
     commands: deque[tuple[str, dict[str, Any], _Waiter | None]] = field(default_factory=deque)
-    pulls: deque[tuple[list[str], _Waiter]] = field(default_factory=deque)
+    pulls: deque[tuple[list[str], _Waiter | _Remote]] = field(default_factory=deque)
     builders: deque[_Waiter] = field(default_factory=deque)
 
     dirty: bool = False  # has moved since the last checkpoint
@@ -312,6 +328,15 @@ class Slot:
             "held": self.run is not None,
         }
 
+    def nothing_new(self) -> bytes:
+        """Return what a caller gets who gets no frame."""
+        return pickle.dumps(self.report() | {"frame": None})
+
+    def pull(self, seen: int) -> bool:
+        """Note that somebody asks who has seen a version; return whether there may be anything new."""
+        self.last_pull = time.monotonic()
+        return self.run is not None and not self.settled(seen, self.last_pull)
+
 
 # The loop --------------------------------------------------------------------------------------------
 
@@ -335,7 +360,7 @@ class LiveLoop:
         self._slice_s = slice_s
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()  # guards the dictionary only
-        self._wake = threading.Event()
+        self._calls = framesocket.FrameServer(self.checkpoints.folder)
         self._ready: set[str] = set()  # runs that wanted time at the last look
         self._closing = False
         self._thread = threading.Thread(target=self._loop, name="bnnviz-live", daemon=True)
@@ -348,16 +373,21 @@ class LiveLoop:
         with self._lock:
             self._slots[slot.run_id] = slot
         self.checkpoints.sweep()
-        self._wake.set()
+        self._calls.wake()
 
     def wake(self) -> None:
         """Make the thread look at its runs now."""
-        self._wake.set()
+        self._calls.wake()
+
+    @property
+    def socket(self) -> str | None:
+        """Where pages on this machine can ask for frames; None where they have to ask the actor."""
+        return None if self._calls.path is None else str(self._calls.path)
 
     def abandon(self, slot: Slot) -> None:
         """Note that nobody can reach a run any more: it is saved and ended."""
         slot.abandoned = True
-        self._wake.set()
+        self._calls.wake()
 
     def census(self) -> list[dict[str, Any]]:
         """Return one row for each run that this loop holds."""
@@ -379,8 +409,9 @@ class LiveLoop:
     def close(self) -> None:
         """Save all runs and end the thread."""
         self._closing = True
-        self._wake.set()
+        self._calls.wake()
         self._thread.join()
+        self._calls.close()
         self.checkpoints.close()
 
     # the loop thread
@@ -391,11 +422,11 @@ class LiveLoop:
 
     def _loop(self) -> None:
         while True:
-            # cleared before the look: what is asked for during it shortens the next wait
-            self._wake.clear()
-            if self._closing:
-                break
             try:
+                # before the look: who asks for something during it, or closes the loop, shortens the next wait
+                self._hear(0)
+                if self._closing:
+                    break
                 self._turn()
             except Exception:  # without this thread no run of the worker would ever go on
                 log.exception("the loop of the live runs met an error and goes on")
@@ -415,7 +446,7 @@ class LiveLoop:
         if slot is not None:
             self._advance(slot)
         else:
-            self._wake.wait(self._rest(slots, now))
+            self._hear(self._rest(slots, now))
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
@@ -709,6 +740,20 @@ class LiveLoop:
 
     # frames
 
+    def _hear(self, seconds: float | None) -> None:
+        """Wait for at most so long, or until somebody wakes the thread, and take the pulls that have come."""
+        for caller, question in self._calls.poll(seconds):
+            with self._lock:
+                slot = self._slots.get(question.run)
+            if slot is None:  # the actor knows what became of it
+                caller.answer(b"")
+                continue
+            waiter = _Remote(caller, slot)
+            if slot.pull(question.seen):
+                slot.pulls.append((question.want, waiter))
+            else:
+                waiter.resolve()
+
     def _show(self, slot: Slot) -> None:
         """Build one frame of all parts that were asked for since the last one."""
         pulls = []
@@ -974,10 +1019,10 @@ class LiveRun:
         weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
 
     async def ready(self) -> dict[str, Any]:
-        """Return the status, after waiting for a run that is being built."""
+        """Return the status and where frames can be asked for, after waiting for a run that is being built."""
         self._slot.last_pull = time.monotonic()
         await self._built()
-        return self._slot.report()
+        return self._slot.report() | {"socket": self._loop.socket}
 
     async def status(self) -> dict[str, Any]:
         """Return the state, the step, and a sentence if there is something to say."""
@@ -992,6 +1037,8 @@ class LiveRun:
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
         """Return the status and a fresh frame, which is None if there is nothing new, pickled.
 
+        A page on this machine asks for the frames of a run that plays at the loop's socket instead.
+
         Dask would measure, wrap and count each of its arrays: some 2 ms instead of 0.1.
 
         Parameters
@@ -1002,14 +1049,13 @@ class LiveRun:
             The version that the caller has seen of each of these parts.
         """
         slot = self._slot
-        slot.last_pull = time.monotonic()
-        self._loop.wake()  # it may have been resting
-        if slot.run is None or slot.settled(seen, slot.last_pull):
-            return pickle.dumps(slot.report() | {"frame": None})
+        if not slot.pull(seen):
+            self._loop.wake()  # it may have been resting
+            return slot.nothing_new()
         waiter = _waiter()
         slot.pulls.append((want, waiter))
         self._loop.wake()
-        return await waiter.future or pickle.dumps(slot.report() | {"frame": None})
+        return await waiter.future or slot.nothing_new()
 
     async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Have a command executed between two slices and return the status after it.
