@@ -660,7 +660,7 @@ def picked(run: Run, choice: dict | None) -> dict:
 
 def test_a_box_in_the_prediction_picks_the_functions_that_pass_through_it(watched):
     predictor = watched._frames.predictor
-    functions = np.array(list(predictor.known.values()))[:, :-1]
+    functions = predictor.values[:, :-1]
     column = 40
     x, middle = predictor.raw[column, 0], float(np.median(functions[:, column]))
     found = picked(watched, {"view": "prediction", "box": [x, x, middle, 1e9]})

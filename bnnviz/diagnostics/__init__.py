@@ -22,6 +22,7 @@ from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
+from bnnviz.diagnostics.quantiles import column_quantiles
 from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
 from bnnviz.diagnostics.roc import Roc, roc_envelopes
 from bnnviz.diagnostics.stein import Widening, widening
@@ -58,6 +59,7 @@ __all__ = [
     "chance_spread",
     "class_intervals",
     "class_metrics",
+    "column_quantiles",
     "confusion",
     "correlation",
     "crossings",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +14,7 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.exact_bound import Lines
-from bnnviz.samplers.pdmp import PDMP, State, refuse_without_prior
+from bnnviz.samplers.pdmp import PDMP, PlanarFlow, State, refuse_without_prior
 from bnnviz.targets import Target
 
 _ROUNDS = 3  # in which a reference is learnt
@@ -185,10 +186,15 @@ class Boomerang(PDMP):
         second = second + d * v * torch.sin(2 * middle) * torch.sin(span)
         return centre * span + first, centre * centre * span + 2 * centre * first + second
 
-    def planar_flow(self, project: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    def planar_flow(self, project: Callable[[Tensor], np.ndarray]) -> PlanarFlow:
         """Return the flow in a plane: an ellipse around the projected w*."""
         centre = project(self.centre[None])
-        return lambda x, v, t: _ellipse(x, v, t, centre)[0]
+
+        def flow(x: np.ndarray, v: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            cos, sin, d = np.cos(t), np.sin(t), x - centre
+            return centre + d * cos + v * sin, v * cos - d * sin
+
+        return flow
 
     def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U and its gradient, with the reference in the place of the prior where that is wanted."""

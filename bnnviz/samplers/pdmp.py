@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,6 +34,8 @@ from bnnviz.samplers.thinning import (
     Piece,
 )
 from bnnviz.targets import Target
+
+PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 _GRID = {"bound": ["grid"]}
 _INTERPOLATED = {"bound": ["interpolated"]}
@@ -330,12 +333,13 @@ class PDMP(Sampler):
         """Return whether the path is integrated: where that does not slow the sampler down."""
         return chains * dim <= _PATH_NUMBERS
 
-    def planar_flow(self, project: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-        """Return the flow of positions that ``project`` (points to a plane, affine) has projected already.
+    def planar_flow(self, project: Callable[[Tensor], np.ndarray]) -> PlanarFlow:
+        """Return the flow of what ``project`` (points to a plane, affine) has projected: straight, by default.
 
-        Drawing a path needs no more than this, whatever the dimension.
+        Drawing a path needs no more than this, whatever the dimension. It is of arrays that fit together: positions
+        and velocities (..., 2), times (..., 1).
         """
-        return lambda x, v, t: self.flow(x, v, t)[0]
+        return lambda x, v, t: (x + v * t, v + 0 * t)
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Return the signed rate (chains,) at (x, v) from the gradient of U."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ _SEGMENTS = 120
 _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
 _RATE_POINTS = 48
+_QUICK_POINTS = 16  # where the rate has to be evaluated, and the picture is there for an instant
 _MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at all these points for every frame
 _JUMP = 1e-6  # of a distance: rounding alone changes less
 _MOST_EVALUATIONS = 200
@@ -54,6 +58,11 @@ class Evaluation:
     def proposal(self) -> bool:
         """Whether it was a proposal, accepted or not."""
         return self.kind in (REJECTED, BOUNCE)
+
+    @property
+    def looked(self) -> bool:
+        """Whether it was a look ahead that found a rate."""
+        return self.kind in (PROBE, HORIZON, START) and isfinite(self.rate)
 
     @property
     def shown_kind(self) -> int:
@@ -106,13 +115,13 @@ class _Projection:
 
     def __init__(self, plane: Plane, device: torch.device) -> None:
         self._axes = torch.as_tensor(plane.axes, device=device)
-        self.offset = torch.as_tensor(plane.centre @ plane.axes)
+        self.offset = plane.centre @ plane.axes
 
-    def linear(self, vectors: Tensor) -> Tensor:
+    def linear(self, vectors: Tensor) -> np.ndarray:
         """Project vectors, which have no origin."""
-        return (vectors.double() @ self._axes).cpu()
+        return (vectors.double() @ self._axes).cpu().numpy()
 
-    def __call__(self, points: Tensor) -> Tensor:
+    def __call__(self, points: Tensor) -> np.ndarray:
         """Project points."""
         return self.linear(points) - self.offset
 
@@ -232,25 +241,29 @@ class PathTracer:
         t_max = 1.15 * max(seen, planned, 1e-6)
         now = self._current_piece(state, chain, t_max) if ongoing else []
         t, rate = self._rate_curve(segment, t_max, playing)
-        proposals = [e for e in segment.evaluations if e.proposal]
-        looks = [e for e in segment.evaluations if e.kind in (PROBE, HORIZON, START) and np.isfinite(e.rate)]
-        heights = [e.height for e in proposals] + [piece[2] for piece in segment.pieces] + [piece[3] for piece in now]
+        proposals = np.array(
+            [(e.t, max(e.rate, 0.0), e.height, e.uniform, e.shown_kind) for e in segment.evaluations if e.proposal]
+        ).reshape(-1, 5)
+        looks = np.array([(e.t, e.rate) for e in segment.evaluations if e.looked]).reshape(-1, 2)
+        pieces = [height for piece in (*segment.pieces, *now) for height in piece[2:]]
+        # A rate that stays below zero still needs an axis to be seen on.
+        highest, lowest = (float(rate.max()), float(rate.min())) if rate.size else (0.0, 0.0)
+        most = max(*proposals[:, 2].tolist(), *pieces, highest, 0.2 * max(highest, -lowest), 1e-3)
         return {
             "segment": segment.number,
             "t_max": t_max,
-            # A rate that stays below zero still needs an axis to be seen on.
-            "y_max": float(max([*heights, float(rate.max(initial=0.0)), 0.2 * float(np.abs(rate).max()), 1e-3])),
+            "y_max": most,
             "rate_t": t,
             "rate": rate,
             **_lines("past", segment.pieces),
             **_lines("now", now),
-            "proposal_t": np.array([e.t for e in proposals]),
-            "proposal_rate": np.array([max(e.rate, 0.0) for e in proposals]),
-            "proposal_height": np.array([e.height for e in proposals]),
-            "proposal_u": np.array([e.uniform for e in proposals]),
-            "proposal_kind": np.array([e.shown_kind for e in proposals], dtype=np.int8),
-            "probe_t": np.array([e.t for e in looks]),
-            "probe_rate": np.array([e.rate for e in looks]),
+            "proposal_t": proposals[:, 0],
+            "proposal_rate": proposals[:, 1],
+            "proposal_height": proposals[:, 2],
+            "proposal_u": proposals[:, 3],
+            "proposal_kind": proposals[:, 4].astype(np.int8),
+            "probe_t": looks[:, 0],
+            "probe_rate": looks[:, 1],
             "refresh_t": refresh if np.isfinite(refresh) and refresh <= 2 * t_max else np.nan,
             "unit": "1/time",
         }
@@ -271,7 +284,8 @@ class PathTracer:
             return _through(segment.knots)
         if quick and noisy and self.sampler.target.examples * segment.x.numel() > _MOST_WORK:
             return np.empty(0), np.empty(0)
-        t = torch.linspace(0, t_max, _RATE_POINTS, dtype=torch.float64, device=segment.x.device)
+        points = _QUICK_POINTS if quick else _RATE_POINTS
+        t = torch.linspace(0, t_max, points, dtype=torch.float64, device=segment.x.device)
         x, v = self.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), t)
         rate = self.sampler.rate(x, v, segment.source.gradient(x)[1])
         return t.cpu().numpy(), rate.double().cpu().numpy()
@@ -279,7 +293,7 @@ class PathTracer:
     def _path(self, plane: Plane) -> dict[str, Any]:
         most = _CURVED_SEGMENTS if self.sampler.curved or plane.fold else _SEGMENTS
         segments = [*list(self.past)[-most:], self.now]
-        pieces = self._pieces(segments, plane)
+        pieces, heading = self._pieces(segments, plane)
         # In a phase plane the velocity jumps at an event; elsewhere a piece begins where the one before ended.
         joined = [*pieces] if plane.axes is None else [pieces[0], *(piece[1:] for piece in pieces[1:])]
         points, corners = np.concatenate(joined), np.array([piece[-1] for piece in pieces])
@@ -298,67 +312,56 @@ class PathTracer:
             "event_step": np.array([segment.step for segment in ended], dtype=np.int64),
             "now_x": float(points[-1, 0]),
             "now_y": float(points[-1, 1]),
-            **self._velocity(plane),
+            "now_dx": heading[0],
+            "now_dy": heading[1],
             "contour": None,
         }
 
-    def _velocity(self, plane: Plane) -> dict[str, float]:
-        """Return where the watched chain is going, in the plane; a phase plane moves it by its velocity."""
-        x, v = self._at_end(self.now)
-        if plane.axes is None:
-            return {"now_dx": v.item(), "now_dy": 0.0}
-        if plane.fold is not None:
-            v = torch.from_numpy(plane.fold(x.cpu().numpy(), vectors=v.cpu().numpy())).to(v.device)
-        across, up = self._projection(plane).linear(v[None])[0].tolist()
-        return {"now_dx": across, "now_dy": up}
+    def _pieces(self, segments: list[Segment], plane: Plane) -> tuple[list[np.ndarray], tuple[float, float]]:
+        """Return each segment's points (1 + points each, 2) in the plane, and where the last one is going.
 
-    def _pieces(self, segments: list[Segment], plane: Plane) -> list[np.ndarray]:
-        """Return each segment's points (1 + points each, 2) in the plane; where a fold cuts it, nan lies between."""
+        Where a fold cuts a segment, nan lies between its points.
+        """
         key = (plane.kind, plane.basis)
         # The last one is still growing; what has ended is projected once.
         new = [s for s in segments if s is self.now or s.drawn is None or s.drawn[0] != key]
-        projected = self._project(new, plane)
+        projected, heading = self._project(new, plane)
         for segment, points in zip(new, projected, strict=True):
             segment.drawn = None if segment is self.now else (key, points)
-        return [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]]
+        return [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]], heading
 
-    def _project(self, segments: list[Segment], plane: Plane) -> Sequence[np.ndarray]:
-        """Return the points (1 + points each, 2) of each segment in a plane, their beginnings first."""
+    def _project(self, segments: list[Segment], plane: Plane) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
+        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the last one's end."""
         each = _CURVE_POINTS if self.sampler.curved or plane.fold else 1
-        copies, n = each + 1, len(segments)
-        share = np.arange(copies) / each
-        t = torch.from_numpy((np.array([s.duration for s in segments])[:, None] * share).ravel())
+        t = np.array([s.duration for s in segments])[:, None] * (np.arange(each + 1) / each)
         both = torch.stack([s.x for s in segments] + [s.v for s in segments])
         if plane.fold is not None:
             return self._folded(both, t, plane)
-        if plane.axes is None:
-            points = self._phase(both[:n], both[n:], t)
-        else:
-            points = self._planar(both, t, plane)
-        return points.reshape(n, copies, 2)
+        points, velocity = self._phase(both, t) if plane.axes is None else self._planar(both, t, plane)
+        # A phase plane moves a path by its velocity.
+        heading = (points[-1, -1, 1], 0.0) if plane.axes is None else velocity[-1, -1]
+        return points, (float(heading[0]), float(heading[1]))
 
-    def _folded(self, both: Tensor, t: Tensor, plane: Plane) -> list[np.ndarray]:
-        """Return the points of segments whose path is folded, cut where it jumps."""
-        n, copies = len(both) // 2, 2 * len(t) // len(both)
-        place = np.repeat(np.arange(n), copies)
-        x = self.sampler.flow(both[:n][place], both[n:][place], t.to(both.device))[0].double().cpu().numpy()
+    def _folded(self, both: Tensor, t: np.ndarray, plane: Plane) -> tuple[list[np.ndarray], tuple[float, float]]:
+        """Return the points of segments whose path is folded, cut where it jumps, and where the last one is going."""
+        x, v = self._moved(both, t)
         folded = plane.fold(x)
         # A fold moves points alike on each side of a cut, so that only across one they come to lie further apart.
         apart, before = (np.linalg.norm(np.diff(each, axis=0), axis=1) for each in (folded, x))
         jumps = np.append(False, np.abs(apart - before) > _JUMP * (apart + before))
         points, pieces = (folded - plane.centre) @ plane.axes, []
-        for piece, cut in zip(np.split(points, n), np.split(jumps, n), strict=True):
+        for piece, cut in zip(np.split(points, len(t)), np.split(jumps, len(t)), strict=True):
             inner = np.flatnonzero(cut[1:]) + 1
             pieces.append(np.insert(piece, inner, np.nan, axis=0))
-        return pieces
+        across, up = plane.fold(x[-1], vectors=v[-1]) @ plane.axes
+        return pieces, (float(across), float(up))
 
-    def _planar(self, both: Tensor, t: Tensor, plane: Plane) -> np.ndarray:
+    def _planar(self, both: Tensor, t: np.ndarray, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and velocities (n, 1 + points each, 2) of segments in a plane."""
         project = self._projection(plane)
-        flat, n = project.linear(both), len(both) // 2
-        place = np.repeat(np.arange(n), len(t) // n)
-        # A plane's few points are moved on the CPU: no kernel launches for each of them.
-        x, v = flat[:n][place] - project.offset, flat[n:][place]
-        return self.sampler.planar_flow(project)(x, v, t).numpy()
+        # Few points of a plane: in NumPy, on the CPU, they cost a fraction of what as many calls of torch do.
+        flat = project.linear(both)[:, None]
+        return self.sampler.planar_flow(project)(flat[: len(t)] - project.offset, flat[len(t) :], t[..., None])
 
     def _projection(self, plane: Plane) -> _Projection:
         key = (plane.kind, plane.basis)
@@ -366,11 +369,16 @@ class PathTracer:
             self._plane = (key, _Projection(plane, self.now.x.device))
         return self._plane[1]
 
-    def _phase(self, x: Tensor, v: Tensor, t: Tensor) -> np.ndarray:
-        """Return position against velocity of a one-dimensional path."""
-        copies = len(t) // len(x)
-        moved = self.sampler.flow(x.repeat_interleave(copies, 0), v.repeat_interleave(copies, 0), t.to(x.device))
-        return torch.cat(moved, 1).double().cpu().numpy()
+    def _phase(self, both: Tensor, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return position against velocity (n, 1 + points each, 2) of a one-dimensional path, and its velocities."""
+        x, v = (part.reshape(*t.shape, 1) for part in self._moved(both, t))
+        return np.concatenate([x, v], -1), v
+
+    def _moved(self, both: Tensor, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions and velocities (times, dim) at times after segments' beginnings, one after another."""
+        x, v = (part.repeat_interleave(t.shape[1], 0) for part in both.split(len(t)))
+        moved = self.sampler.flow(x, v, torch.from_numpy(t.ravel()).to(both.device))
+        return tuple(part.double().cpu().numpy() for part in moved)
 
     def current_point(self) -> Tensor:
         """Return the watched chain's newest certain position (dim,)."""
@@ -405,30 +413,46 @@ class PathTracer:
 
 
 def _through(knots: list[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cubic Hermite curve through known rates and slopes."""
-    t, f, d = np.array(sorted(knots)).T
-    apart = np.append(True, np.diff(t) > 1e-12 * (1 + t[-1]))
-    t, f, d = t[apart], f[apart], d[apart]
-    if len(t) < 2:
-        return t, f
-    d = np.where(np.isnan(d), _first_slope(t, f, d), d)
-    fine = np.linspace(t[0], t[-1], _RATE_POINTS)
-    k = np.clip(np.searchsorted(t, fine, side="right") - 1, 0, len(t) - 2)
-    h = t[k + 1] - t[k]
-    u = (fine - t[k]) / h
+    """Return the cubic Hermite curve through known rates and slopes, equally many points between each two."""
+    t, f, d = _in_order(knots)
+    pieces = range(len(t) - 1)
+    if not pieces:
+        return np.array(t), np.array(f)
+    time, cubics = _hermite(-(-_RATE_POINTS // len(pieces)))
+    # In lists, since there are but a few: each call of NumPy costs as much as a piece.
+    spans = np.array([(t[k], t[k + 1] - t[k]) for k in pieces])
+    ends = np.array([(f[k], f[k + 1], (t[k + 1] - t[k]) * d[k], (t[k + 1] - t[k]) * d[k + 1]) for k in pieces])
+    return (spans @ time).ravel(), (ends @ cubics).ravel()
+
+
+@cache
+def _hermite(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what makes times (2, points + 1) of a beginning and a length, and rates (4, ...) of values and slopes."""
+    u = np.linspace(0, 1, points + 1)
     w = 1 - u
-    ends = w * w * (1 + 2 * u) * f[k] + u * u * (3 - 2 * u) * f[k + 1]
-    return fine, ends + h * u * w * (w * d[k] - u * d[k + 1])
+    cubics = np.stack([w * w * (1 + 2 * u), u * u * (3 - 2 * u), u * w * w, -u * u * w])
+    return np.stack([np.ones_like(u), u]), cubics
 
 
-def _first_slope(t: np.ndarray, f: np.ndarray, d: np.ndarray) -> np.ndarray | float:
-    """Return what stands for unknown slopes: after a bounce only the first is, under some bounds all of them are."""
-    if len(t) < 3 or np.isnan(d[1:3]).any():
-        return np.gradient(f, t)
-    # Of the cubic through f0, f1, f2 with the slope d1: p = f1 + d1 (t - t1) + q (t - t1)^2, q linear.
-    q0, q2 = ((f[i] - f[1] - d[1] * (t[i] - t[1])) / (t[i] - t[1]) ** 2 for i in (0, 2))
+def _in_order(knots: list[tuple[float, float, float]]) -> tuple[list[float], list[float], list[float]]:
+    """Return times, rates and slopes in order, without doubles, and with what stands for unknown slopes."""
+    ordered = sorted(knots)
+    least = 1e-12 * (1 + ordered[-1][0])
+    kept = ordered[:1] + [b for a, b in pairwise(ordered) if b[0] - a[0] > least]
+    t, f, d = (list(column) for column in zip(*kept, strict=True))
+    if len(t) > 2 and isnan(d[0]) and not isnan(d[1] + d[2]):
+        d[0] = _first_slope(t, f, d[1])
+    if len(t) > 1 and any(isnan(slope) for slope in d):
+        d = [g if isnan(slope) else slope for slope, g in zip(d, np.gradient(f, t).tolist(), strict=True)]
+    return t, f, d
+
+
+def _first_slope(t: list[float], f: list[float], slope: float) -> float:
+    """Return the slope at t0, which a bounce leaves unknown, of the cubic through f0, f1, f2 with the slope at t1."""
+    # p = f1 + slope (t - t1) + q (t - t1)^2, q linear.
+    q0, q2 = ((f[i] - f[1] - slope * (t[i] - t[1])) / (t[i] - t[1]) ** 2 for i in (0, 2))
     step = t[0] - t[1]
-    return d[1] + 2 * step * q0 + step**2 * (q2 - q0) / (t[2] - t[0])
+    return slope + 2 * step * q0 + step**2 * (q2 - q0) / (t[2] - t[0])
 
 
 def _age(count: int) -> np.ndarray:

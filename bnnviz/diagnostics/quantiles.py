@@ -1,0 +1,31 @@
+"""Quantiles of many columns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def column_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Return quantiles of each column, interpolated linearly, as `numpy.quantile` does by default.
+
+    A few hundred numbers a column are sorted several times as fast as `numpy.quantile` selects among them.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, columns)
+        At least one row.
+    shares : sequence of float
+        Each in 0 to 1.
+
+    Returns
+    -------
+    ndarray, shape (shares, columns)
+    """
+    ordered = np.sort(values.T, axis=1)  # along rows of memory
+    place = np.asarray(shares) * (len(values) - 1)
+    below = place.astype(int)
+    above = np.minimum(below + 1, len(values) - 1)
+    low, high = ordered[:, below].T, ordered[:, above].T
+    return low + (place - below)[:, None] * (high - low)
