@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -17,6 +20,7 @@ from bnnviz.bench.processes import end
 from bnnviz.errors import BnnvizError
 
 VIEWPORT = {"width": 1400, "height": 900}
+_FRAME = 87  # pixels of a window's height that are not the page's
 PATIENCE_MS = 60_000
 QUIET_S = 1.0  # a page that has painted nothing for so long has come to rest
 
@@ -78,6 +82,17 @@ _REPAINT = """([rate, hot]) => {
     })
   }, 1000 / rate)
 }"""
+# Look after look, each of them for so long, from a moment on, whoever is connected.
+_TURNS = f"""([looks, rate, hot, begin, each]) => {{
+  const hide = {_HIDE}, repaint = {_REPAINT}
+  const turn = (number) => {{
+    const look = looks[number % looks.length]
+    hide(look !== "looked_at")
+    repaint([look === "only_painting" ? rate : 0, hot])
+    setTimeout(turn, begin + (number + 1) * each - Date.now(), number + 1)
+  }}
+  setTimeout(turn, begin - Date.now(), 0)
+}}"""
 _READ = "() => JSON.stringify([Date.now(), window.bnnvizProbe])"
 # Milliseconds from a click on this button to the first frame that is painted.
 _UNTIL_PAINTED = """async (button) => {
@@ -134,8 +149,12 @@ class Seen:
 
     def since(self, begin: float) -> Seen:
         """Return what was painted from a moment on."""
-        paints = {name: [at for at in moments if at >= begin] for name, moments in self.paints.items()}
-        return Seen(self.now, [frame for frame in self.frames if frame[2] >= begin], paints)
+        return self.between(begin, self.now)
+
+    def between(self, begin: float, end: float) -> Seen:
+        """Return what was painted from a moment on, as read at another one."""
+        paints = {name: [at for at in moments if begin <= at <= end] for name, moments in self.paints.items()}
+        return Seen(end, [frame for frame in self.frames if begin <= frame[2] <= end], paints)
 
 
 class Lab:
@@ -177,13 +196,19 @@ class Lab:
         self.page.mouse.up()
         return moving.evaluate("async (moving) => await moving.done") / 1000
 
-    def hide(self, hidden: bool) -> None:
-        """Put the tab into the background, as far as the page can tell, or back."""
-        self.page.evaluate(_HIDE, hidden)
+    def take_turns(self, looks: Sequence[str], rate: float, hot: list[str], begin: float, each_s: float) -> None:
+        """Have the tab looked at in turns from a moment on (seconds since the epoch), each of them for so long.
 
-    def repaint(self, rate: float, hot: list[str]) -> None:
-        """Have the browser paint the figures so many times a second with the data they have; 0: no more."""
-        self.page.evaluate(_REPAINT, [rate, hot])
+        Parameters
+        ----------
+        looks : sequence of {"looked_at", "background", "only_painting"}
+            As it is; as if in the background, so that it asks for no views; or so, but painting the old ones.
+        rate : float
+            Old views painted a second.
+        hot : list of str
+            The figures that are painted each time.
+        """
+        self.page.evaluate(_TURNS, [list(looks), rate, hot, 1000 * begin, 1000 * each_s])
 
     def probe(self, delay_s: float = 0.0) -> None:
         """Begin to note what is painted, in a browser that takes so much longer a frame."""
@@ -242,6 +267,82 @@ class Chromium:
             context.close()
 
 
+class Window:
+    """The only window of a Chromium that nobody else looks into while it is measured.
+
+    Whoever drives a browser is told each message of a page's sockets: of the interruptions that a sampler beside a
+    page sees, a third came from that, and none of it is there when a person looks at the page.
+
+    Parameters
+    ----------
+    playwright : playwright.sync_api.Playwright
+        Connects to it.
+    process : psutil.Process
+        The browser.
+    address : str
+        Where it is driven from.
+
+    Attributes
+    ----------
+    lab : Lab
+        The page in it, as long as it is not left alone.
+    """
+
+    def __init__(self, playwright: Any, process: psutil.Process, address: str) -> None:
+        self._playwright, self._process, self._address = playwright, process, address
+        self._connect()
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the browser's processes."""
+        return [self._process, *self._process.children(recursive=True)]
+
+    @contextmanager
+    def left_alone(self) -> Iterator[None]:
+        """Let go of the browser for a while; what is scheduled in the page goes on."""
+        self._browser.close()  # of a browser that was connected to: the connection only
+        yield
+        self._connect()
+
+    def _connect(self) -> None:
+        self._browser = self._playwright.chromium.connect_over_cdp(self._address)
+        self.lab = Lab(self._browser.contexts[0].pages[0])
+
+
+@contextmanager
+def window() -> Iterator[Window]:
+    """Run a Chromium with one window, which can be left alone.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or if the page does not do what is asked of it.
+    """
+    with _playwright() as (playwright, path, _), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        size = f"--window-size={VIEWPORT['width']},{VIEWPORT['height'] + _FRAME}"
+        flags = [*BROWSER_FLAGS, size, "--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
+        # A session of its own, as a person's browser has.
+        child = subprocess.Popen(
+            [path, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        process = psutil.Process(child.pid)
+        try:
+            yield Window(playwright, process, _address(Path(profile), child))
+        finally:
+            end([*process.children(recursive=True), process] if process.is_running() else [])
+            child.wait()
+
+
+def _address(profile: Path, child: subprocess.Popen) -> str:
+    """Return where a Chromium that has been started is driven from, which it writes to its profile."""
+    told, until = profile / "DevToolsActivePort", time.monotonic() + PATIENCE_MS / 1000
+    while not (told.is_file() and told.read_text().count("\n")):
+        if child.poll() is not None or time.monotonic() > until:
+            raise BnnvizError("Chromium did not start; try it by hand: chromium --headless=new about:blank.")
+        time.sleep(0.05)
+    port, path = told.read_text().splitlines()[:2]
+    return f"ws://127.0.0.1:{port}{path}"
+
+
 @contextmanager
 def chromium() -> Iterator[Chromium]:
     """Run a Chromium without a screen; whatever it started ends with it.
@@ -251,6 +352,21 @@ def chromium() -> Iterator[Chromium]:
     BnnvizError
         If there is none, or if the page does not do what is asked of it.
     """
+    with _playwright() as (playwright, path, driver):
+        browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS, handle_sigint=False)
+        running = Chromium(browser, driver)
+        started = running.processes()
+        try:
+            yield running
+        finally:
+            started += running.processes()
+            browser.close()
+            end(process for process in started if process.is_running())
+
+
+@contextmanager
+def _playwright() -> Iterator[tuple[Any, str, psutil.Process]]:
+    """Give what drives a browser, the path of one, and the process that drives it, which is ended."""
     path = find_chromium()
     if path is None:
         raise BnnvizError("This benchmark needs Chromium; install it (apt install chromium) or name it in CHROMIUM.")
@@ -259,22 +375,15 @@ def chromium() -> Iterator[Chromium]:
     from playwright.sync_api import Error, sync_playwright
 
     before = set(psutil.Process().children())
-    started: list[psutil.Process] = []
+    drivers: list[psutil.Process] = []
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS, handle_sigint=False)
-            driver = next(child for child in psutil.Process().children() if child not in before)
-            running = Chromium(browser, driver)
-            started += [driver, *running.processes()]
-            try:
-                yield running
-            finally:
-                started += running.processes()
-                browser.close()
+            drivers += [child for child in psutil.Process().children() if child not in before]
+            yield playwright, path, drivers[0]
     except Error as error:
         raise BnnvizError(f"The page could not be measured ({error.message.splitlines()[0].rstrip('.')}).") from error
     finally:
-        end(process for process in started if process.is_running())
+        end(driver for driver in drivers if driver.is_running())
 
 
 def _seconds(milliseconds: float | None) -> float:

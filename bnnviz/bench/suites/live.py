@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from bnnviz.bench.browser import Chromium, Lab, Seen, chromium
+from bnnviz.bench.browser import Lab, Seen, Window, chromium, window
 from bnnviz.bench.processes import Dashboard, Meter, cpu_seconds, dashboard
 from bnnviz.bench.statistics import growth, quantile, quarters, standard_error_of_median
 from bnnviz.bench.suite import Goal, Row, Suite, Tell
@@ -41,7 +41,8 @@ HIGH, MOVED, REST_S = 0.45, 0.1, 3.0
 FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
 SETTLE_S = 3.0  # between play and the measurement
 LOOKS = ("looked_at", "background", "only_painting")
-WINDOW_S, TURN_S = 1.5, 0.3  # of one look, and before it
+# Of one look, and before it: what has come up in a pause is shown at once when a tab is looked at again.
+WINDOW_S, TURN_S = 1.5, 0.5
 
 
 def frames(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -75,15 +76,19 @@ def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
     browser goes on painting the old ones. What is lost against that, making and sending the views has cost.
     """
     with _playing(tell) as stage:
-        worker = stage.served.worker_at(_only_run(stage.backend)["worker"])
+        worker = stage.worker()
         begin = time.time()
         time.sleep(SETTLE_S)
         rate = len(stage.lab.read().since(begin).frames) / SETTLE_S
         tell(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
-        rounds, begin = [], time.monotonic()
-        while not rounds or time.monotonic() - begin < seconds:
-            rounds.append({look: _pace(stage, worker, look, rate) for look in LOOKS})
+        turns = _Turns(time.time() + SETTLE_S)
+        stage.lab.take_turns(LOOKS, rate, _hot(), turns.begin, turns.each_s)
+        with stage.browser.left_alone():
+            paces = [_pace(stage, worker, turns, number) for number in range(turns.count(seconds))]
+        seen = stage.lab.read()
+    rounds = [dict(zip(LOOKS, paces[i : i + len(LOOKS)], strict=True)) for i in range(0, len(paces), len(LOOKS))]
     yield from _compare(rounds)
+    yield Row("rate_looked_at", turns.rate(seen, len(paces)), "1/s", HOT_RATE)
 
 
 def startup(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -143,33 +148,42 @@ class _Stage:
     """A page that plays."""
 
     served: Dashboard
-    browser: Chromium
-    lab: Lab
+    browser: Window
     backend: Backend
+
+    @property
+    def lab(self) -> Lab:
+        """The page."""
+        return self.browser.lab
+
+    def worker(self) -> psutil.Process:
+        """Return the process that the run is in."""
+        return self.served.worker_at(_only_run(self.backend)["worker"])
 
     def watch(self, seconds: float) -> tuple[Seen, dict[str, float]]:
         """Return what is painted from now on, and the CPU seconds that it takes."""
-        worker = self.served.worker_at(_only_run(self.backend)["worker"])
+        worker = self.worker()
         meter = Meter(
             {"page": lambda: [self.served.process], "worker": lambda: [worker], "browser": self.browser.processes}
         )
         begin = time.time()
-        time.sleep(seconds)
-        used = meter.read()
-        return self.lab.read().since(begin), used
+        with self.browser.left_alone():
+            time.sleep(seconds)
+            used, until = meter.read(), time.time()
+        return self.lab.read().between(begin, until), used
 
 
 @contextmanager
 def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_Stage]:
     tell("Starting the server and the browser.")
-    with chromium() as browser, dashboard() as served, browser.tab() as lab:
-        lab.open(served.url)
-        lab.wait_for_first_frame()
-        lab.probe(delay_s)
-        lab.play()
+    with window() as browser, dashboard() as served:
+        browser.lab.open(served.url)
+        browser.lab.wait_for_first_frame()
+        browser.lab.probe(delay_s)
+        browser.lab.play()
         time.sleep(SETTLE_S)
         with served.cluster() as backend:
-            yield _Stage(served, browser, lab, backend)
+            yield _Stage(served, browser, backend)
 
 
 def _rates(seen: Seen, seconds: float) -> Iterator[Row]:
@@ -222,15 +236,37 @@ class _Pace:
     per_s: float
 
 
-def _pace(stage: _Stage, worker: psutil.Process, look: str, rate: float) -> _Pace:
-    """Return the run's pace while it is looked at, is in the background, or is there with a browser that paints."""
-    stage.lab.hide(look != "looked_at")
-    stage.lab.repaint(rate if look == "only_painting" else 0.0, _hot())
-    time.sleep(TURN_S)
-    step, used, begin = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
-    time.sleep(WINDOW_S)
+@dataclass(frozen=True)
+class _Turns:
+    """When which look is taken: each has its time, of which the end is measured."""
+
+    begin: float
+    each_s: float = TURN_S + WINDOW_S
+
+    def count(self, seconds: float) -> int:
+        """Return the looks of whole rounds that fit into so many seconds: one round at least."""
+        return len(LOOKS) * max(1, int(seconds / (len(LOOKS) * self.each_s)))
+
+    def measured(self, number: int) -> tuple[float, float]:
+        """Return from when to when a look is measured."""
+        begin = self.begin + number * self.each_s
+        return begin + TURN_S, begin + self.each_s
+
+    def rate(self, seen: Seen, count: int) -> float:
+        """Return the frames that were painted a second in those of so many looks that were looked at."""
+        looked = [self.measured(number) for number in range(0, count, len(LOOKS))]
+        painted = sum(len(seen.between(*moments).frames) for moments in looked)
+        return painted / (len(looked) * WINDOW_S)
+
+
+def _pace(stage: _Stage, worker: psutil.Process, turns: _Turns, number: int) -> _Pace:
+    """Return the run's pace during a look, which begins by itself."""
+    begin, end = turns.measured(number)
+    time.sleep(max(0.0, begin - time.time()))
+    step, used, began = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
+    time.sleep(max(0.0, end - time.time()))
     steps = _only_run(stage.backend)["step"] - step
-    return _Pace(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - begin))
+    return _Pace(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - began))
 
 
 def _hot() -> list[str]:
