@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bnnviz.engine import framesocket
+from bnnviz.engine import framebytes, framesocket
 from bnnviz.engine.past import COMMANDS, Past
 from bnnviz.engine.timetravel import MAGIC, is_fork
 from bnnviz.errors import BnnvizError
@@ -776,7 +776,7 @@ class LiveLoop:
             frame[TIMELINE] = slot.past.shown()
         for want, waiter in pulls:
             part = {name: value for name, value in frame.items() if name == "seq" or name in want}
-            waiter.resolve(pickle.dumps(slot.report() | {"frame": part}))
+            waiter.resolve(framebytes.dumps(slot.report() | {"frame": part}))
         pulls[-1][1].sent()
 
     def _status(self, slot: Slot, status: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.run import Run
 
 # At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
-_EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.002, 4.0
+_EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions

@@ -42,7 +42,7 @@ FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
 SETTLE_S = 3.0  # between play and the measurement
 LOOKS = ("looked_at", "background", "only_painting")
 # Of one look, and before it: what has come up in a pause is shown at once when a tab is looked at again.
-WINDOW_S, TURN_S = 1.5, 0.5
+WINDOW_S, TURN_S = 3.0, 0.5
 
 
 def frames(seconds: float, tell: Tell) -> Iterator[Row]:
