@@ -173,10 +173,12 @@ def test_a_crossing_is_a_gap_of_the_path(run):
     v[0] = 1.0  # the first unit's weight overtakes the second's
     both = torch.stack([x, v])
     plane = run._frames.plane()._replace(fold=partial(canonical, layers=run.target.units))
-    (piece,) = run.tracer._folded(both, torch.linspace(0, 1.7, 9, dtype=torch.float64), plane)
+    t = np.linspace(0, 1.7, 9)
+    (piece,), heading = run.tracer._folded(both, t[None], plane)
     # It is cut between 0.85 and 1.06, unless the flow is no straight line.
     if not run.sampler.curved:
         assert np.flatnonzero(np.isnan(piece[:, 0])).tolist() == [5]
+        np.testing.assert_allclose(heading, (piece[-1] - piece[-2]) / (t[-1] - t[-2]), atol=1e-9)
     parts = np.split(piece, np.flatnonzero(np.isnan(piece[:, 0])))
     assert sum(np.isfinite(part[:, 0]).sum() for part in parts) == 9
 
