@@ -14,12 +14,15 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
+_SILENT_SCHEDULER = "Failed to communicate with scheduler during heartbeat"  # as Dask says it
+
 _warming: threading.Thread | None = None
 
 
 def dask_setup(worker: Any) -> None:
     """Import what a run needs, and take a first gradient."""
     _take_gpu(worker.name)
+    logging.getLogger("distributed.worker").addFilter(_in_a_sentence)
     import torch
 
     from bnnviz.spec import Spec
@@ -36,6 +39,13 @@ def dask_setup(worker: Any) -> None:
     global _warming
     _warming = threading.Thread(target=_warm_up, args=(run_class,), name="bnnviz-warm-up", daemon=True)
     _warming.start()
+
+
+def _in_a_sentence(record: logging.LogRecord) -> bool:
+    """Let the log say that the scheduler does not answer, without a traceback: after Ctrl-C it has ended first."""
+    if record.getMessage().startswith(_SILENT_SCHEDULER):
+        record.exc_info = None
+    return True
 
 
 def _warm_up(run_class: Any) -> None:
