@@ -18,7 +18,7 @@ import pytest
 
 from bnnviz import cli, targets
 from bnnviz.bench import Goal, Row, Suite, find, names, peers, suites
-from bnnviz.bench.browser import Lab, Seen, chromium
+from bnnviz.bench.browser import Lab, Seen, chromium, window
 from bnnviz.bench.processes import Meter, cpu_seconds
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Tell
@@ -123,6 +123,18 @@ def test_the_sampler_cost_is_the_median_ratio_of_neighbouring_windows() -> None:
     assert rows["ratio_to_only_painting"].value == pytest.approx(0.96)
     assert rows["ratio_to_only_painting"].ok
     assert rows["steps_per_cpu_s_looked_at"].value == 96.0
+
+
+def test_looks_take_turns_and_only_the_end_of_each_is_measured() -> None:
+    turns = live._Turns(100.0, each_s=live.TURN_S + live.WINDOW_S)
+    assert turns.count(0.1) == 3, "one round at least"
+    assert turns.count(3.5 * 3 * turns.each_s) == 9, "whole rounds only"
+    assert turns.measured(2) == pytest.approx((100.0 + 2 * turns.each_s + live.TURN_S, 100.0 + 3 * turns.each_s))
+    # Ten frames a second while it is looked at, in two rounds; what is painted in other looks does not count.
+    painted = np.arange(100.0, 100.0 + 6 * turns.each_s, 0.1)
+    looked = [at for at in painted if int((at - 100.0) / turns.each_s) % 3 in (0, 1)]
+    seen = Seen(200.0, [(at, at, at) for at in looked], {})
+    assert turns.rate(seen, 6) == pytest.approx(10, rel=0.05)
 
 
 # --- suites
@@ -303,6 +315,32 @@ def test_the_probe_counts_frames_and_figures() -> None:
     for sent, came, painted in seen.frames:
         assert came - sent == pytest.approx(0.1, abs=0.05)
         assert painted - came >= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+def test_a_window_that_is_left_alone_takes_its_turns() -> None:
+    page = """<script>
+      window.Bokeh = {documents: [{_all_models: new Map()}]}
+      window.seen = []
+      document.addEventListener("visibilitychange", () => seen.push([Date.now() / 1000, document.hidden]))
+    </script>"""
+    with window() as browser:
+        size = browser.lab.page.evaluate("[innerWidth, innerHeight]")
+        browser.lab.page.set_content(page)
+        began = time.time() + 1
+        browser.lab.take_turns(live.LOOKS, 10.0, [], began, 0.5)
+        before = browser.lab
+        with browser.left_alone():
+            assert not before.page.context.browser.is_connected()
+            time.sleep(4.2)
+        seen = browser.lab.page.evaluate("seen")
+        family = browser.processes()
+    assert size == pytest.approx([1400, 900], abs=20)
+    assert [hidden for _, hidden in seen[:6]] == [False, True, True] * 2
+    assert [at - began for at, _ in seen[:4]] == pytest.approx([0, 0.5, 1.0, 1.5], abs=0.2)
+    assert not any(process.is_running() for process in family)
 
 
 def test_the_samplers_figures_are_of_one_run() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -796,3 +797,36 @@ def test_a_long_way_to_the_start_says_how_far_it_is() -> None:
     run.prepare()
     assert run.descent is None
     assert "Step" not in run.frame(["caption"])["caption"]["text"].partition("Adam")[2]
+
+
+def test_what_keeps_a_step_waiting_makes_no_block_shorter(monkeypatch: pytest.MonkeyPatch):
+    run = Run(Spec(target="banana", sampler="bps", chains=2, draws=None))
+    run.prepare()
+    step = run.sampler.step
+
+    def waits(state):
+        time.sleep(0.01)
+        return step(state)
+
+    monkeypatch.setattr(run.sampler, "step", waits)
+    for _ in range(20):
+        run.step_proposal()
+    assert run._step_seconds < 0.008
+    assert run._block_length(0.02) > 1, "on a CPU its own time counts, not the wall's"
+
+
+def test_what_a_step_computes_makes_blocks_shorter(monkeypatch: pytest.MonkeyPatch):
+    run = Run(Spec(target="banana", sampler="bps", chains=2, draws=None))
+    run.prepare()
+    step = run.sampler.step
+
+    def computes(state):
+        until = time.thread_time() + 0.02
+        while time.thread_time() < until:
+            pass
+        return step(state)
+
+    monkeypatch.setattr(run.sampler, "step", computes)
+    for _ in range(20):
+        run.step_proposal()
+    assert run._block_length(0.02) == 1

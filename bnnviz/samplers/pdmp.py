@@ -339,7 +339,7 @@ class PDMP(Sampler):
         Drawing a path needs no more than this, whatever the dimension. It is of arrays that fit together: positions
         and velocities (..., 2), times (..., 1).
         """
-        return lambda x, v, t: (x + v * t, v + 0 * t)
+        return lambda x, v, t: (x + v * t, v)
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Return the signed rate (chains,) at (x, v) from the gradient of U."""
