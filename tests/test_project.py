@@ -77,7 +77,8 @@ for found in pkgutil.walk_packages(["app"]):
         importlib.import_module(found.name)
 for page in ["lab", "race", "wells", "microscope"]:
     importlib.import_module(f"pages.{page}")
-assert "torch" not in sys.modules, "torch was imported"
+for slow in ["torch", "scipy.stats", "scipy.linalg"]:
+    assert slow not in sys.modules, f"{slow} was imported"
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 _BINS = 10  # as in Fig. 5 of the PMCnet paper
 _POINTS = 150
@@ -49,9 +49,9 @@ def chance_spread(chances: np.ndarray, bins: int = _BINS) -> ChanceSpread:
         return ChanceSpread(edges, density, None, np.empty(0), np.empty(0), said)
     # Evenly spread in chance, and in share of the draws too: a narrow peak has points of its own.
     steps = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
-    x = np.unique(np.concatenate([steps, stats.beta.ppf(steps, *beta)]))
+    x = np.unique(np.concatenate([steps, scipy.stats.beta.ppf(steps, *beta)]))
     x = x[(x > 0) & (x < 1)]
-    return ChanceSpread(edges, density, beta, x, stats.beta.pdf(x, *beta), said)
+    return ChanceSpread(edges, density, beta, x, scipy.stats.beta.pdf(x, *beta), said)
 
 
 def _fit(chances: np.ndarray) -> tuple[tuple[float, float] | None, str]:
@@ -62,8 +62,8 @@ def _fit(chances: np.ndarray) -> tuple[tuple[float, float] | None, str]:
         said = f"{at_ends} of {len(chances)} chances are exactly 0 or 1: the fit is by mean and variance."
         return _by_moments(chances, said)
     try:
-        a, b, _, _ = stats.beta.fit(chances, floc=0.0, fscale=1.0)
-    except stats.FitError:
+        a, b, _, _ = scipy.stats.beta.fit(chances, floc=0.0, fscale=1.0)
+    except scipy.stats.FitError:
         return _by_moments(chances, "The likeliest beta density was not found: the fit is by mean and variance.")
     return (float(a), float(b)), ""
 

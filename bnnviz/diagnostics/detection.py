@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from bnnviz.diagnostics.learn import learn_metrics
 from bnnviz.errors import BnnvizError
@@ -60,7 +60,7 @@ def detection(
         If there are fewer than two rows of a kind, a score is no number, or scikit-learn is not installed.
     """
     inside, outside = _scores(inside, "inside"), _scores(outside, "outside")
-    found = stats.bootstrap(
+    found = scipy.stats.bootstrap(
         (inside, outside),
         _figures,
         n_resamples=resamples,
@@ -97,7 +97,7 @@ def score_ecdf(values: np.ndarray, points: int = _POINTS) -> Steps:
     points : int, default 200
         Every so many-th, the lowest and the highest among them; all where there are no more.
     """
-    cdf = stats.ecdf(_scores(values, "values", 1)).cdf
+    cdf = scipy.stats.ecdf(_scores(values, "values", 1)).cdf
     taken = np.unique(np.linspace(0, len(cdf.quantiles) - 1, points).astype(int))
     return Steps(cdf.quantiles[taken], cdf.probabilities[taken])
 

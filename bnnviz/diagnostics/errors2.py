@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import gaussian_kde
+import scipy
 
 _POINTS = 160
 _REACH = 1.5  # of the box's height: as far as a whisker goes at most
@@ -70,4 +70,4 @@ def _violin(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if np.ptp(values) == 0:
         return np.empty(0), np.empty(0)
     y = np.linspace(values.min(), values.max(), _POINTS)
-    return y, gaussian_kde(values)(y)
+    return y, scipy.stats.gaussian_kde(values)(y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 _AT_ONCE = 2_000_000  # numbers that are resampled together
 
@@ -17,7 +17,7 @@ def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, f
         At least one row.
     level : float, default 0.95
     """
-    found = stats.binomtest(int(right), int(rows)).proportion_ci(level, method="wilson")
+    found = scipy.stats.binomtest(int(right), int(rows)).proportion_ci(level, method="wilson")
     return float(found.low), float(found.high)
 
 
@@ -34,7 +34,7 @@ def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return float(values[0]), float(values[0])
-    found = stats.bootstrap(
+    found = scipy.stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=resamples,

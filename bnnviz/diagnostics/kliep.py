@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.spatial.distance import cdist, pdist
+import scipy
 
 from bnnviz.errors import BnnvizError
 
@@ -133,13 +132,13 @@ def _check(p: np.ndarray, q: np.ndarray, widths: Sequence[float] | None, centres
 
 def _spread(points: np.ndarray) -> float:
     """Return the median distance between points; 1 where they are all the same."""
-    distances = pdist(points)
+    distances = scipy.spatial.distance.pdist(points)
     return float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
 
 
 def _kernels(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
     """Return Gaussian kernels (n, kernels) at points (n, dim)."""
-    return np.exp(-0.5 * cdist(x, centres, "sqeuclidean") / width**2)
+    return np.exp(-0.5 * scipy.spatial.distance.cdist(x, centres, "sqeuclidean") / width**2)
 
 
 def _held_out(p: np.ndarray, q: np.ndarray, centres: np.ndarray, width: float, folds: np.ndarray) -> float:
@@ -185,4 +184,6 @@ def _likeliest(rows: np.ndarray) -> np.ndarray:
 
     count = rows.shape[1]
     options = {"maxiter": _ROUNDS, "maxfun": 2 * _ROUNDS, "ftol": 1e-9, "gtol": _GAP}
-    return minimize(loss, np.full(count, 1 / count), jac=True, bounds=[(0, None)] * count, options=options).x
+    return scipy.optimize.minimize(
+        loss, np.full(count, 1 / count), jac=True, bounds=[(0, None)] * count, options=options
+    ).x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from bnnviz.diagnostics.calibration import calibration_error
 from bnnviz.diagnostics.learn import learn_metrics
@@ -145,7 +145,7 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
     mse = float(np.mean((means.mean(0) - observed) ** 2))
     z = (observed - means) / sd
     log_density = np.logaddexp.reduce(-0.5 * z**2 - np.log(sd), axis=0) - np.log(len(means) * _ROOT)
-    below = ndtr(z).mean(0)
+    below = scipy.special.ndtr(z).mean(0)
     values = {
         "mse": mse,
         "rmse": float(np.sqrt(mse)),
@@ -168,4 +168,4 @@ def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> float:
 def _mean_distance(shift: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """Return the mean of |X| for X ~ N(shift, sd^2)."""
     z = shift / sd
-    return shift * (2 * ndtr(z) - 1) + 2 * sd * np.exp(-0.5 * z**2) / _ROOT
+    return shift * (2 * scipy.special.ndtr(z) - 1) + 2 * sd * np.exp(-0.5 * z**2) / _ROOT

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.sparse.linalg import svds
+import scipy
 
 _WIDE = 10_000_000  # numbers, from which on draws are gone through in pieces
 _PIECE = 20_000  # dimensions at once
@@ -36,7 +35,7 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
     else:
         # A fixed start: with the default one pictures would depend on the global generator.
         start = np.random.default_rng(0).standard_normal(min(centred.shape))
-        _, scale, rows = svds(centred, k=count, v0=start)
+        _, scale, rows = scipy.sparse.linalg.svds(centred, k=count, v0=start)
         axes = rows[np.argsort(scale)[::-1]].T
     return Axes(centre, _signed(axes))
 
@@ -51,7 +50,7 @@ def _axes_of_few(draws: np.ndarray, count: int) -> Axes:
     for piece in pieces:
         part = draws[:, piece] - centre[piece]
         inner += part @ part.T
-    scale, vectors = eigh(inner)
+    scale, vectors = scipy.linalg.eigh(inner)
     if scale[-1] <= 0:
         return Axes(centre, np.eye(draws.shape[1], count))
     first = vectors[:, ::-1][:, :count].astype(draws.dtype)
@@ -67,7 +66,7 @@ def last_axis(draws: np.ndarray) -> np.ndarray:
     """
     centred = draws - draws.mean(0)
     wide = centred.shape[0] < centred.shape[1]
-    scale, vectors = eigh(centred @ centred.T if wide else centred.T @ centred)
+    scale, vectors = scipy.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
     varies = np.flatnonzero(scale > len(scale) * np.finfo(float).eps * scale[-1])
     if not varies.size:
         return np.eye(1, centred.shape[1])[0]

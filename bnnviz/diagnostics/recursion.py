@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_discrete_lyapunov
-from scipy.optimize import brentq
+import scipy
 
 Recursion = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
@@ -30,7 +29,7 @@ def stationary_variance(matrix: np.ndarray, noise: np.ndarray) -> float:
     """Return the variance of the first coordinate in the end; nan where the recursion diverges."""
     if forgetting(matrix) >= 1:
         return float("nan")
-    return float(solve_discrete_lyapunov(matrix, noise)[0, 0])
+    return float(scipy.linalg.solve_discrete_lyapunov(matrix, noise)[0, 0])
 
 
 def largest_stable(recursion: Recursion, begin: float) -> float:
@@ -40,7 +39,9 @@ def largest_stable(recursion: Recursion, begin: float) -> float:
         high *= 1.5
         if high > _FARTHEST * begin:
             return float("inf")
-    return float(brentq(lambda size: forgetting(recursion(size)[0]) - 1, high / 1.5, high, xtol=1e-12 * high))
+    return float(
+        scipy.optimize.brentq(lambda size: forgetting(recursion(size)[0]) - 1, high / 1.5, high, xtol=1e-12 * high)
+    )
 
 
 def log_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Slope | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 _GROUPS = 8  # of the jackknife
 _DEGREES = {1: 4, 2: 4, 3: 4, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2}  # of the polynomials psi, by dimension
@@ -130,7 +130,7 @@ def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray) -> np.
     end = _TEMPERS[1] if excess(0.0) > 0 else _TEMPERS[0]
     if excess(0.0) * excess(end) >= 0:
         return weights(end)
-    return weights(brentq(excess, *sorted((0.0, end)), xtol=1e-3))
+    return weights(scipy.optimize.brentq(excess, *sorted((0.0, end)), xtol=1e-3))
 
 
 def _exponents(dim: int, degree: int) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 ODD = frozenset({"tanh", "identity"})  # activations with f(-z) = -f(z): there a unit's sign is free
 
@@ -96,7 +96,7 @@ def _matched(
     products = np.einsum("jf,nkf->njk", own[0], other)
     odd = layer.activation in ODD
     scores = np.abs(products) if odd else products
-    order = np.array([linear_sum_assignment(score, maximize=True)[1] for score in scores], dtype=int)
+    order = np.array([scipy.optimize.linear_sum_assignment(score, maximize=True)[1] for score in scores], dtype=int)
     order = order.reshape(len(rows), layer.outputs)
     picked = np.take_along_axis(products, order[:, :, None], 2)[:, :, 0]
     return order, np.where(picked < 0, -1, 1).astype(rows.dtype) if odd else np.ones_like(picked)

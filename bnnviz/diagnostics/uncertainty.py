@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr
+import scipy
 
 from bnnviz.diagnostics.convergence import ess_each
 from bnnviz.errors import BnnvizError
@@ -126,7 +126,7 @@ def function_ess(chances: np.ndarray) -> FunctionEss:
 
 
 def _entropy(chances: np.ndarray, base: float) -> np.ndarray:
-    return entr(chances).sum(-1) / math.log(base)
+    return scipy.special.entr(chances).sum(-1) / math.log(base)
 
 
 def _checked(chances: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

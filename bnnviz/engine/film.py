@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import logsumexp
+import scipy
 
 from bnnviz.engine import framecodec
 from bnnviz.engine.shelf import Recording, on_shelf, place
@@ -228,7 +227,9 @@ def next_stride(last: float, left: int, more: int) -> float:
     # last (e^g + e^2g + ... + e^(more g)) = left
     powers = np.arange(1, more + 1)
     reach = math.log(left / last)
-    growth = brentq(lambda g: float(logsumexp(powers * g)) - reach, -50.0, abs(reach) + 1.0)
+    growth = scipy.optimize.brentq(
+        lambda g: float(scipy.special.logsumexp(powers * g)) - reach, -50.0, abs(reach) + 1.0
+    )
     return max(1.0, last * math.exp(growth))
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 import torch
-from scipy.stats import norm
 from torch import Tensor
 
 from bnnviz import diagnostics, samplers, settings, targets
@@ -272,7 +272,7 @@ class Microscope:
     def _exact(self, x: np.ndarray) -> np.ndarray:
         """Return the density along the direction that is looked at."""
         if self.target.quadratic() is not None:
-            return norm.pdf(x, self._mean, math.sqrt(self.variance))
+            return scipy.stats.norm.pdf(x, self._mean, math.sqrt(self.variance))
         potential = self.target.potential(torch.as_tensor(x)[:, None]).numpy()
         density = np.exp(potential.min() - potential)
         return density / np.trapezoid(density, x)

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 import torch
-from scipy.ndimage import rotate
 
 from bnnviz import diagnostics
 from bnnviz.engine.attack import EPS, attack
@@ -173,7 +173,7 @@ class Onlooker:
 
 
 def _turned(pixels: np.ndarray, angle: float) -> np.ndarray:
-    return pixels if angle == 0 else rotate(pixels, angle, axes=(2, 1), reshape=False, order=1)
+    return pixels if angle == 0 else scipy.ndimage.rotate(pixels, angle, axes=(2, 1), reshape=False, order=1)
 
 
 def _pixels(given: Any, shape: tuple[int, int, int]) -> np.ndarray:

@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 import torch
-from scipy import integrate, optimize, special
 from torch import Tensor
 from torch.nn import functional
 
@@ -234,8 +234,8 @@ def _well_variance(quartic: float) -> float:
     def weight(t: float) -> float:
         return math.exp(2 * t * t - quartic * t**4 - 1 / quartic)
 
-    mass = integrate.quad(weight, -12, 12, points=[-1, 0, 1], limit=400)[0]
-    return integrate.quad(lambda t: t * t * weight(t), -12, 12, points=[-1, 0, 1], limit=400)[0] / mass
+    mass = scipy.integrate.quad(weight, -12, 12, points=[-1, 0, 1], limit=400)[0]
+    return scipy.integrate.quad(lambda t: t * t * weight(t), -12, 12, points=[-1, 0, 1], limit=400)[0] / mass
 
 
 @REGISTRY.add
@@ -370,7 +370,7 @@ def _funnel_quantile(spread: float, level: float) -> float:
     z = np.linspace(-8.0, 8.0, 2001)
     weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
     sd = np.exp(0.5 * spread * z)
-    return optimize.brentq(lambda side: weight @ special.erf(side / (sd * math.sqrt(2))) - level, 1e-9, 1e9)
+    return scipy.optimize.brentq(lambda side: weight @ scipy.special.erf(side / (sd * math.sqrt(2))) - level, 1e-9, 1e9)
 
 
 @REGISTRY.add
