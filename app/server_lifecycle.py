@@ -1,4 +1,4 @@
-"""Starts the workers when the server starts, in a thread: neither the server nor a page waits for them.
+"""Starts the workers as soon as the server has a moment, in a thread: neither the server nor a page waits for them.
 
 Runs outside the app's own folder of modules: it imports only what is installed. A failure stays in the
 future, and the page says it.
@@ -8,33 +8,57 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import panel as pn
 from bokeh.server.views.ws import WSHandler
+from tornado.ioloop import IOLoop
 
 from bnnviz.engine.backend import Backend
 
 _START_S = 60.0
 _CORKED_S = 0.002
+_MOMENT_S = 0.3
 
 
 def on_server_loaded(server_context: Any) -> None:
-    """Connect to the workers in the background."""
+    """Connect to the workers in the background.
+
+    Importing Dask takes a second of the interpreter. Who opens the page at once, as a browser does that waits for the
+    server, has it first: nothing is due while a page is being built.
+    """
     _send_at_once()
+    pn.state.cache["backend"] = Future()
+    IOLoop.current().call_later(_MOMENT_S, _connect, pn.state.cache["backend"])
+
+
+def _connect(future: Future) -> None:
+    # What has been imported and built so far stays: it is looked at no more when memory is collected.
+    gc.freeze()
+    gc.enable()
+    if not future.set_running_or_notify_cancel():
+        return
     starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
-    pn.state.cache["backend"] = starter.submit(Backend.connect)
+    starter.submit(Backend.connect).add_done_callback(lambda done: _settle(future, done))
     starter.shutdown(wait=False)
+
+
+def _settle(future: Future, done: Future) -> None:
+    if (error := done.exception()) is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())
 
 
 def on_server_unloaded(server_context: Any) -> None:
     """Release the workers."""
     future = pn.state.cache.pop("backend")
     # Workers that are still starting would outlive the server, or die of its end with a traceback.
-    if future.exception(timeout=_START_S) is None:
+    if not future.cancel() and future.exception(timeout=_START_S) is None:
         future.result().close()
 
 
