@@ -78,7 +78,13 @@ class Control:
         self._error: pn.pane.HTML | None = None
         self.widget = self._make(setting["default"])
         self.widget.param.watch(self._chosen, self._watched())
-        self.root = pn.Column(self.widget, sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(sizing_mode="stretch_width", margin=0)
+
+    def show(self, shown: bool) -> None:
+        """Show or hide it; until it is first shown the browser does not have it."""
+        if shown and self.widget not in self.root:
+            self.root.insert(0, self.widget)
+        self.root.visible = shown
 
     @property
     def value(self) -> Any:
@@ -256,7 +262,7 @@ class Controls:
     def _hide(self) -> None:
         for control in self._controls.values():
             when = control.setting["when"] or {}
-            control.root.visible = all(_fits(self._controls[other].value, fits) for other, fits in when.items())
+            control.show(all(_fits(self._controls[other].value, fits) for other, fits in when.items()))
 
 
 def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:

@@ -55,8 +55,8 @@ class Futures:
             *self._branches, self._text, self._return, self._split, self._keep,
             sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_BAR],
         )  # fmt: skip
+        # Without the bar until that is first shown: most pages are painted without it.
         self.root = pn.Column(
-            self._bar,
             sizing_mode="stretch_width",
             margin=0,
             visible=False,
@@ -77,7 +77,7 @@ class Futures:
         forked = bool(self._futures)
         _set(self._split, visible=forked and len(self._futures) < MOST)
         _set(self._keep, visible=forked, label=f"Keep {self._letter} alone" if forked else "Keep")
-        _set(self.root, visible=forked or bool(status.get("behind")))
+        self._reveal(forked or bool(status.get("behind")))
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
@@ -92,6 +92,11 @@ class Futures:
         """Turn light or dark."""
         self._dark = dark
         self._dress()
+
+    def _reveal(self, shown: bool) -> None:
+        if shown and not self.root:
+            self.root.append(self._bar)
+        _set(self.root, visible=shown)
 
     @property
     def _letter(self) -> str:

@@ -102,10 +102,9 @@ class Guide:
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
         tables = {"Words": {**(words or {}), **WORDS}, "Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
         text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
+        self._inside = [pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"), self._marks, tour]
+        # Empty until it is first opened: most pages are painted without it.
         self.root = pmui.Dialog(
-            pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"),
-            self._marks,
-            tour,
             title="Keys and marks",
             show_close_button=True,
             close_on_click=True,
@@ -116,6 +115,8 @@ class Guide:
 
     def toggle(self) -> None:
         """Open or close."""
+        if not self.root.objects:
+            self.root.objects = self._inside
         self.root.open = not self.root.open
 
     def theme(self, dark: bool) -> None:

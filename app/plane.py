@@ -40,7 +40,8 @@ class PlanePicker:
         )
         self._x = pmui.AutocompleteInput(label="across", restrict=True, min_characters=0, **_WIDE)
         self._y = pmui.AutocompleteInput(label="up", restrict=True, min_characters=0, **_WIDE)
-        self.coordinates = pn.Row(self._x, self._y, sizing_mode="stretch_width", margin=(4, 10), visible=False)
+        # Empty until it is first shown: most pages are painted without it.
+        self.coordinates = pn.Row(sizing_mode="stretch_width", margin=(4, 10), visible=False)
         self.caution = pn.pane.HTML(
             "", sizing_mode="stretch_width", margin=(2, 14, 4, 14), visible=False, stylesheets=[_CAUTION]
         )
@@ -81,5 +82,8 @@ class PlanePicker:
             self._on_plane({"kind": "coordinates", "i": i, "j": j})
 
     def _reveal(self) -> None:
-        self.coordinates.visible = self.kind.visible and self.kind.value == COORDINATES
+        chosen = self.kind.visible and self.kind.value == COORDINATES
+        if chosen and not self.coordinates:
+            self.coordinates.extend([self._x, self._y])
+        self.coordinates.visible = chosen
         self.caution.visible = self.kind.visible and self.kind.value == CANONICAL
