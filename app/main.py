@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -94,6 +95,7 @@ def _open() -> None:
     page.on_large = lambda: _resize(frame, page)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     pn.state.on_session_destroyed(lambda context: page.close())
+    pn.state.onload(partial(pn.state.cache["loading"].discard, pn.state.curdoc.session_context.id))
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
     frame.servable(location=False)
 

@@ -23,17 +23,32 @@ from bnnviz.engine.backend import Backend
 _START_S = 60.0
 _CORKED_S = 0.002
 _MOMENT_S = 0.3
+_PAGE_S = 6.0  # a page that is not there by then, in a browser that has gone perhaps, is waited for no longer
 
 
 def on_server_loaded(server_context: Any) -> None:
     """Connect to the workers in the background.
 
     Importing Dask takes a second of the interpreter. Who opens the page at once, as a browser does that waits for the
-    server, has it first: nothing is due while a page is being built.
+    server, has it first.
     """
     _send_at_once()
+    # Sessions of which the page is not painted yet: `main.py` takes them out.
+    pn.state.cache["loading"] = set()
     pn.state.cache["backend"] = Future()
-    IOLoop.current().call_later(_MOMENT_S, _connect, pn.state.cache["backend"])
+    IOLoop.current().call_later(_MOMENT_S, _when_painted, pn.state.cache["backend"], _PAGE_S)
+
+
+def on_session_created(session_context: Any) -> None:
+    """Note that a page is being built."""
+    pn.state.cache["loading"].add(session_context.id)
+
+
+def _when_painted(future: Future, patience_s: float) -> None:
+    if pn.state.cache["loading"] and patience_s > 0:
+        IOLoop.current().call_later(_MOMENT_S, _when_painted, future, patience_s - _MOMENT_S)
+    else:
+        _connect(future)
 
 
 def _connect(future: Future) -> None:

@@ -55,6 +55,8 @@ def serve(port: int, address: str, show: bool) -> None:
     threading.Thread(target=_announce, args=(address, port, show), daemon=True).start()
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
+    # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
+    os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     # The installed command, in this process: its main module stays the light command line, which is what the
     # worker processes that the page starts import again, instead of Panel.
     panel = next(iter(entry_points(group="console_scripts", name="panel")))
