@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bnnviz.samplers.adam import adam
 from bnnviz.targets import Target
 from bnnviz.targets.rows import Batch
 
@@ -41,13 +42,13 @@ class Descent:
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
-        self.x = x.clone().requires_grad_(True)
+        self.x = x.detach().clone()
+        # Not torch.optim, which imports torch's compiler: a second and more, for which a worker's first run would wait.
+        self._mean, self._square = torch.zeros_like(self.x), torch.zeros_like(self.x)
         few = target.descent_rows
         self._batched = few is not None and few < (target.data_rows or 0)
         self.examples = few if self._batched else target.examples
         self._rng = torch.Generator(x.device).manual_seed(0)
-        self._adam = torch.optim.Adam([self.x], lr=target.descent_rate)
-        self._schedule = torch.optim.lr_scheduler.LinearLR(self._adam, 1.0, 0.0, total_iters=steps)
         self.potential = torch.full(x.shape[:1], torch.inf)
 
     @property
@@ -59,11 +60,16 @@ class Descent:
         """Take some steps."""
         begun = time.perf_counter()
         for _ in range(min(steps, self.steps - self.taken)):
-            self.potential, self.x.grad = self._seen().gradient(self.x.detach())
-            self._adam.step()
-            self._schedule.step()
-            self.taken += 1
+            self._step()
         self.seconds += time.perf_counter() - begun
+
+    def _step(self) -> None:
+        self.potential, slope = self._seen().gradient(self.x)
+        rate = self.target.descent_rate * (1 - self.taken / self.steps)
+        self.taken += 1
+        number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
+        move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
+        self.x = self.x - move
 
     @property
     def seconds_left(self) -> float:
@@ -79,7 +85,7 @@ class Descent:
 
     def ends(self) -> Tensor:
         """Return where each chain came to, (chains, dim)."""
-        return self.x.detach().clone()
+        return self.x.clone()
 
     def best(self) -> Tensor:
         """Return the end with the smallest U, (dim,)."""

@@ -50,15 +50,9 @@ def _in_a_sentence(record: logging.LogRecord) -> bool:
 
 def _warm_up(run_class: Any) -> None:
     """Do once what imports much at its first time: it would hold up all runs of this worker later."""
-    import torch
-
     from bnnviz.spec import Spec
 
     try:
-        # the first step of an optimiser imports torch's compiler, and sympy with it
-        x = torch.ones(2, requires_grad=True)
-        x.sum().backward()
-        torch.optim.Adam([x]).step()
         run = run_class(Spec(draws=20, warmup=0).checked())
         while not run.finished:
             run.advance()

@@ -591,10 +591,15 @@ class BNN(RowTarget):
         def one(flat: Tensor, row: Tensor) -> Tensor:
             return self._one(torch.cat([theta[:first], flat, theta[last:]]), row[None])[0]
 
-        derive = torch.func.vmap(torch.func.jacrev(one), in_dims=(None, 0))
         at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, self._units) * self._outputs))
         for rows in map(self.seen, torch.split(self.x, at_once) if len(self.x) else ()):
-            yield derive(theta[part], rows), self.outputs(theta[None], rows)[0]
+            # Weights of its own for each row, which tell its derivatives apart. Not torch.func.jacrev, which imports
+            # torch's compiler: a second and more, for which the first run of a worker would wait.
+            with torch.enable_grad():
+                own = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
+                f = torch.func.vmap(one)(own, rows)
+                slopes = [torch.autograd.grad(of_one.sum(), own, retain_graph=True)[0] for of_one in f.unbind(1)]
+            yield torch.stack(slopes, 1), f.detach()
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
         """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""
