@@ -38,14 +38,17 @@ lint: $(TESTABLE)
 	$(PY) -m ruff format --check
 	$(VENV)/bin/lint-imports
 
+# Where tests need a browser: the others are not read for them, which takes a quarter of a minute.
+BROWSER := tests/browser tests/test_bench.py tests/test_score_views.py tests/test_views.py
+
 # Two at a time; but what a browser shows is timed, and has the machine to itself.
 test: lint
-	$(PY) -m pytest -n 2 -m 'not browser and not slow and not demand'
-	$(PY) -m pytest -m 'browser and not slow and not demand'
+	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and not slow and not demand'
+	$(PY) -m pytest $(BROWSER) -m 'browser and not slow and not demand'
 
 test-slow: $(TESTABLE)
-	$(PY) -m pytest -n 2 -m 'not browser and slow and not demand'
-	$(PY) -m pytest -m 'browser and slow and not demand'
+	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and slow and not demand'
+	$(PY) -m pytest $(BROWSER) -m 'browser and slow and not demand'
 
 test-all: lint
 	$(PY) -m pytest

@@ -218,6 +218,14 @@ def test_wheel_carries_the_package_and_the_dashboard(tmp_path: Path) -> None:
     assert Path(found.stdout.strip()) == tmp_path / "site" / "app"
 
 
+def test_every_file_with_a_browser_in_it_is_read_by_the_stages_for_browsers() -> None:
+    listed = re.search(r"^BROWSER := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE).group(1).split()
+    mark = "pytest.mark." + "browser"
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if mark in path.read_text(encoding="utf-8")]
+    found = {"tests/browser", *(str(path.relative_to(ROOT)) for path in marked)}
+    assert set(listed) == found
+
+
 # --- the house rule
 
 
