@@ -22,7 +22,7 @@ from bnnviz.engine.backend import Backend
 
 _START_S = 60.0
 _CORKED_S = 0.002
-_MOMENT_S = 0.3
+_MOMENT_S = 0.3  # who comes sooner than that waits for the server, and has it first
 _PAGE_S = 6.0  # a page that is not there by then, in a browser that has gone perhaps, is waited for no longer
 
 
@@ -42,6 +42,11 @@ def on_server_loaded(server_context: Any) -> None:
 def on_session_created(session_context: Any) -> None:
     """Note that a page is being built."""
     pn.state.cache["loading"].add(session_context.id)
+
+
+def on_session_destroyed(session_context: Any) -> None:
+    """Forget a page that was never painted."""
+    pn.state.cache["loading"].discard(session_context.id)
 
 
 def _when_painted(future: Future, patience_s: float) -> None:

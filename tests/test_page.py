@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -93,3 +94,49 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
     WSHandler.write_message(handler, "words", binary=False)
     expected = [("cork",)] if hasattr(socket, "TCP_CORK") else []
     assert done[2:] == [*expected, (("words",), {"binary": False})]
+
+
+# --- when the workers start
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the moments at which the workers were asked for, with a server that has just been loaded."""
+    moments: list[float] = []
+    monkeypatch.setattr(server_lifecycle, "_send_at_once", lambda: None)
+    monkeypatch.setattr(server_lifecycle, "gc", SimpleNamespace(freeze=lambda: None, enable=lambda: None))
+    monkeypatch.setattr(server_lifecycle, "_MOMENT_S", 0.02)
+    monkeypatch.setattr(server_lifecycle, "_PAGE_S", 0.5)
+    monkeypatch.setattr(server_lifecycle.Backend, "connect", lambda: moments.append(time.monotonic()))
+    monkeypatch.setattr(server_lifecycle.pn.state, "cache", {})
+    return moments
+
+
+@pytest.mark.parametrize(("end", "least"), [("painted", 0.2), ("closed", 0.2), ("neither", 0.4)])
+def test_workers_start_when_the_first_page_is_painted_or_gone(started: list[float], end: str, least: float) -> None:
+    async def visit() -> float:
+        server_lifecycle.on_server_loaded(None)
+        context = SimpleNamespace(id="first")
+        server_lifecycle.on_session_created(context)
+        begun = time.monotonic()
+        await asyncio.sleep(0.2)
+        assert not started
+        if end == "painted":
+            server_lifecycle.pn.state.cache["loading"].discard(context.id)
+        elif end == "closed":
+            server_lifecycle.on_session_destroyed(context)
+        await asyncio.wrap_future(server_lifecycle.pn.state.cache["backend"])
+        return begun
+
+    begun = asyncio.run(visit())
+    assert len(started) == 1 and started[0] - begun >= least
+
+
+def test_workers_that_were_never_started_are_not_waited_for(started: list[float]) -> None:
+    async def leave() -> None:
+        server_lifecycle.on_server_loaded(None)
+        server_lifecycle.on_server_unloaded(None)
+        await asyncio.sleep(0.1)
+
+    asyncio.run(leave())
+    assert not started
