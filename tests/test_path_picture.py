@@ -29,12 +29,56 @@ def test_the_path_ends_where_the_flow_leads_and_heads_where_it_goes(run: Run):
 
 def test_the_path_goes_through_the_flow_between_two_events(run: Run):
     plane, segment = run.plane(), run.tracer.past[-1]
-    run.frame(["path"])
-    drawn = segment.drawn[1]
-    for share, point in zip(np.linspace(0, 1, len(drawn)), drawn, strict=True):
+    path = run.frame(["path"])["path"]
+    points = np.column_stack([path["x"], path["y"]])
+    each = 8 if run.sampler.curved else 1
+    drawn = points[-2 * each - 1 : -each]
+    for share, point in zip(np.linspace(0, 1, each + 1), drawn, strict=True):
         t = run.state.t.new_tensor([share * segment.duration])
         x = run.sampler.flow(segment.x[None], segment.v[None], t)[0][0].double().numpy()
         assert point == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
+
+
+@pytest.mark.parametrize("target", ["gaussian", "double_well"], ids=["plane", "phase plane"])
+@pytest.mark.parametrize("sampler", ["bps", "boomerang"])
+def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: str, target: str):
+    spec = Spec(target=target, sampler=sampler, chains=2, seed=3)
+    often, once = Run(spec), Run(spec)
+    for steps in (3, 4, 44, 250, 252, 1000, 1007):
+        for run in (often, once):
+            run.prepare()
+            while run.steps < steps:
+                run.take(steps - run.steps)
+        seen = often.frame(["path"])["path"]
+        # Nobody has looked before: nothing is kept of earlier frames.
+        once.tracer._drawn = None
+        anew = once.frame(["path"])["path"]
+        for name in ("x", "y", "age", "event_x", "event_y", "event_kind", "event_step", "now_x", "now_dx"):
+            np.testing.assert_allclose(seen[name], anew[name], rtol=0, atol=1e-6, err_msg=name)
+    assert len(seen["event_step"]) == (60 if often.sampler.curved else 120)
+
+
+def test_another_plane_is_drawn_at_once(run: Run):
+    before = run.frame(["path"])["path"]
+    run.watch(plane={"kind": "coordinates", "i": 2, "j": 1})
+    path = run.frame(["path"])["path"]
+    assert path["basis"] != before["basis"] and len(path["x"]) == len(before["x"])
+    x = run.tracer.past[-1].x.double().numpy()
+    each = 8 if run.sampler.curved else 1
+    assert (path["x"][-2 * each - 1], path["y"][-2 * each - 1]) == pytest.approx((x[2], x[1]), abs=1e-5)
+
+
+def test_at_speed_a_segment_is_shown_whose_rate_needs_no_gradient(run: Run):
+    tracer = run.tracer
+    tracer.shown(True)
+    seen = tracer.count
+    while tracer.count < seen + 12:
+        run.step_proposal()
+    fresh = list(tracer.past)[-(tracer.count - seen) :]
+    known = [segment for segment in fresh if len(segment.knots) > 2]
+    assert tracer.shown(True) is (known or fresh)[-1]
+    # Step by step it is the last one, however little is known of it.
+    assert tracer.shown(False) in (tracer.now, tracer.past[-1])
 
 
 @pytest.mark.parametrize("unknown", [[], [0]])

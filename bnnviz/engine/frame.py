@@ -12,11 +12,11 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine import weights
 from bnnviz.engine.components import CANONICAL, PCA_FIRST, Components
-from bnnviz.engine.measures import Measures
+from bnnviz.engine.measures import AGED, Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.quality import Quality
-from bnnviz.engine.selection import Selection
+from bnnviz.engine.selection import NOTHING, Selection
 from bnnviz.engine.weighing import Weighing
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
@@ -40,6 +40,7 @@ _SELDOM = {
     "marginal": 2.0,
     "ratios": 1.0,
 }  # seconds between two at full speed, at least: they change slowly
+_RARELY = 10.0
 # Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
 _MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
 _LONG_S = 3.0  # of a way down to the start, from which on it is said how far that is
@@ -55,6 +56,7 @@ class FrameBuilder:
         self.run, self.chain = run, 0
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
+        self._names = target.names()
         self.predictor = Predictor(target) if isinstance(target, BNN) else None
         self._selection = Selection(run)
         self._wanted_plane: dict[str, Any] | None = None
@@ -169,7 +171,7 @@ class FrameBuilder:
             "spec": run.spec.to_json(),
             "title": f"{run.sampler.title} on {target.describe_value()}",
             "dim": target.dim,
-            "names": target.names()[:_MOST_NAMES],
+            "names": self._names[:_MOST_NAMES],
             "blocks": self._blocks,
             "emits": parts,
             "sampler": run.sampler.title,
@@ -220,14 +222,14 @@ class FrameBuilder:
         potential = potential.double().cpu().numpy()
         density = np.exp(np.nanmin(potential) - potential)
         curved = self.run.sampler.functional
-        return {"label": target.names()[0], "x": x, "y": density / np.trapezoid(density, x), "curved": curved}
+        return {"label": self._names[0], "x": x, "y": density / np.trapezoid(density, x), "curved": curved}
 
     def plane(self) -> Plane:
         """Return the plane that paths are drawn in."""
         target, wanted, components = self.run.target, self._wanted_plane, self._components
         if target.dim == 1:
-            return Plane("phase", (target.names()[0], "velocity"), np.zeros(1), None, components.basis)
-        names, fold = target.names(), components.fold
+            return Plane("phase", (self._names[0], "velocity"), np.zeros(1), None, components.basis)
+        names, fold = self._names, components.fold
         said = "" if fold is None else f" ({CANONICAL})"
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
         if not by_choice and components.pca is not None:
@@ -255,9 +257,14 @@ class FrameBuilder:
             if part:
                 frame[name] = part
             cost = time.thread_time() - self._apart - begun
-            wait = max(min(cost / _SHARE, _LONGEST_WAIT), _SELDOM.get(name, 0.0))
+            wait = max(min(cost / _SHARE, _LONGEST_WAIT), self._seldom(name))
             self._due[name] = time.perf_counter() + wait
         return frame
+
+    def _seldom(self, name: str) -> float:
+        """Return for how long a part that changes slowly stays at full speed: longer the more draws there are."""
+        least = _SELDOM.get(name, 0.0)
+        return least and max(least, min(AGED * (time.perf_counter() - self._begun), _RARELY))
 
     @property
     def _apart(self) -> float:
@@ -293,6 +300,8 @@ class FrameBuilder:
                 return {}
             return self._trace() if name == "trace" else self._acf(fast)
         if name == "selection":
+            if self._selection.empty:
+                return NOTHING
             return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
             return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)

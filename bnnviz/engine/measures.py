@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
 _EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
+# What has been drawn for long changes slowly: by so much of its age until it is measured again, at most.
+AGED, _RARELY_S = 0.05, 15.0
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
@@ -55,6 +57,7 @@ class Measures:
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
         self._next, self._made = -np.inf, -1
+        self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
         self._path: diagnostics.PathMoments | None = None
@@ -80,7 +83,9 @@ class Measures:
         self._try_identity()
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
-        self._next = time.perf_counter() + min(max(cost / _SHARE, _EVERY_S), _SELDOM_S)
+        now = time.perf_counter()
+        seldom = min(max(AGED * (now - self._begun), _SELDOM_S), _RARELY_S)
+        self._next = now + min(max(cost / _SHARE, _EVERY_S), seldom)
 
     def _compare(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""

@@ -46,6 +46,11 @@ class Selection:
         self._found = False
         self._event: tuple[int, str, Tensor] | None = None
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is picked."""
+        return self._event is None and self._view is None
+
     def choose(self, choice: dict[str, Any] | None, plane: Plane, followed: tuple) -> None:
         """Pick what `Run.select` describes; ``plane`` and the key of what is followed are the present ones."""
         event = None if choice is None else choice.get("event")
@@ -81,7 +86,7 @@ class Selection:
         """
         if self._event is not None:
             return self._event_part(plane, predictor)
-        if self._view is None:
+        if self.empty:
             return NOTHING
         known = chosen_draws(self._run.store, self._run.alive, _MOST)
         places = _projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import isfinite, isnan
 from typing import Any
 
@@ -23,6 +23,7 @@ _SEGMENTS = 120
 _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
 _RATE_POINTS = 48
+_FEW_KNOTS = 2  # through which no curve is drawn
 _QUICK_POINTS = 24  # where the rate has to be evaluated, and the picture is there for an instant
 _MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at all these points for every frame
 _JUMP = 1e-6  # of a distance: rounding alone changes less
@@ -83,8 +84,6 @@ class Segment:
     duration: float = 0.0
     kind: int | None = None
     step: int = 0
-    # Its points in the plane that they were last drawn in.
-    drawn: tuple[tuple[str, int], np.ndarray] | None = None
     # Where the rate is known: time, rate, slope (nan if unknown).
     knots: list[tuple[float, float, float]] = field(default_factory=list)
 
@@ -126,6 +125,51 @@ class _Projection:
         return self.linear(points) - self.offset
 
 
+class _Trail:
+    """The segments that have ended, as they are drawn in one plane: each is projected once.
+
+    Its arrays are replaced and never changed, so that frames may hold them.
+
+    Parameters
+    ----------
+    joined : bool
+        Whether a segment begins where the one before it ended, whose last point then is its first.
+    """
+
+    def __init__(self, joined: bool) -> None:
+        self.joined, self._next = joined, 0
+        self._lengths: deque[int] = deque()
+        self.points, self.corners = np.empty((0, 2)), np.empty((0, 2))
+        self.kinds, self.steps = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
+
+    def missing(self, segments: list[Segment]) -> list[Segment]:
+        """Return those of the segments that are to be drawn, in order, which are not drawn yet."""
+        if not segments or not segments[0].number <= self._next <= segments[-1].number + 1:
+            self.__init__(self.joined)
+            return segments
+        return segments[len(segments) - (segments[-1].number + 1 - self._next) :]
+
+    def add(self, segments: list[Segment], pieces: Sequence[np.ndarray], most: int) -> None:
+        """Add the points of segments; of all, as many stay as are to be drawn."""
+        if segments:
+            self._next = segments[-1].number + 1
+            self.points = self.followed_by(pieces)
+            self._lengths.extend(len(piece) - self.joined for piece in pieces)
+            self.corners = np.concatenate([self.corners, [piece[-1] for piece in pieces]])
+            self.kinds = np.append(self.kinds, np.array([s.kind for s in segments], dtype=np.int8))
+            self.steps = np.append(self.steps, np.array([s.step for s in segments], dtype=np.int64))
+        surplus = len(self._lengths) - most
+        if surplus > 0:
+            self.points = self.points[sum(self._lengths.popleft() for _ in range(surplus)) :]
+            self.corners, self.kinds, self.steps = (each[surplus:] for each in (self.corners, self.kinds, self.steps))
+
+    def followed_by(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        """Return its points and those of pieces after them."""
+        if self.joined and not self._lengths:
+            return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+        return np.concatenate([self.points, *(piece[1:] if self.joined else piece for piece in pieces)])
+
+
 class PathTracer:
     """Follows one chain: its segments, its events, its evaluations, and the envelopes they were judged by."""
 
@@ -133,6 +177,7 @@ class PathTracer:
         self.sampler = sampler
         self.count = 0
         self._plane: tuple[tuple[str, int], _Projection] | None = None
+        self._drawn: tuple[tuple[str, int], _Trail] | None = None
         self._seen = 0  # segments that had ended when somebody last looked
         self.now: Segment | None = None
         self.past: deque[Segment] | None = None
@@ -225,11 +270,16 @@ class PathTracer:
         }
 
     def shown(self, playing: bool) -> Segment:
-        """Return the segment of the last evaluation; at speed, one that has ended since the last look."""
+        """Return the segment of the last evaluation; at speed, one that has ended since the last look.
+
+        Of several the newest is shown whose rate is known in so many places that it needs no gradient to be drawn.
+        """
         ended = self.last is not None and self.last.kind in (BOUNCE, REFRESH)
-        unseen = playing and self._seen < self.count
+        unseen = self.count - self._seen if playing else 0
         self._seen = self.count
-        return self.past[-1] if self.past and (ended or unseen) else self.now
+        if not self.past or not (ended or unseen):
+            return self.now
+        return next((s for s in islice(reversed(self.past), unseen) if len(s.knots) > _FEW_KNOTS), self.past[-1])
 
     def _envelope(self, playing: bool) -> dict[str, Any]:
         segment = self.shown(playing)
@@ -280,7 +330,7 @@ class PathTracer:
         Where every evaluation sees another batch it is the rate with all rows, unless that is dear at speed.
         """
         noisy = self.sampler.source.noisy
-        if quick and len(segment.knots) > 2 and not noisy:
+        if quick and len(segment.knots) > _FEW_KNOTS and not noisy:
             return _through(segment.knots)
         if quick and noisy and self.sampler.target.examples * segment.x.numel() > _MOST_WORK:
             return np.empty(0), np.empty(0)
@@ -292,12 +342,11 @@ class PathTracer:
 
     def _path(self, plane: Plane) -> dict[str, Any]:
         most = _CURVED_SEGMENTS if self.sampler.curved or plane.fold else _SEGMENTS
-        segments = [*list(self.past)[-most:], self.now]
-        pieces, heading = self._pieces(segments, plane)
-        # In a phase plane the velocity jumps at an event; elsewhere a piece begins where the one before ended.
-        joined = [*pieces] if plane.axes is None else [pieces[0], *(piece[1:] for piece in pieces[1:])]
-        points, corners = np.concatenate(joined), np.array([piece[-1] for piece in pieces])
-        ended = segments[:-1]
+        ended, trail = list(self.past)[-most:], self._trail(plane)
+        new = trail.missing(ended)
+        pieces, heading = self._project([*new, self.now], plane)
+        trail.add(new, pieces[:-1], len(ended))
+        points = trail.followed_by(pieces[-1:])
         return {
             "plane": {"kind": plane.kind},
             "x_label": plane.labels[0],
@@ -306,10 +355,10 @@ class PathTracer:
             "x": points[:, 0],
             "y": points[:, 1],
             "age": _age(len(points)),
-            "event_x": corners[: len(ended), 0],
-            "event_y": corners[: len(ended), 1],
-            "event_kind": np.array([segment.kind for segment in ended], dtype=np.int8),
-            "event_step": np.array([segment.step for segment in ended], dtype=np.int64),
+            "event_x": trail.corners[:, 0],
+            "event_y": trail.corners[:, 1],
+            "event_kind": trail.kinds,
+            "event_step": trail.steps,
             "now_x": float(points[-1, 0]),
             "now_y": float(points[-1, 1]),
             "now_dx": heading[0],
@@ -317,21 +366,18 @@ class PathTracer:
             "contour": None,
         }
 
-    def _pieces(self, segments: list[Segment], plane: Plane) -> tuple[list[np.ndarray], tuple[float, float]]:
-        """Return each segment's points (1 + points each, 2) in the plane, and where the last one is going.
+    def _trail(self, plane: Plane) -> _Trail:
+        key = (plane.kind, plane.basis)
+        if self._drawn is None or self._drawn[0] != key:
+            # In a phase plane the velocity jumps at an event.
+            self._drawn = (key, _Trail(joined=plane.axes is not None))
+        return self._drawn[1]
+
+    def _project(self, segments: list[Segment], plane: Plane) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
+        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the last one's end.
 
         Where a fold cuts a segment, nan lies between its points.
         """
-        key = (plane.kind, plane.basis)
-        # The last one is still growing; what has ended is projected once.
-        new = [s for s in segments if s is self.now or s.drawn is None or s.drawn[0] != key]
-        projected, heading = self._project(new, plane)
-        for segment, points in zip(new, projected, strict=True):
-            segment.drawn = None if segment is self.now else (key, points)
-        return [*(segment.drawn[1] for segment in segments[:-1]), projected[-1]], heading
-
-    def _project(self, segments: list[Segment], plane: Plane) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
-        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the last one's end."""
         each = _CURVE_POINTS if self.sampler.curved or plane.fold else 1
         t = np.array([s.duration for s in segments])[:, None] * (np.arange(each + 1) / each)
         both = torch.stack([s.x for s in segments] + [s.v for s in segments])
