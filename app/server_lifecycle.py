@@ -22,21 +22,22 @@ from bnnviz.engine.backend import Backend
 
 _START_S = 60.0
 _CORKED_S = 0.002
-_MOMENT_S = 0.3  # who comes sooner than that waits for the server, and has it first
+_COMES_S = 1.5  # who comes sooner than that waits for the server, or is the browser that it opens, and has it first
+_MOMENT_S = 0.1
 _PAGE_S = 6.0  # a page that is not there by then, in a browser that has gone perhaps, is waited for no longer
 
 
 def on_server_loaded(server_context: Any) -> None:
     """Connect to the workers in the background.
 
-    Importing Dask takes a second of the interpreter. Who opens the page at once, as a browser does that waits for the
-    server, has it first.
+    Importing Dask takes a second of the interpreter, and workers take a core. Who opens the page at once, as a browser
+    does that waits for the server, has both first.
     """
     _send_at_once()
     # Sessions of which the page is not painted yet: `main.py` takes them out.
     pn.state.cache["loading"] = set()
     pn.state.cache["backend"] = Future()
-    IOLoop.current().call_later(_MOMENT_S, _when_painted, pn.state.cache["backend"], _PAGE_S)
+    IOLoop.current().call_later(_COMES_S, _when_painted, pn.state.cache["backend"], _PAGE_S)
 
 
 def on_session_created(session_context: Any) -> None:

@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import bnnviz
+from bnnviz.engine import cluster
 from bnnviz.errors import BnnvizError
 
 # What a closed tab ran is ended by the page itself, within seconds; this is when the page's own memory goes. A browser
@@ -57,6 +58,8 @@ def serve(port: int, address: str, show: bool) -> None:
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
     # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
+    if not os.environ.get("BNNVIZ_SCHEDULER"):
+        cluster.start_ahead()
     # The installed command, in this process: its main module stays the light command line, which is what the
     # worker processes that the page starts import again, instead of Panel.
     panel = next(iter(entry_points(group="console_scripts", name="panel")))

@@ -125,8 +125,18 @@ class Served:
 
     def workers(self) -> list[psutil.Process]:
         """Return the page's worker processes."""
-        children = self.process.children(recursive=True)
-        return [child for child in children if "spawn_main" in " ".join(_command(child))]
+        return workers_of(self.process)
+
+    def cluster(self) -> psutil.Process | None:
+        """Return the process of the scheduler; None while there is none."""
+        found = [child for child in self.process.children() if "bnnviz.engine.cluster" in _command(child)]
+        return found[0] if found else None
+
+
+def workers_of(process: psutil.Process) -> list[psutil.Process]:
+    """Return the worker processes that a process has started: they are forked from one that only forks."""
+    found = [child for child in process.children(recursive=True) if "forkserver" in " ".join(_command(child))]
+    return [child for child in found if child.parent() in found]
 
 
 def free_port() -> int:

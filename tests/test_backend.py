@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from bnnviz.engine import backend as backends
-from bnnviz.engine import live
+from bnnviz.engine import cluster, live
 from bnnviz.engine.backend import Backend
 from bnnviz.engine.live import LiveLoop, LiveRun
 from bnnviz.errors import BnnvizError
@@ -98,6 +98,18 @@ class PlainRun:
         run = cls.__new__(cls)
         run.__dict__.update(pickle.loads(data))
         return run
+
+
+#: What a worker says of a run that plays.
+LIVE_REPORT = {
+    "state": "running",
+    "message": "",
+    "field": None,
+    "held": True,
+    "playing": True,
+    "speed": None,
+    "record": None,
+}
 
 
 def plain(**does: object) -> Spec:
@@ -585,7 +597,7 @@ def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
 
 
 def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BNNVIZ_SCHEDULER", backend._cluster.scheduler_address)
+    monkeypatch.setenv("BNNVIZ_SCHEDULER", backend._client.scheduler.address)
 
     async def main(remote: Backend) -> None:
         handle = remote.start(plain(), play=True, factory=PLAIN)
@@ -607,9 +619,7 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
     async def slowly(want: list[str], seen: int) -> bytes:
         asked.append(want)
         await asyncio.sleep(0.12)
-        report = {"state": "running", "message": "", "field": None, "held": True, "playing": True, "speed": None}
-        report["record"] = None
-        return pickle.dumps(report | {"frame": {name: len(asked) for name in want}, "version": 1})
+        return pickle.dumps(LIVE_REPORT | {"frame": {name: len(asked) for name in want}, "version": 1})
 
     async def main() -> None:
         handle = backends.LiveHandle(
@@ -625,6 +635,75 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("lasts", "there", "done"), [(0.12, True, True), (5.0, True, False), (0.12, False, False)])
+def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
+    monkeypatch: pytest.MonkeyPatch, lasts: float, there: bool, done: bool
+) -> None:
+    """A command that comes late is executed all the same: to say that it was not would be wrong."""
+    monkeypatch.setattr(backends, "CALL_S", 0.03)
+    monkeypatch.setattr(backends, "PATIENCE_S", 0.5)
+
+    async def slowly(name: str, args: dict) -> dict:
+        await asyncio.sleep(lasts)
+        return LIVE_REPORT
+
+    async def workers() -> dict[str, str]:
+        return {"tcp://here:1": "0"} if there else {}
+
+    async def main() -> None:
+        handle = backends.LiveHandle(
+            SimpleNamespace(_workers=workers),
+            plain(),
+            play=True,
+            fixed={"lease_s": None, "factory": PLAIN, "origin": None},
+        )
+        handle._actor, handle._address = SimpleNamespace(command=slowly), "tcp://here:1"
+        handle._up.set()
+        if done:
+            assert await handle._command("play", {}) == LIVE_REPORT
+        else:
+            with pytest.raises(BnnvizError, match="did not answer to 'play'"):
+                await handle._command("play", {})
+
+    asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_a_run_survives_the_process_of_its_scheduler(backend: Backend) -> None:
+    async def main() -> None:
+        handle = backend.start(plain(), play=True, factory=PLAIN, lease_s=None)
+        await pull(handle, "status")
+        before, address = backend._cluster, backend._client.scheduler.address
+        backend._cluster._process.kill()
+        await until(lambda: backend._cluster is not before, 5)
+        await until(lambda: handle.state == "running" and handle._up.is_set(), 60)
+        assert (await pull(handle, "status"))["status"]["step"] >= 0
+        assert backend._client.scheduler.address == address and backend.notice is None
+        await handle.stop()
+
+    asyncio.run(main())
+
+
+def test_the_cluster_that_was_begun_ahead_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int | None] = []
+    monkeypatch.setattr(cluster, "ClusterProcess", lambda workers=None: begun.append(workers) or len(begun))
+    monkeypatch.setattr(cluster, "_ahead", None)
+    monkeypatch.setattr(cluster.os, "cpu_count", lambda: 2)
+    cluster.start_ahead()
+    assert begun == []  # two cores are for the page and its browser
+    monkeypatch.setattr(cluster.os, "cpu_count", lambda: 4)
+    cluster.start_ahead()
+    assert begun == [None]
+    assert [cluster.taken(3), cluster.taken(), cluster.taken()] == [2, 1, 3]
+    assert begun == [None, 3, None]
+
+
+def test_a_cluster_that_cannot_be_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster.sys, "executable", "/bin/false")
+    with pytest.raises(BnnvizError, match="could not be started"):
+        Backend.connect()
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
@@ -644,14 +723,14 @@ def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
-    assert backends.gpus_here() == ["2", "5"]
+    assert cluster.gpus_here() == ["2", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert backends.gpus_here() == []
+    assert cluster.gpus_here() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     listed = "GPU 0: one (UUID: a)\n  MIG 1g (UUID: b)\nGPU 1: two (UUID: c)\n"
-    monkeypatch.setattr(backends.shutil, "which", lambda tool: tool)
-    monkeypatch.setattr(backends.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
-    assert backends.gpus_here() == ["0", "1"]
+    monkeypatch.setattr(cluster.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(cluster.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
+    assert cluster.gpus_here() == ["0", "1"]
 
 
 @pytest.mark.demand

@@ -105,6 +105,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     moments: list[float] = []
     monkeypatch.setattr(server_lifecycle, "_send_at_once", lambda: None)
     monkeypatch.setattr(server_lifecycle, "gc", SimpleNamespace(freeze=lambda: None, enable=lambda: None))
+    monkeypatch.setattr(server_lifecycle, "_COMES_S", 0.1)
     monkeypatch.setattr(server_lifecycle, "_MOMENT_S", 0.02)
     monkeypatch.setattr(server_lifecycle, "_PAGE_S", 0.5)
     monkeypatch.setattr(server_lifecycle.Backend, "connect", lambda: moments.append(time.monotonic()))
@@ -136,7 +137,7 @@ def test_workers_that_were_never_started_are_not_waited_for(started: list[float]
     async def leave() -> None:
         server_lifecycle.on_server_loaded(None)
         server_lifecycle.on_server_unloaded(None)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.2)
 
     asyncio.run(leave())
     assert not started

@@ -25,6 +25,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from conftest import workers_of
 from families import QUICK, fitting, target_of
 
 import bnnviz
@@ -815,11 +816,6 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
 def steps_of(folder: Path) -> int:
     """Return how many steps a recording has; 0 where there is none yet."""
     return Recording(folder).progress["steps"] if (folder / shelf.PROGRESS).exists() else 0
-
-
-def workers_of(server: psutil.Process) -> list[psutil.Process]:
-    """Return a server's worker processes that import torch, each with its run."""
-    return [child for child in server.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
 
 
 @pytest.mark.sampled(1)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from bnnviz.engine import cluster
 from bnnviz.engine.backend import Backend
 from bnnviz.errors import BnnvizError
 
@@ -82,7 +83,8 @@ class Dashboard:
 
     def _connect(self) -> Backend | None:
         """Return a client of the scheduler; None while the workers are starting."""
-        for port in _listening(self.process) - {self.port}:
+        found = [process for process in self.workers() if cluster.__name__ in " ".join(process.cmdline())]
+        for port in sorted(port for process in found for port in _listening(process)):
             try:
                 return Backend.connect(f"tcp://{HOST}:{port}")
             except BnnvizError:  # it listens for something else there

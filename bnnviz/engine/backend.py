@@ -9,27 +9,24 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import importlib.util
 import logging
 import os
 import pickle
-import shutil
-import signal
-import subprocess
 import time
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import resource_tracker
 from typing import Any
 
-from bnnviz.engine import live
+from bnnviz.engine import cluster, live
 from bnnviz.engine.framesocket import FrameConnection, Question
 from bnnviz.errors import BnnvizError
 
-PRELOAD = "bnnviz.engine.worker"
 CALL_S = 2.0  # every call to a worker gives up after this
+PATIENCE_S = 10.0  # a worker that is busy but there is told what to do, and waited for, for so long
 CONNECT_S = 4.0  # looking for a remote scheduler
 START_S = 15.0  # starting an actor on a worker that is there
 WORKER_S = 60.0  # waiting for a worker: a new process imports torch, a cluster may have to make a machine
@@ -38,22 +35,6 @@ WATCH_S = 0.1  # lost workers are noticed so soon
 NOTICE_S = 8.0  # how long a notice of something that is over stays
 LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
 LOSSES_S = 60.0
-GPU = "GPU"  # the resource that a worker with one advertises
-LEAST_MEMORY = 2 * 2**30
-CONFIG = {
-    # looking at itself a hundred times a second would take the interpreter from the samplers and the page
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "500ms",
-    "distributed.admin.system-monitor.interval": "2s",
-    "distributed.worker.memory.monitor-interval": "1s",
-    # actors are not data: nothing here can be spilled, moved or copied
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.scheduler.active-memory-manager.start": False,
-    "distributed.scheduler.work-stealing": False,
-}
-
 LOST = (OSError, RuntimeError, TimeoutError)  # what a call to a lost worker raises
 
 log = logging.getLogger(__name__)
@@ -97,16 +78,21 @@ class Backend:
         BnnvizError
             If the cluster cannot be reached or started.
         """
-        distributed = imported_dask("Live runs")
         address = scheduler_address(address)
         if address is not None:
-            return cls(remote_client(distributed, address))
-        gpus = gpus_here()
-        count = workers or usual_workers(gpus)
-        cluster = local_cluster(distributed, count, gpus)
-        # frames go straight from a worker to the page, not through the scheduler
-        client = distributed.Client(cluster, direct_to_workers=True)
-        return cls(client, cluster, count)
+            return cls(remote_client(imported_dask("Live runs"), address))
+        if importlib.util.find_spec("distributed") is None:
+            raise _without_dask("Live runs")
+        # Begun before Dask is imported here, which takes as long.
+        own = cluster.taken(workers)
+        try:
+            distributed, answer = imported_dask("Live runs"), own.wait()
+            # frames go straight from a worker to the page, not through the scheduler
+            client = distributed.Client(answer["address"], direct_to_workers=True)
+        except Exception:
+            own.close()
+            raise
+        return cls(client, own, answer["workers"])
 
     @property
     def notice(self) -> str | None:
@@ -184,6 +170,10 @@ class Backend:
                     handle._check()
                 except Exception:  # without the watcher no lost run would ever be taken up
                     log.exception("live run %s could not be looked after", handle.run_id)
+            if self._cluster is not None and self._cluster.ended:
+                log.warning("the process of the scheduler ended, and is started again")
+                self._cluster = self._cluster.again()
+                self._tasks.append(self._spawn(self._add_spare()))
             await asyncio.sleep(WATCH_S)
 
     async def _add_spare(self) -> None:
@@ -455,9 +445,23 @@ class LiveHandle:
 
     async def _call(self, method: str, *args: Any) -> Any:
         """Call a method of the actor; TimeoutError after 2 s, OSError or RuntimeError if it is lost."""
-        reply = await asyncio.wait_for(getattr(self._actor, method)(*args), CALL_S)
+        return await asyncio.wait_for(self._waiting(method, *args), CALL_S)
+
+    async def _waiting(self, method: str, *args: Any) -> Any:
+        reply = await getattr(self._actor, method)(*args)
         self._answered = time.monotonic()
         return reply
+
+    async def _patiently(self, method: str, *args: Any) -> Any:
+        """Call a method of the actor, and wait on while its worker is there: what it was told it does, if late."""
+        calling, end = asyncio.ensure_future(self._waiting(method, *args)), time.monotonic() + PATIENCE_S
+        try:
+            while not (await asyncio.wait({calling}, timeout=CALL_S))[0]:
+                if time.monotonic() > end or self._address not in await self._backend._workers():
+                    raise TimeoutError
+            return calling.result()
+        finally:
+            calling.cancel()
 
     def _take(self, reply: dict[str, Any]) -> None:
         """Learn from what the worker says."""
@@ -542,7 +546,7 @@ class LiveHandle:
             raise BnnvizError(f"{self._message} Start it again to go on.")
         try:
             await asyncio.wait_for(self._up.wait(), CALL_S)
-            reply = await self._call("command", name, args)
+            reply = await self._patiently("command", name, args)
         except LOST:
             raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
         self._take(reply)
@@ -591,20 +595,17 @@ def imported_dask(what: str) -> Any:
     try:
         import distributed
     except ImportError:
-        raise BnnvizError(
-            f"{what} need the package distributed; install it with pip install 'bnnviz[cluster]'."
-        ) from None
+        raise _without_dask(what) from None
     return distributed
+
+
+def _without_dask(what: str) -> BnnvizError:
+    return BnnvizError(f"{what} need the package distributed; install it with pip install 'bnnviz[cluster]'.")
 
 
 def scheduler_address(address: str | None) -> str | None:
     """Return the address of the scheduler: the given one, or ``BNNVIZ_SCHEDULER``; None: a cluster of this machine."""
     return address or os.environ.get("BNNVIZ_SCHEDULER") or None
-
-
-def usual_workers(gpus: list[str]) -> int:
-    """Return how many workers this machine has: one for each GPU, or else one for each core but one."""
-    return len(gpus) or max(1, (os.cpu_count() or 1) - 1)
 
 
 def remote_client(distributed: Any, address: str, timeout: float = CONNECT_S) -> Any:
@@ -636,81 +637,3 @@ async def _identity(distributed: Any, address: str) -> dict[str, Any]:
     security = distributed.Security().get_connection_args("client")
     async with distributed.rpc(address, connection_args=security) as scheduler:
         return await asyncio.wait_for(scheduler.identity(n_workers=0), CONNECT_S)
-
-
-def local_cluster(distributed: Any, count: int, gpus: list[str], config: dict[str, Any] | None = None) -> Any:
-    """Start worker processes on this machine, which take a GPU each where there are any.
-
-    Parameters
-    ----------
-    distributed : module
-    count : int
-    gpus : list of str
-        As CUDA_VISIBLE_DEVICES names them.
-    config : dict or None
-        Of Dask, over `CONFIG`.
-
-    Raises
-    ------
-    BnnvizError
-        If they cannot be started.
-    """
-    import dask
-
-    config = CONFIG | (config or {})
-
-    # Read when a worker is lost: on a busy machine a new one imports torch for longer than the 15 s after
-    # which the cluster would strike it off, for good.
-    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
-    memory = int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))
-    try:
-        with dask.config.set(config), _deaf_to_interrupts():
-            return distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                # no dashboard; the scheduler's health page takes any free port
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                memory_limit=max(LEAST_MEMORY, memory),
-                preload=[PRELOAD],
-                env={"BNNVIZ_GPUS": ",".join(gpus)},
-                config=config,
-                **({"resources": {GPU: 1}} if gpus else {}),
-            )
-    except (OSError, RuntimeError) as error:
-        raise BnnvizError(
-            f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
-        ) from error
-
-
-@contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from what is started in here: a terminal sends it to the workers too, which would die of it.
-
-    Threads and processes inherit the mask, those that replace a lost worker later included; whoever
-    started the cluster ends the workers in order.
-    """
-    # Python starts this helper with the first process, and lets interrupts through again when it does.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def gpus_here() -> list[str]:
-    """Return the GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them, without torch."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return [gpu.strip() for gpu in visible.split(",") if gpu.strip() not in ("", "-1")]
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return []
-    try:
-        listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        log.warning("nvidia-smi does not answer, so this machine's GPUs are not used: %s", error)
-        return []
-    return [line.split()[1].rstrip(":") for line in listed.splitlines() if line.startswith("GPU ")]

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
-from bnnviz.engine import backend, jobwork
+from bnnviz.engine import backend, cluster, jobwork
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -85,8 +85,8 @@ class Cluster:
                 self.client.close()
                 raise
             return
-        gpus = backend.gpus_here()
-        self._own = backend.local_cluster(distributed, workers or backend.usual_workers(gpus), gpus, CONFIG)
+        gpus = cluster.gpus_here()
+        self._own = cluster.local_cluster(distributed, workers or cluster.usual_workers(gpus), gpus, CONFIG)
         self.client = distributed.Client(self._own)
 
     def _compare(self) -> None:
@@ -107,7 +107,7 @@ class Cluster:
     def slots(self, gpu: bool = False) -> int:
         """Return how many jobs can be done at a time now."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        able = [worker for worker in workers if not gpu or worker["resources"].get(backend.GPU, 0) >= 1]
+        able = [worker for worker in workers if not gpu or worker["resources"].get(cluster.GPU, 0) >= 1]
         return sum(1 if gpu else worker["nthreads"] for worker in able)
 
     @property
@@ -197,7 +197,7 @@ class Jobs:
                 number,
                 job.args,
                 key=f"{self._topic}-{number}-{self._killed[number]}-{uuid.uuid4().hex[:8]}",
-                resources={backend.GPU: 1} if job.gpu else None,
+                resources={cluster.GPU: 1} if job.gpu else None,
                 pure=False,
             )
             self._futures[number] = future
@@ -317,7 +317,7 @@ class Jobs:
                 -1,
                 WAITING,
                 "No worker of the cluster has a GPU to offer, and the runs wait for one; start workers with"
-                f' --resources "{backend.GPU}=1", or choose the device cpu.',
+                f' --resources "{cluster.GPU}=1", or choose the device cpu.',
             )
 
     def _drop(self, number: int) -> None:

@@ -406,6 +406,10 @@ class LiveLoop:
             if slot.alive
         ]
 
+    def starting(self) -> bool:
+        """Return whether a run is being built, or looks for its start."""
+        return any(slot.alive and (slot.run is None or slot.run.phase == "start") for slot in self._all())
+
     def close(self) -> None:
         """Save all runs and end the thread."""
         self._closing = True
@@ -929,6 +933,11 @@ def live_loop() -> LiveLoop:
 def census() -> list[dict[str, Any]]:
     """Return one row for each live run of this process."""
     return [] if _loop is None else _loop.census()
+
+
+def starting() -> bool:
+    """Return whether a live run of this process is being built, or looks for its start."""
+    return _loop is not None and _loop.starting()
 
 
 def close() -> None:

@@ -10,13 +10,18 @@ import logging
 import os
 import sys
 import threading
+import time
 from typing import Any
 
 log = logging.getLogger(__name__)
 
 _SILENT_SCHEDULER = "Failed to communicate with scheduler during heartbeat"  # as Dask says it
 
+_COMES_S = 10.0  # a worker that gets a run gets it by then
+_STARTS_S = 60.0  # looking for a start takes longer for large networks only
+
 _warming: threading.Thread | None = None
+_ending = threading.Event()
 
 
 def dask_setup(worker: Any) -> None:
@@ -49,9 +54,15 @@ def _in_a_sentence(record: logging.LogRecord) -> bool:
 
 
 def _warm_up(run_class: Any) -> None:
-    """Do once what imports much at its first time: it would hold up all runs of this worker later."""
+    """Do once what imports much at its first time: it would hold up all runs of this worker later.
+
+    A first run looks for its start before: somebody waits for that.
+    """
     from bnnviz.spec import Spec
 
+    _let_first_run_start()
+    if _ending.is_set():
+        return
     try:
         run = run_class(Spec(draws=20, warmup=0).checked())
         while not run.finished:
@@ -61,10 +72,21 @@ def _warm_up(run_class: Any) -> None:
         log.exception("the warm-up failed; the first run will start slowly")
 
 
+def _let_first_run_start() -> None:
+    from bnnviz.engine import live
+
+    begun = time.monotonic()
+    while not _ending.wait(0.1):
+        waited = time.monotonic() - begun
+        if waited > _STARTS_S or not (live.starting() or (waited < _COMES_S and not live.census())):
+            return
+
+
 def dask_teardown(worker: Any) -> None:
     """Save the live runs of a worker that is shut down in order."""
     from bnnviz.engine import live
 
+    _ending.set()
     live.close()
     if _warming is not None:
         _warming.join()  # a thread inside torch when the process ends would abort it

@@ -123,10 +123,9 @@ def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
 @contextmanager
 def cluster(dashboard: Any) -> Iterator[Backend]:
     """Look into the cluster that the page has started, as another client of its scheduler."""
-    listening = [c.laddr.port for c in dashboard.process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    process = until(dashboard.cluster, 30, "no scheduler was started")
+    listening = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
     for port in listening:
-        if f":{port}/" in dashboard.url:
-            continue
         try:
             backend = Backend.connect(f"tcp://127.0.0.1:{port}")
         except BnnvizError:
