@@ -18,7 +18,7 @@ import pytest
 
 from bnnviz import cli, targets
 from bnnviz.bench import Goal, Row, Suite, find, names, peers, suites
-from bnnviz.bench.browser import Lab, Seen, chromium, window
+from bnnviz.bench.browser import _PAINTED, Lab, Seen, chromium, window
 from bnnviz.bench.processes import Meter, cpu_seconds
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Tell
@@ -278,6 +278,30 @@ def test_ctrl_c_leaves_no_process_behind() -> None:
     assert b"Traceback" not in err
     _, alive = psutil.wait_procs(started, timeout=10)
     assert not alive
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+def test_a_page_is_painted_when_its_figures_are_seen() -> None:
+    """Not when Bokeh has done with them: they may be nowhere yet, or under the loader."""
+    page = """<div id="home"></div><div id="loader" style="position: fixed; inset: 0"></div><script>
+      const host = document.createElement("div")
+      host.attachShadow({mode: "open"}).innerHTML = "<div style='width: 300px; height: 200px'></div>"
+      const figure = {type: "Figure"}, view = {el: host.shadowRoot.firstChild, finished: false}
+      view.has_finished = () => view.finished
+      window.Bokeh = {documents: [{_all_models: new Map([[1, figure]])}], index: {find_one: () => view}}
+    </script>"""
+    steps = ["0", "view.finished = true", "home.append(host)", "loader.remove()"]
+    with chromium() as browser, browser.tab() as lab:
+        lab.page.set_content(page)
+        seen = []
+        for step in steps:
+            lab.page.evaluate(f"() => {{ {step} }}")
+            seen.append(lab.page.evaluate(_PAINTED))
+        assert seen == [False, False, False, True]
+        lab.page.evaluate("() => { home.style.display = 'none' }")
+        assert not lab.page.evaluate(_PAINTED)
 
 
 @pytest.mark.slow

@@ -24,11 +24,23 @@ _TITLE_BAR = 87  # pixels of a window's height that are not the page's
 PATIENCE_MS = 60_000
 QUIET_S = 1.0  # a page that has painted nothing for so long has come to rest
 
-# Every figure stands where it is to stand.
+# Every figure stands where it is to stand, can be seen there, and nothing lies over the first one. Bokeh has figures
+# finished seconds before that: they are not in the page yet, or under its loader.
 _PAINTED = """() => {
+  const at = (x, y) => {
+    let found = document.elementFromPoint(x, y), inner = found
+    while ((inner = found?.shadowRoot?.elementFromPoint(x, y)) && inner !== found) { found = inner }
+    return found
+  }
+  const within = (node, outer) => {
+    for (; node; node = node.parentNode ?? node.host) { if (node === outer) { return true } }
+    return false
+  }
   const models = [...(window.Bokeh?.documents[0]?._all_models.values() ?? [])]
-  const figures = models.filter((model) => model.type === "Figure")
-  return figures.length > 0 && figures.every((figure) => Bokeh.index.find_one(figure)?.has_finished())
+  const views = models.filter((model) => model.type === "Figure").map((figure) => Bokeh.index.find_one(figure))
+  if (views.length === 0 || !views.every((view) => view?.has_finished() && view.el.checkVisibility())) { return false }
+  const {left, top, width, height} = views[0].el.getBoundingClientRect()
+  return within(at(left + width / 2, top + height / 2), views[0].el)
 }"""
 _FRAME_CAME = """() => [...Bokeh.documents[0]._all_models.values()].some(
   (model) => model.type === "ColumnDataSource" && model.data.number?.[0] > 0
