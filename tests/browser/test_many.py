@@ -15,7 +15,8 @@ import pytest
 from test_lab import Lab, cluster, until
 
 from bnnviz.bench.browser import Lab as Measured
-from bnnviz.engine.backend import CONFIG, PRELOAD, Backend, LiveHandle
+from bnnviz.engine.backend import Backend, LiveHandle
+from bnnviz.engine.cluster import CONFIG, PRELOAD
 from bnnviz.engine.live import CAPACITY
 from bnnviz.serve import SESSION_LIFETIME_MS
 from bnnviz.spec import Spec
