@@ -60,8 +60,7 @@ def serve(port: int, address: str, show: bool) -> None:
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     if not os.environ.get("BNNVIZ_SCHEDULER"):
         cluster.start_ahead()
-    # The installed command, in this process: its main module stays the light command line, which is what the
-    # worker processes that the page starts import again, instead of Panel.
+    # The installed command, in this process: what was set above holds for it.
     panel = next(iter(entry_points(group="console_scripts", name="panel")))
     # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
     # The server looks again when it has started (app/server_lifecycle.py).

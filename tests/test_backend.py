@@ -672,18 +672,44 @@ def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
 
 @pytest.mark.slow
 def test_a_run_survives_the_process_of_its_scheduler(backend: Backend) -> None:
+    async def lose(handle: backends.LiveHandle) -> None:
+        before = backend._cluster
+        before._process.kill()
+        await until(lambda: backend._cluster is not before, 5)
+        await until(lambda: handle.state == "running" and handle._up.is_set(), 60)
+
     async def main() -> None:
         handle = backend.start(plain(), play=True, factory=PLAIN, lease_s=None)
         await pull(handle, "status")
-        before, address = backend._cluster, backend._client.scheduler.address
-        backend._cluster._process.kill()
-        await until(lambda: backend._cluster is not before, 5)
-        await until(lambda: handle.state == "running" and handle._up.is_set(), 60)
-        assert (await pull(handle, "status"))["status"]["step"] >= 0
-        assert backend._client.scheduler.address == address and backend.notice is None
+        address = backend._client.scheduler.address
+        for _ in range(2):
+            await lose(handle)
+            assert (await pull(handle, "status"))["status"]["step"] >= 0
+            assert backend._client.scheduler.address == address and backend.notice is None
         await handle.stop()
 
     asyncio.run(main())
+    backend._losses.clear()  # the other tests lose some too
+
+
+def test_a_scheduler_that_ends_each_time_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
+    class Ended:
+        ended = True
+
+        def again(self) -> Ended:
+            begun.append(1)
+            return Ended()
+
+    monkeypatch.setattr(Backend, "_spawn", lambda self, coroutine: coroutine.close())
+    monkeypatch.setattr(backends, "WATCH_S", 0.001)
+    backend = Backend(SimpleNamespace(status="connecting"), Ended(), 1)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(backend._watch(), 0.2))
+    assert len(begun) == backends.LOSSES - 1
+    assert "is not started again; restart the server" in backend.notice
+    backends.atexit.unregister(backend.close)
 
 
 def test_the_cluster_that_was_begun_ahead_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics, targets
-from bnnviz.engine import mixing
+from bnnviz.engine import measures, mixing
 from bnnviz.engine.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.run import Run
@@ -174,3 +175,21 @@ def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPa
     each = mixing._Values(run, None, 40).work
     monkeypatch.setattr(mixing, "_END_WORK", work * each)
     assert np.isfinite(measured_mixing(run, None).energy) == known
+
+
+@pytest.mark.parametrize(("age", "measured", "density"), [(1.0, 4.0, 2.0), (100.0, 5.0, 5.0), (1e4, 15.0, 10.0)])
+def test_what_has_been_drawn_for_long_is_measured_less_often(
+    monkeypatch: pytest.MonkeyPatch, age: float, measured: float, density: float
+) -> None:
+    run = Run(Spec(target="gaussian", sampler="bps", chains=2, seed=3, warmup=0))
+    run.prepare()
+    while run.store.common(run.alive) < 30:
+        run.advance(0.05)
+    monkeypatch.setattr(measures, "_SHARE", 1e-9)  # however little they cost
+    builder, now = run._frames, time.perf_counter()
+    builder._begun = builder._measures._begun = now - age
+    first = builder._components.first
+    builder._measures.take(first, first, True)
+    assert builder._measures._next - time.perf_counter() == pytest.approx(measured, abs=0.5)
+    assert builder._seldom("marginal") == pytest.approx(density, abs=0.5)
+    assert builder._seldom("path") == 0

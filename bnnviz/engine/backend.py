@@ -33,7 +33,7 @@ WORKER_S = 60.0  # waiting for a worker: a new process imports torch, a cluster 
 SPARE_S = 10.0  # importing torch takes a core for a while: the spare worker leaves it to the first page
 WATCH_S = 0.1  # lost workers are noticed so soon
 NOTICE_S = 8.0  # how long a notice of something that is over stays
-LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
+LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself; a scheduler is not started more often
 LOSSES_S = 60.0
 LOST = (OSError, RuntimeError, TimeoutError)  # what a call to a lost worker raises
 
@@ -52,6 +52,8 @@ class Backend:
     def __init__(self, client: Any, cluster: Any = None, active: int | None = None) -> None:
         self._client = client
         self._cluster = cluster
+        self._losses: deque[float] = deque(maxlen=LOSSES)  # of the scheduler, with a cluster of our own
+        self._gone = False  # it is not started again
         self._active = active  # with a cluster of our own: workers that take new runs; one more is the spare
         self._spare: str | None = None if active is None else str(active)
         self._placing = asyncio.Lock()
@@ -97,6 +99,10 @@ class Backend:
     @property
     def notice(self) -> str | None:
         """A sentence if the cluster is not reachable."""
+        if self._gone:
+            return (
+                f"The scheduler was lost {LOSSES} times within a minute and is not started again; restart the server."
+            )
         if self._client.status in ("running", "closing", "closed"):
             return None
         return "The connection to the cluster was lost; runs go on when it is back."
@@ -170,11 +176,21 @@ class Backend:
                     handle._check()
                 except Exception:  # without the watcher no lost run would ever be taken up
                     log.exception("live run %s could not be looked after", handle.run_id)
-            if self._cluster is not None and self._cluster.ended:
-                log.warning("the process of the scheduler ended, and is started again")
-                self._cluster = self._cluster.again()
-                self._tasks.append(self._spawn(self._add_spare()))
+            if self._cluster is not None and self._cluster.ended and not self._gone:
+                self._start_again()
             await asyncio.sleep(WATCH_S)
+
+    def _start_again(self) -> None:
+        """Start the process of the scheduler again, which has ended; not for ever."""
+        now = time.monotonic()
+        self._losses.append(now)
+        if len(self._losses) == LOSSES and now - self._losses[0] < LOSSES_S:
+            self._gone = True
+            log.error("%s", self.notice)
+            return
+        log.warning("the process of the scheduler ended, and is started again")
+        self._cluster = self._cluster.again()
+        self._tasks.append(self._spawn(self._add_spare()))
 
     async def _add_spare(self) -> None:
         if self._cluster is not None:

@@ -42,7 +42,7 @@ FAREWELL_S = 10.0  # for the workers to save their runs
 FORKED_WITH = ["torch", "distributed", "bnnviz.engine.run", "bnnviz.engine.live"]
 # What Dask gives the processes of workers. Libraries read it when they are imported: before the fork.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
+# From so many cores on, the page and its browser have one each beside what begins ahead of them.
 AHEAD_CORES = 3
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class ClusterProcess:
     """
 
     def __init__(self, workers: int | None = None, port: int = 0) -> None:
+        self._workers, self._port = workers, port
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -88,12 +89,13 @@ class ClusterProcess:
             self._answer = json.loads(line) if line else {"error": "The worker processes could not be started."}
         if "error" in self._answer:
             raise BnnvizError(self._answer["error"])
+        self._workers, self._port = self._answer["workers"], int(self._answer["address"].rpartition(":")[2])
         return self._answer
 
     def again(self) -> ClusterProcess:
-        """Return another one in the place of this one, which has ended."""
+        """Return another one with the same workers at the same port, in the place of this one, which has ended."""
         self.close()
-        return ClusterProcess(self._answer["workers"], int(self._answer["address"].rpartition(":")[2]))
+        return ClusterProcess(self._workers, self._port)
 
     def scale(self, workers: int) -> None:
         """Have so many workers."""
@@ -121,7 +123,7 @@ _ahead: ClusterProcess | None = None
 
 
 def start_ahead() -> None:
-    """Start the process that `taken` will return, where that leaves the page and its browser a core each."""
+    """Start the process that `taken` will return, where there are cores enough."""
     global _ahead
     if (os.cpu_count() or 1) >= AHEAD_CORES:
         _ahead = ClusterProcess()
@@ -239,7 +241,7 @@ def _main() -> None:
     with _deaf_to_interrupts():
         if method == "forkserver":
             _start_forkserver()
-        # Not before: it takes as long as the other process needs for a third of what it imports.
+        # While the other process reads torch.
         import distributed
 
         config = {"distributed.worker.multiprocessing-method": method}

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from math import isfinite, isnan
 from typing import Any
 
@@ -137,22 +137,26 @@ class _Trail:
     """
 
     def __init__(self, joined: bool) -> None:
-        self.joined, self._next = joined, 0
+        self.joined = joined
+        self._forget()
+
+    def _forget(self) -> None:
+        self._last: Segment | None = None
         self._lengths: deque[int] = deque()
         self.points, self.corners = np.empty((0, 2)), np.empty((0, 2))
         self.kinds, self.steps = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
 
     def missing(self, segments: list[Segment]) -> list[Segment]:
         """Return those of the segments that are to be drawn, in order, which are not drawn yet."""
-        if not segments or not segments[0].number <= self._next <= segments[-1].number + 1:
-            self.__init__(self.joined)
-            return segments
-        return segments[len(segments) - (segments[-1].number + 1 - self._next) :]
+        new = list(takewhile(lambda segment: segment is not self._last, reversed(segments)))[::-1]
+        if len(new) == len(segments):
+            self._forget()
+        return new
 
     def add(self, segments: list[Segment], pieces: Sequence[np.ndarray], most: int) -> None:
         """Add the points of segments; of all, as many stay as are to be drawn."""
         if segments:
-            self._next = segments[-1].number + 1
+            self._last = segments[-1]
             self.points = self.followed_by(pieces)
             self._lengths.extend(len(piece) - self.joined for piece in pieces)
             self.corners = np.concatenate([self.corners, [piece[-1] for piece in pieces]])
