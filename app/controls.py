@@ -16,7 +16,9 @@ Setting = dict[str, Any]
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
 _BOXED = {"margin": (9, 14, 3, 14)}  # a box's label stands on its upper edge
 _ERROR = "<div class='error' role='alert'>{}</div>"
-_ERROR_STYLE = ".error {color: var(--mui-palette-error-main); font-size: 12px; line-height: 1.35}"
+_ERROR_STYLE = (
+    ".error {color: var(--mui-palette-error-main); font-size: 12px; line-height: 1.35; overflow-wrap: anywhere}"
+)
 LONG = 200  # whole numbers with a longer range are typed, not slid
 _FOLD = {
     "boxShadow": "none",
