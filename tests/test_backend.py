@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 import weakref
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 from bnnviz.engine import backend as backends
@@ -666,6 +668,30 @@ def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
         else:
             with pytest.raises(BnnvizError, match="did not answer to 'play'"):
                 await handle._command("play", {})
+
+    asyncio.run(main())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cluster._method(cluster.gpus_here()) != "forkserver", reason="workers are not forked here")
+def test_the_spare_worker_and_one_in_the_place_of_a_lost_one_are_forked(backend: Backend) -> None:
+    def forked(pids: Iterable[int]) -> bool:
+        return all("forkserver" in " ".join(psutil.Process(pid).cmdline()) for pid in pids)
+
+    async def pids() -> set[int]:
+        return set((await asyncio.to_thread(backend._client.run, os.getpid, on_error="ignore")).values())
+
+    async def main() -> None:
+        backend._cluster.scale(2)
+        async with asyncio.timeout(30):
+            while len(before := await pids()) < 2:
+                await asyncio.sleep(0.1)
+            assert forked(before)
+            lost = min(before)
+            os.kill(lost, signal.SIGKILL)
+            while lost in (now := await pids()) or len(now) < 2:
+                await asyncio.sleep(0.1)
+        assert forked(now)
 
     asyncio.run(main())
 

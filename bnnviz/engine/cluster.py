@@ -242,11 +242,13 @@ def _main() -> None:
         if method == "forkserver":
             _start_forkserver()
         # While the other process reads torch.
+        import dask
         import distributed
 
-        config = {"distributed.worker.multiprocessing-method": method}
+        # For good: the spare worker, and those in the place of lost ones, are started later.
+        dask.config.set({"distributed.worker.multiprocessing-method": method})
         try:
-            cluster = local_cluster(distributed, workers, gpus, config, begin["port"])
+            cluster = local_cluster(distributed, workers, gpus, port=begin["port"])
         except BnnvizError as error:
             _tell(answers, {"error": error.sentence})
             return
