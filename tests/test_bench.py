@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import psutil
 import pytest
+from conftest import workers_of
 
 from bnnviz import cli, targets
 from bnnviz.bench import Goal, Row, Suite, find, names, peers, suites
@@ -264,12 +265,11 @@ def test_an_interrupt_that_got_lost_still_ends_it() -> None:
 def test_ctrl_c_leaves_no_process_behind() -> None:
     command = [sys.executable, "-m", "bnnviz.cli", "bench", "live", "--case", "frames"]
     bench = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    started: set[psutil.Process] = set()
     until = time.monotonic() + 60
-    while not any("spawn_main" in " ".join(process.cmdline()) for process in started):
+    while not workers_of(psutil.Process(bench.pid)):
         assert time.monotonic() < until, "no worker was started"
         time.sleep(0.2)
-        started = {process for process in psutil.Process(bench.pid).children(recursive=True) if process.is_running()}
+    started = {process for process in psutil.Process(bench.pid).children(recursive=True) if process.is_running()}
     # As a terminal does: to everything in the group.
     os.killpg(bench.pid, signal.SIGINT)
     # That nothing is left is what counts here, not how soon: on a busy machine each part takes its time.
