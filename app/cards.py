@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import panel as pn
-import panel_material_ui as pmui
 
 import projector
 from bnnviz.views.base import View
@@ -49,6 +48,10 @@ tr.head td {font-weight: 600; color: var(--mui-palette-text-secondary)}
 .good {color: var(--good)}
 :host {--bad: #b3134f; --good: #23703a}
 :host(.dark) {--bad: #ff86b0; --good: #7fd08f}
+"""
+_SURFACE = """
+:host {overflow: hidden; border-radius: 8px; background: var(--mui-palette-background-paper);
+  color: var(--mui-palette-text-primary); box-shadow: var(--mui-shadows-1)}
 """
 
 
@@ -199,14 +202,17 @@ def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:
     return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text, tone in cells)
 
 
-def surface(*objects: Any, area: str) -> pmui.Paper:
-    """Lay objects under each other on a card that takes its own area of the stage's grid."""
-    return pmui.Paper(
+def surface(*objects: Any, area: str) -> pn.Column:
+    """Lay objects under each other on a card that takes its own area of the stage's grid.
+
+    A plain column looks like Material's paper. A figure within a component of React would be laid out again each
+    time that one of those around it comes into the page.
+    """
+    return pn.Column(
         *objects,
-        elevation=1,
         margin=0,
         css_classes=[f"tour-{area}"],
         sizing_mode="stretch_both",
         styles={"grid-area": area, "min-width": "0", "min-height": "0"},
-        sx={"overflow": "hidden", "borderRadius": "8px"},
+        stylesheets=[_SURFACE],
     )
