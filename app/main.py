@@ -13,6 +13,7 @@ from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
 from pages import FIRST, PAGES
+from template import TEMPLATE
 from theme import material
 
 _NAV = """
@@ -79,6 +80,7 @@ def _open() -> None:
     question.on_click(lambda event: page.guide.toggle())
     frame = pmui.Page(
         title="bnnviz",
+        template=TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {PAGES[name].title}",
         header=[_links(name), page.tools, question],

@@ -1,4 +1,4 @@
-"""Starts the workers as soon as the server has a moment, in a thread: neither the server nor a page waits for them.
+"""What the server does besides pages: scripts go ahead of a page, messages at once, workers start when there is time.
 
 Runs outside the app's own folder of modules: it imports only what is installed. A failure stays in the
 future, and the page says it.
@@ -9,13 +9,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import importlib
+import re
 import socket
 from collections.abc import Awaitable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import panel as pn
+from bokeh.document import Document
+from bokeh.resources import Resources as BokehResources
+from bokeh.server.views.static_handler import StaticHandler
 from bokeh.server.views.ws import WSHandler
+from bokeh.settings import settings
+from panel.io.resources import Resources, bundle_resources
+from panel.io.server import DocHandler
+from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 
 from bnnviz.engine.backend import Backend
@@ -24,6 +33,17 @@ _START_S = 60.0
 _CORKED_S = 0.002
 _COMES_S = 1.5  # who comes sooner than that waits for the server, or is the browser that it opens, and has it first
 _MOMENT_S = 0.1
+# The background of the page, light and dark, until it brings its own: the browser would show white.
+_OPENING = """<!DOCTYPE html>
+<html lang="en" data-theme-managed="true">
+<head>
+<meta charset="utf-8">
+<style>html {{background: {background}}}</style>
+"""
+BACKGROUND = {False: "#f2f4f6", True: "#10171e"}
+_BEGINNING = re.compile(r"\s*<!DOCTYPE html>\s*<html[^>]*>\s*<head>")
+_SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)
+_BUNDLE = '<script>importShim("{}")</script>\n'
 _PAGE_S = 6.0  # a page that is not there by then, in a browser that has gone perhaps, is waited for no longer
 
 
@@ -34,6 +54,7 @@ def on_server_loaded(server_context: Any) -> None:
     does that waits for the server, has both first.
     """
     _send_at_once()
+    _send_ahead()
     # Sessions of which the page is not painted yet: `main.py` takes them out.
     pn.state.cache["loading"] = set()
     pn.state.cache["backend"] = Future()
@@ -81,6 +102,70 @@ def on_server_unloaded(server_context: Any) -> None:
     # Workers that are still starting would outlive the server, or die of its end with a traceback.
     if not future.cancel() and future.exception(timeout=_START_S) is None:
         future.result().close()
+
+
+def _send_ahead() -> None:
+    """Have the browser read the scripts of a page while the server is still importing and building it."""
+    if settings.resources(default="server") != "server":
+        return
+    scripts = _scripts()
+    importer = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-import")
+    imported = importer.submit(_import)
+    importer.shutdown(wait=False)
+    get = DocHandler.get
+
+    async def get_ahead(handler: DocHandler, *args: Any, **kwargs: Any) -> None:
+        if _may_begin(handler):
+            await _begin(handler, scripts, imported)
+        await get(handler, *args, **kwargs)
+
+    DocHandler.get = get_ahead
+
+
+def _scripts() -> str:
+    """Return the script elements of every page of a server without a prefix."""
+    resources = BokehResources(mode="server", root_url="/", path_versioner=StaticHandler.append_version)
+    document = Document()
+    pn.state._extensions_[document] = []  # else the scripts of everything that Panel could load are among them
+    with set_curdoc(document):
+        return str(bundle_resources([], Resources.from_bokeh(resources))._render_js())
+
+
+def _import() -> str:
+    """Import what a page is made of, in a thread: the server can hand out scripts; return the widgets' bundle."""
+    widgets = importlib.import_module("panel_material_ui")
+    importlib.import_module("bnnviz.views")
+    importlib.import_module("bnnviz.engine.upload")
+    return widgets.Button._render_esm(True, server=True)
+
+
+def _may_begin(handler: DocHandler) -> bool:
+    """Return whether the answer will be a page, and not a login or an address to go to instead."""
+    refused = handler.current_user is None or pn.config.authorize_callback is not None
+    return not (refused or handler.application.prefix)
+
+
+async def _begin(handler: DocHandler, scripts: str, imported: Future) -> None:
+    """Send the beginning of a page; what is written later goes on from there."""
+    handler.set_header("Content-Type", "text/html; charset=UTF-8")
+    handler.set_header("Cache-Control", "no-store")
+    dark = handler.get_query_argument("theme", "") == "dark"
+    handler.write(_OPENING.format(background=BACKGROUND[dark]) + scripts)
+    await handler.flush()
+    await asyncio.wait([asyncio.wrap_future(imported)])
+    # What could not be imported the page itself says.
+    if imported.exception() is None:
+        handler.write(_BUNDLE.format(imported.result()))
+        await handler.flush()
+    write = handler.write
+    handler.write = lambda page: write(_rest(page, scripts))
+
+
+def _rest(page: str, scripts: str) -> str:
+    """Return a page without its beginning, which has been sent."""
+    for script in _SCRIPT.findall(scripts):
+        page = page.replace(script, "", 1)
+    return _BEGINNING.sub("", page, count=1)
 
 
 def _send_at_once() -> None:

@@ -19,7 +19,7 @@ from conftest import workers_of
 
 from bnnviz import cli, targets
 from bnnviz.bench import Goal, Row, Suite, find, names, peers, suites
-from bnnviz.bench.browser import _PAINTED, Lab, Seen, chromium, window
+from bnnviz.bench.browser import _FIGURES_SEEN, _PAINTED, Lab, Seen, chromium, window
 from bnnviz.bench.processes import Meter, cpu_seconds
 from bnnviz.bench.statistics import growth, quantile, quarters
 from bnnviz.bench.suite import Tell
@@ -283,23 +283,23 @@ def test_ctrl_c_leaves_no_process_behind() -> None:
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
-def test_a_page_is_painted_when_its_figures_are_seen() -> None:
-    """Not when Bokeh has done with them: they may be nowhere yet, or under the loader."""
+def test_a_page_is_painted_when_its_figures_are_seen_and_its_controls_are_there() -> None:
+    """Not when Bokeh has done with the figures: they may be nowhere yet, or under the loader."""
     page = """<div id="home"></div><div id="loader" style="position: fixed; inset: 0"></div><script>
       const host = document.createElement("div")
       host.attachShadow({mode: "open"}).innerHTML = "<div style='width: 300px; height: 200px'></div>"
       const figure = {type: "Figure"}, view = {el: host.shadowRoot.firstChild, finished: false}
       view.has_finished = () => view.finished
-      window.Bokeh = {documents: [{_all_models: new Map([[1, figure]])}], index: {find_one: () => view}}
+      window.Bokeh = {documents: [{is_idle: false, _all_models: new Map([[1, figure]])}], index: {find_one: () => view}}
     </script>"""
-    steps = ["0", "view.finished = true", "home.append(host)", "loader.remove()"]
+    steps = ["0", "view.finished = true", "home.append(host)", "loader.remove()", "Bokeh.documents[0].is_idle = true"]
     with chromium() as browser, browser.tab() as lab:
         lab.page.set_content(page)
         seen = []
         for step in steps:
             lab.page.evaluate(f"() => {{ {step} }}")
-            seen.append(lab.page.evaluate(_PAINTED))
-        assert seen == [False, False, False, True]
+            seen.append((lab.page.evaluate(_FIGURES_SEEN), lab.page.evaluate(_PAINTED)))
+        assert seen == [(False, False)] * 3 + [(True, False), (True, True)]
         lab.page.evaluate("() => { home.style.display = 'none' }")
         assert not lab.page.evaluate(_PAINTED)
 

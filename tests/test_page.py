@@ -6,13 +6,14 @@ import asyncio
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from bokeh.server.views.ws import WSHandler
 
-from app import server_lifecycle
+from app import server_lifecycle, theme
 
 linux = pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="only Linux corks a socket")
 
@@ -96,6 +97,117 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
     assert done[2:] == [*expected, (("words",), {"binary": False})]
 
 
+# --- the scripts that go ahead of the page
+
+
+class Answer:
+    """What a page's handler would have written, with what it is asked."""
+
+    def __init__(self, theme: str = "", prefix: str = "", user: str | None = "somebody") -> None:
+        self.application, self.current_user = SimpleNamespace(prefix=prefix), user
+        self.headers: dict[str, str] = {}
+        self.sent: list[str] = []
+        self.flushes: list[int] = []
+        self._theme = theme
+
+    def get_query_argument(self, name: str, default: str) -> str:
+        return self._theme or default
+
+    def set_header(self, name: str, value: str) -> None:
+        assert not self.flushes, "a header after the beginning has been sent"
+        self.headers[name] = value
+
+    def write(self, text: str) -> None:
+        self.sent.append(text)
+
+    async def flush(self) -> None:
+        self.flushes.append(len(self.sent))
+
+
+PAGE = """
+<!DOCTYPE html>
+<html lang="en" data-theme-managed="true">
+  <head>
+    <title>a page</title>
+<script src="one.js"></script>
+<script src="two.js"></script>
+<script src="three.js"></script>
+<script>one()</script>
+  </head><body></body></html>"""
+AHEAD = '<script src="one.js"></script>\n<script src="two.js"></script>\n'
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, answer: Answer, bundle: Future | None = None) -> str:
+    """Return what a browser would get of `PAGE`."""
+    ready: Future = Future()
+    ready.set_result("widgets.js")
+
+    async def get(handler: Answer) -> None:
+        handler.write(PAGE)
+
+    monkeypatch.setattr(server_lifecycle.DocHandler, "get", get)
+    monkeypatch.setattr(server_lifecycle, "_scripts", lambda: AHEAD)
+    monkeypatch.setattr(server_lifecycle, "ThreadPoolExecutor", lambda *args, **kwargs: Importer(bundle or ready))
+    server_lifecycle._send_ahead()
+    asyncio.run(server_lifecycle.DocHandler.get(answer))
+    return "".join(answer.sent)
+
+
+class Importer:
+    def __init__(self, done: Future) -> None:
+        self._done = done
+
+    def submit(self, work: Any) -> Future:
+        return self._done
+
+    def shutdown(self, wait: bool) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("theme", "background"), [("", "#f2f4f6"), ("dark", "#10171e")])
+def test_scripts_are_sent_before_the_page_is_built(
+    monkeypatch: pytest.MonkeyPatch, theme: str, background: str
+) -> None:
+    answer = Answer(theme)
+    page = answered(monkeypatch, answer)
+    assert answer.flushes == [1, 2], "the scripts, then the bundle, then what is left"
+    assert AHEAD in answer.sent[0] and f"html {{background: {background}}}" in answer.sent[0]
+    assert 'importShim("widgets.js")' in answer.sent[1]
+    assert answer.headers == {"Content-Type": "text/html; charset=UTF-8", "Cache-Control": "no-store"}
+    for once in (
+        "<!DOCTYPE html>",
+        "<html",
+        "<head>",
+        "one.js",
+        "two.js",
+        "three.js",
+        "<script>one()</script>",
+        "</html>",
+    ):
+        assert page.count(once) == 1, once
+    assert page.index("one.js") < page.index("two.js") < page.index("a page") < page.index("three.js")
+
+
+def test_a_page_whose_imports_fail_is_built_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed: Future = Future()
+    failed.set_exception(ImportError("no such package"))
+    page = answered(monkeypatch, Answer(), failed)
+    assert "a page" in page and "importShim" not in page
+
+
+@pytest.mark.parametrize("other", [{"prefix": "/lecture"}, {"user": None}])
+def test_nothing_is_sent_ahead_of_what_may_be_no_page(monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]) -> None:
+    answer = Answer(**other)
+    assert answered(monkeypatch, answer) == PAGE
+    assert not answer.flushes
+
+
+def test_the_background_ahead_of_the_page_is_the_pages_own() -> None:
+    schemes = theme.material()
+    light, dark = (schemes[name]["palette"]["background"]["default"] for name in ("light", "dark"))
+    assert server_lifecycle.BACKGROUND == {False: light, True: dark}  # noqa: SIM300
+
+
 # --- when the workers start
 
 
@@ -104,6 +216,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the moments at which the workers were asked for, with a server that has just been loaded."""
     moments: list[float] = []
     monkeypatch.setattr(server_lifecycle, "_send_at_once", lambda: None)
+    monkeypatch.setattr(server_lifecycle, "_send_ahead", lambda: None)
     monkeypatch.setattr(server_lifecycle, "gc", SimpleNamespace(freeze=lambda: None, enable=lambda: None))
     monkeypatch.setattr(server_lifecycle, "_COMES_S", 0.1)
     monkeypatch.setattr(server_lifecycle, "_MOMENT_S", 0.02)

@@ -26,7 +26,7 @@ QUIET_S = 1.0  # a page that has painted nothing for so long has come to rest
 
 # Every figure stands where it is to stand, can be seen there, and nothing lies over the first one. Bokeh has figures
 # finished seconds before that: they are not in the page yet, or under its loader.
-_PAINTED = """() => {
+_FIGURES_SEEN = """() => {
   const at = (x, y) => {
     let found = document.elementFromPoint(x, y), inner = found
     while ((inner = found?.shadowRoot?.elementFromPoint(x, y)) && inner !== found) { found = inner }
@@ -42,6 +42,8 @@ _PAINTED = """() => {
   const {left, top, width, height} = views[0].el.getBoundingClientRect()
   return within(at(left + width / 2, top + height / 2), views[0].el)
 }"""
+# Then the controls come one by one; when the last is there Bokeh calls the document idle.
+_PAINTED = f"() => ({_FIGURES_SEEN})() && Bokeh.documents[0].is_idle"
 _FRAME_CAME = """() => [...Bokeh.documents[0]._all_models.values()].some(
   (model) => model.type === "ColumnDataSource" && model.data.number?.[0] > 0
 )"""
@@ -182,8 +184,17 @@ class Lab:
         self.page = page
 
     def open(self, url: str, query: str = "") -> None:
-        """Open the dashboard on a link, or on what it opens on, and wait until every figure is painted."""
+        """Open the dashboard on a link, or on what it opens on, and wait until everything is painted."""
+        self.begin(url, query)
+        self.wait_for_paint()
+
+    def begin(self, url: str, query: str = "") -> None:
+        """Open the dashboard, and wait until every figure is seen."""
         self.page.goto(f"{url}?tour=0{query}", timeout=PATIENCE_MS)
+        self.page.wait_for_function(_FIGURES_SEEN, timeout=PATIENCE_MS)
+
+    def wait_for_paint(self) -> None:
+        """Wait until every figure and every control is painted."""
         self.page.wait_for_function(_PAINTED, timeout=PATIENCE_MS)
 
     def wait_for_first_frame(self) -> None:

@@ -44,6 +44,16 @@ PENS = """() => Object.fromEntries(
     return [figure.name, home.querySelectorAll("canvas[data-box]").length]
   })
 )"""
+# By how many pixels each figure that is seen was laid out for another size than it has, or drawn over its card's edge.
+MISLAID = """() => Object.fromEntries(
+  [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === "Figure").flatMap((figure) => {
+    const view = Bokeh.index.get_one(figure)
+    if (!view.el.checkVisibility()) { return [] }
+    const is = view.el.getBoundingClientRect(), frame = view.frame.bbox
+    const off = [view.bbox.width - is.width, view.bbox.height - is.height, frame.right - is.width, frame.bottom - is.height]
+    return [[figure.name, Math.max(Math.abs(off[0]), Math.abs(off[1]), off[2], off[3])]]
+  })
+)"""
 # Milliseconds from a click on this button to the first change of the trajectory.
 OVERFLOW = (
     """() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"""
@@ -168,6 +178,29 @@ def test_opens_on_one_stage_without_scrolling(
     assert status["y"] + status["height"] <= size[1]
     assert "?page=lab" in lab.page.url
     screenshot(lab.page, f"lab-{size[0]}x{size[1]}")
+
+
+def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
+    """The page spares Bokeh most of its layouts while it opens: none may be missing."""
+
+    def laid_out() -> bool:
+        off = lab.page.evaluate(MISLAID)
+        return off.keys() >= PLOTS and max(off.values()) < 1
+
+    widths = "() => Math.round(document.documentElement.clientWidth)"
+    until(laid_out, 5, "the page that has opened is laid out wrongly")
+    for change in (
+        lambda: lab.press("Close drawer"),
+        lambda: lab.page.set_viewport_size({"width": 1280, "height": 720}),
+        lambda: lab.press("Open drawer"),
+        lambda: lab.page.get_by_text("More settings, each begins a new run").click(),
+        lambda: lab.press("Projector"),
+        lambda: lab.press("Projector"),
+        lambda: lab.page.set_viewport_size({"width": 1400, "height": 900}),
+    ):
+        change()
+        lab.page.wait_for_timeout(400)
+        until(laid_out, 5, f"at {lab.page.evaluate(widths)} pixels: {lab.page.evaluate(MISLAID)}")
 
 
 def test_the_pages_process_has_no_torch(lab: Lab, dashboard: Any) -> None:

@@ -100,7 +100,9 @@ def startup(seconds: float, tell: Tell) -> Iterator[Row]:
         tell("Starting the server again.")
         meter = Meter({"browser": browser.processes})
         with dashboard() as served, browser.tab() as lab:
-            lab.open(served.url)
+            lab.begin(served.url)
+            yield Row("serve_to_figures", time.time() - served.begun, "s")
+            lab.wait_for_paint()
             yield Row("serve_to_page", time.time() - served.begun, "s", TO_PAGE)
             yield from _opening_costs(served, meter.read())
             lab.wait_for_first_frame()

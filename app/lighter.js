@@ -1,0 +1,35 @@
+/* What Bokeh and Panel do again and again while a page opens, done once.
+
+Fifty components of React come into the page one by one. Each of them has everything laid out anew, all figures with it,
+when it has its size and once more when its children are in it. It has no need to: what lies in the page by CSS tells
+the figures beside it by itself when their own sizes change. */
+{
+  const {LayoutDOMView} = Bokeh.require("models/layouts/layout_dom")
+  const {VisualProperties} = Bokeh.require("core/visuals/visual")
+  const Component = Bokeh.Models.get("panel.models.esm.ReactComponent").prototype.default_view.prototype
+
+  // A component without children has nothing to lay out.
+  const after_resize = LayoutDOMView.prototype._after_resize
+  LayoutDOMView.prototype._after_resize = function () {
+    if ("react_root" in this && this.child_views.length === 0) { return }
+    after_resize.call(this)
+  }
+
+  // Those that have mounted before the next frame are laid out together.
+  const due = new Set()
+  const lay_out = () => {
+    const roots = [...due]
+    due.clear()
+    for (const root of roots.filter((view) => !view.is_destroyed)) { root.invalidate_layout() }
+  }
+  Component._on_mounted = function () {
+    this.mounted = true
+    let root = this
+    while (root.is_managed) { root = root.parent }
+    if (due.size === 0) { requestAnimationFrame(lay_out) }
+    due.add(root)
+  }
+
+  // No figure takes a colour from a style sheet, for which each would have the browser work out all styles first.
+  VisualProperties.prototype._get_css_value = () => ""
+}
