@@ -9,6 +9,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
+from dialogs import Dialog
 
 KEYS = {
     "space": "play or pause",
@@ -98,26 +99,18 @@ class Guide:
         tour = pmui.Button(
             label="Take the tour", variant="outlined", size="small", margin=(4, 0, 10, 0), visible=on_tour is not None
         )
-        tour.on_click(lambda event: (setattr(self.root, "open", False), on_tour()))
+        tour.on_click(lambda event: (self._dialog.show(False), on_tour()))
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
         tables = {"Words": {**(words or {}), **WORDS}, "Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
         text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
-        self._inside = [pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width"), self._marks, tour]
-        # Empty until it is first opened: most pages are painted without it.
-        self.root = pmui.Dialog(
-            title="Keys and marks",
-            show_close_button=True,
-            close_on_click=True,
-            width_option="md",
-            sizing_mode="stretch_width",
-        )
+        words = pn.pane.HTML(text, stylesheets=[_STYLE], sizing_mode="stretch_width")
+        self._dialog = Dialog("Keys and marks", words, self._marks, tour)
+        self.root = self._dialog.root
         self.theme(False)
 
     def toggle(self) -> None:
         """Open or close."""
-        if not self.root.objects:
-            self.root.objects = self._inside
-        self.root.open = not self.root.open
+        self._dialog.show(not self._dialog.is_open)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""

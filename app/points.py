@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.settings import MOST_POINTS
@@ -66,7 +67,9 @@ class Points:
             label="Presets", items=[], icon="category", icon_size="18px", variant="text", color="default", **_HEAD
         )
         self._presets.on_click(self._picked)
-        self.tools = [self._class, undo, clear, self._presets]
+        # Empty until there are classes: the page is painted sooner.
+        self._which = pn.Row(margin=0)
+        self.tools = [self._which, undo, clear, self._presets]
         self._show_tools(False)
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -82,7 +85,9 @@ class Points:
         names = ("x", "y", "class") if self._classes else ("x", "y")
         self.rows = np.column_stack([data[name] for name in names]).round(12).tolist()
         self._ranges = (data["x_range"], data["y_range"])
-        self._class.visible = self._classes
+        if self._classes and not self._which:
+            self._which.append(self._class)
+        self._which.visible = self._classes
         presets = _PRESETS["classes" if self._classes else "curve"]
         items = [{"label": name} for name in (_OWN, *presets)]
         look = {"width": 40, "sx": _SIGN} if self._classes else {"width": 104, "sx": _WORDS}

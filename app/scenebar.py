@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import quote_plus
 
 import panel as pn
-import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
 import scenes
+from dialogs import Dialog
 from scenes import Scene, Step
 
 _BAR = """
@@ -172,13 +172,8 @@ class Menu:
 
     def __init__(self) -> None:
         self._list = pn.pane.HTML("", stylesheets=[_LIST], sizing_mode="stretch_width")
-        self.root = pmui.Dialog(
-            title="Scenes",
-            show_close_button=True,
-            close_on_click=True,
-            width_option="md",
-            sizing_mode="stretch_width",
-        )
+        self._dialog = Dialog("Scenes", self._list)
+        self.root = self._dialog.root
 
     def show(self, flags: dict[str, str]) -> None:
         """Open; the links keep these flags of the address."""
@@ -190,9 +185,7 @@ class Menu:
                 ("BREAK IT: PREDICT FIRST, THEN SEE", [scene for scene in scenes.load().values() if scene.predict]),
             )
         )
-        if not list(self.root):
-            self.root.append(self._list)
-        self.root.open = True
+        self._dialog.show()
 
 
 def _item(scene: Scene, kept: str) -> str:

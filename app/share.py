@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
 from bnnviz import link
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
+from dialogs import Dialog
 
 _STYLE = """
 :host {font-size: 14px; color: var(--mui-palette-text-primary)}
@@ -51,13 +51,8 @@ class Share:
     def __init__(self, codes: Any = link, what: str = "run") -> None:
         self._texts = codes
         self._codes = Codes(sizing_mode="stretch_width", stylesheets=[_STYLE])
-        self.root = pmui.Dialog(
-            title=f"Share this {what}",
-            show_close_button=True,
-            close_on_click=True,
-            width_option="md",
-            sizing_mode="stretch_width",
-        )
+        self._dialog = Dialog(f"Share this {what}", self._codes)
+        self.root = self._dialog.root
 
     def show(self, spec: Spec | RaceSpec, query: str) -> None:
         """Open, with what repeats this spec.
@@ -74,6 +69,4 @@ class Share:
         if not refusal:
             texts |= {"query": query, "python": self._texts.as_python(spec), "command": self._texts.as_command(spec)}
         self._codes.param.update(**texts)
-        if not list(self.root):
-            self.root.append(self._codes)
-        self.root.open = True
+        self._dialog.show()

@@ -60,7 +60,7 @@ class Part:
         self._select.param.watch(self._picked, "value")
         self._preset.param.watch(self._preset_picked, "value")
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.root = pn.Column(self._select, self._preset, self._under, sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(self._select, self._under, sizing_mode="stretch_width", margin=0)
         self._build()
 
     @property
@@ -90,6 +90,9 @@ class Part:
         self._under[:] = [self.controls.root]
         presets = {_CUSTOM: _CUSTOM, **{p["title"]: p["name"] for p in item["presets"]}}
         self._silent = True
+        # The browser has it from when there are presets on.
+        if len(presets) > 1 and self._preset not in self.root:
+            self.root.insert(1, self._preset)
         self._preset.param.update(options=presets, value=_CUSTOM, description=_NO_PRESET, visible=len(presets) > 1)
         self._silent = False
 

@@ -65,15 +65,15 @@ class Upload:
             description=f"Your own table, up to {_MOST_MB} MB, a line of names first. It stays on this server.",
             **_WIDE,
         )
-        self._column = pmui.Select(label="Predict the column", options=[], visible=False, **_WIDE)
-        self._task = pmui.Select(label="As", options=[_ASK, *_TASKS], value=_ASK, visible=False, **_WIDE)
-        self._use = pmui.Button(label="Sample a network on it", visible=False, variant="outlined", **_WIDE)
+        self._column = pmui.Select(label="Predict the column", options=[], **_WIDE)
+        self._task = pmui.Select(label="As", options=[_ASK, *_TASKS], value=_ASK, **_WIDE)
+        self._use = pmui.Button(label="Sample a network on it", variant="outlined", **_WIDE)
+        # Empty until a file is chosen: the page is painted sooner.
+        self._asked = pn.Column(visible=False, sizing_mode="stretch_width", margin=0)
         self._said = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_SAID])
         self._file.param.watch(self._opened, "value")
         self._use.on_click(self._used)
-        self.root = pn.Column(
-            self._file, self._column, self._task, self._use, self._said, sizing_mode="stretch_width", margin=0
-        )
+        self.root = pn.Column(self._file, self._asked, self._said, sizing_mode="stretch_width", margin=0)
 
     async def _opened(self, event: Any) -> None:
         if event.new is None:
@@ -114,8 +114,9 @@ class Upload:
         return self._file.filename or "your file"
 
     def _ask(self, shown: bool) -> None:
-        for widget in (self._column, self._task, self._use):
-            widget.visible = shown
+        if shown and not self._asked:
+            self._asked[:] = [self._column, self._task, self._use]
+        self._asked.visible = shown
 
     def _say(self, sentence: str, failed: bool = False) -> None:
         role = " class='error' role='alert'" if failed else " role='status'"

@@ -1,0 +1,55 @@
+"""A dialog that the browser has from when it is first opened on: every page is painted sooner without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+
+class Dialog:
+    """A dialog over the page.
+
+    Parameters
+    ----------
+    title : str
+        What stands at its top.
+    *inside : panel objects
+        What it shows.
+
+    Attributes
+    ----------
+    root : panel object
+        Where it is put into the page.
+    """
+
+    def __init__(self, title: str, *inside: Any) -> None:
+        self._title, self._inside = title, inside
+        self._dialog: pmui.Dialog | None = None
+        self.root = pn.Column(sizing_mode="stretch_width", height=0, margin=0)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is seen."""
+        return self._dialog is not None and self._dialog.open
+
+    def show(self, shown: bool = True) -> None:
+        """Open or close it."""
+        if self._dialog is None:
+            if not shown:
+                return
+            self._dialog = self._make()
+            self.root.append(self._dialog)
+        self._dialog.open = shown
+
+    def _make(self) -> pmui.Dialog:
+        return pmui.Dialog(
+            *self._inside,
+            title=self._title,
+            open=True,
+            show_close_button=True,
+            close_on_click=True,
+            width_option="md",
+            sizing_mode="stretch_width",
+        )
