@@ -17,6 +17,7 @@ from bnnviz.spec import Spec
 _MOST_MB = upload.MOST_BYTES // 1_000_000
 _ASK, _TASKS = "told apart", ("regression", "classification")
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
+_BOXED = _WIDE | {"margin": (9, 14, 3, 14)}  # the label of a select stands on its upper edge
 _SAID = """
 :host {font-size: 12px; line-height: 1.35; color: var(--mui-palette-text-secondary)}
 .error {color: var(--mui-palette-error-main)}
@@ -65,8 +66,8 @@ class Upload:
             description=f"Your own table, up to {_MOST_MB} MB, a line of names first. It stays on this server.",
             **_WIDE,
         )
-        self._column = pmui.Select(label="Predict the column", options=[], **_WIDE)
-        self._task = pmui.Select(label="As", options=[_ASK, *_TASKS], value=_ASK, **_WIDE)
+        self._column = pmui.Select(label="Predict the column", options=[], **_BOXED)
+        self._task = pmui.Select(label="As", options=[_ASK, *_TASKS], value=_ASK, **_BOXED)
         self._use = pmui.Button(label="Sample a network on it", variant="outlined", **_WIDE)
         # Empty until a file is chosen: the page is painted sooner.
         self._asked = pn.Column(visible=False, sizing_mode="stretch_width", margin=0)

@@ -630,10 +630,12 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         handle._actor = SimpleNamespace(frame=slowly)
         handle._up.set()
         assert await handle._frame(["table"]) is None  # it is still on its way
+        assert "has not answered" in handle.notice
         late = None
         while late is None:
             late = await handle._frame(["path"])
         assert late["table"] == 1 and asked == [["table"]]
+        assert handle.notice == "", "an answer came: it is not true any more"
         assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())

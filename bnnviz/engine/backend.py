@@ -281,6 +281,7 @@ class LiveHandle:
         self._message = ""
         self._field: str | None = None  # the setting that the message is about
         self._said: tuple[str, float] = ("", 0.0)
+        self._silence = ""  # what was said of it last
 
     @property
     def alive(self) -> bool:
@@ -521,7 +522,8 @@ class LiveHandle:
         done, _ = await asyncio.wait({pulling}, timeout=CALL_S)
         if not done:
             silent = time.monotonic() - self._answered
-            self._say(f"The worker running this has not answered for {silent:.0f} s.", 2 * CALL_S)
+            self._silence = f"The worker running this has not answered for {silent:.0f} s."
+            self._say(self._silence, 2 * CALL_S)
             return None
         if self._pulling is pulling:
             self._pulling = None
@@ -534,6 +536,8 @@ class LiveHandle:
         except LOST:  # the watcher takes care of it
             return None
         self._answered = time.monotonic()
+        if self._said[0] == self._silence:
+            self._say("")
         self._take(reply)
         frame = reply["frame"]
         if frame is None:
