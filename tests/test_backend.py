@@ -635,7 +635,7 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         while late is None:
             late = await handle._frame(["path"])
         assert late["table"] == 1 and asked == [["table"]]
-        assert handle.notice == "", "an answer came: it is not true any more"
+        assert not handle.notice, "an answer came: it is not true any more"
         assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())
