@@ -13,6 +13,8 @@ TESTABLE := $(VENV)/.installed-test
 
 # The environment is .venv and nothing around it, whatever the caller has activated.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
+# What Python has compiled is kept: else each process compiles all of bnnviz anew, and each run of the tests all tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .PHONY: help install serve lint test test-slow test-all screenshots clean

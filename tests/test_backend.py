@@ -247,11 +247,14 @@ def test_frames_are_fresh_and_only_made_when_asked_for(loop: LiveLoop, monkeypat
             await asyncio.sleep(0.005)
         assert np.all(np.diff(steps) > 0)
         assert np.median(waits) < 0.04, waits
-        # two who ask at the same time get one picture, each its own parts
-        made.clear()
-        both = await asyncio.gather(look(run, "status"), look(run, "trace"))
-        assert len(made) == 1
-        assert [set(reply["frame"]) for reply in both] == [{"seq", "status"}, {"seq", "trace"}]
+        # two who ask at the same time get one picture, each its own parts; a picture may fall between two asks
+        pictures = []
+        for _ in range(10):
+            made.clear()
+            both = await asyncio.gather(look(run, "status"), look(run, "trace"))
+            assert [set(reply["frame"]) for reply in both] == [{"seq", "status"}, {"seq", "trace"}]
+            pictures.append(len(made))
+        assert np.median(pictures) == 1, pictures
         # once nothing moves any more, a caller who has seen it all gets nothing; another one does
         await run.command("pause", {})
         seen = (await look(run, "status"))["version"]

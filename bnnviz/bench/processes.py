@@ -22,6 +22,8 @@ HOST = "127.0.0.1"
 CLUSTER_S = 30.0  # the workers start after the page answers
 PATIENCE_S = 60.0  # for the server to answer
 FAREWELL_S = 10.0  # for a process to end after it has been asked to
+# The second variable `make serve` does not pass on either: with it nothing that Python compiles would be kept.
+_NOT_PASSED_ON = {"BNNVIZ_SCHEDULER", "PYTHONDONTWRITEBYTECODE"}
 
 
 class Dashboard:
@@ -97,7 +99,7 @@ def dashboard() -> Iterator[Dashboard]:
     """Serve the dashboard as ``bnnviz serve`` does, on a free port and with workers of its own."""
     port = _free_port()
     command = [sys.executable, "-m", "bnnviz.cli", "serve", "--address", HOST, "--port", str(port), "--no-show"]
-    environment = {name: value for name, value in os.environ.items() if name != "BNNVIZ_SCHEDULER"}
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
     with tempfile.TemporaryFile("w+") as log:
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
         served = Dashboard(psutil.Process(child.pid), port)
