@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from bnnviz import diagnostics
@@ -119,6 +121,7 @@ def turned_lane(name: str, seed: int) -> dict:
     return {"name": name, "entropy": (1 + 0.1 * seed) * (1 - np.cos(np.radians(ANGLES))) / 1.2}
 
 
+@functools.cache
 def example_parts() -> dict[str, list[dict]]:
     """Give parts by the names of the views that show them: plain and crowded ones."""
     lines = [history_line(name, 0.9 - 0.02 * k, 2.0 + k, k) for k, name in enumerate(("full", "light", "diagonal"))]

@@ -443,7 +443,8 @@ class LogisticRegression(RowTarget):
         points = mean + whitened @ np.linalg.cholesky(cov).T
         design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
         logits = points @ design.T
-        potential = (np.logaddexp(0, logits) - labels * logits).sum(1) + 0.5 * self.prior_precision * (points**2).sum(1)
+        fit = functional.softplus(torch.from_numpy(logits), threshold=40).numpy().sum(1) - logits @ labels
+        potential = fit + 0.5 * self.prior_precision * (points**2).sum(1)
         weight = np.exp(potential.min() - potential)
         weight /= weight.sum()
         mean = weight @ points
