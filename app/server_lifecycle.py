@@ -26,6 +26,7 @@ from panel.io.resources import Resources, bundle_resources
 from panel.io.server import DocHandler
 from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
+from tornado.iostream import StreamClosedError
 
 from bnnviz.engine.backend import Backend
 
@@ -151,14 +152,19 @@ async def _begin(handler: DocHandler, scripts: str, imported: Future) -> None:
     handler.set_header("Cache-Control", "no-store")
     dark = handler.get_query_argument("theme", "") == "dark"
     handler.write(_OPENING.format(background=BACKGROUND[dark]) + scripts)
-    await handler.flush()
+    await _flush(handler)
     await asyncio.wait([asyncio.wrap_future(imported)])
     # What could not be imported the page itself says.
     if imported.exception() is None:
         handler.write(_BUNDLE.format(imported.result()))
-        await handler.flush()
+        await _flush(handler)
     write = handler.write
     handler.write = lambda page: write(_rest(page, scripts))
+
+
+async def _flush(handler: DocHandler) -> None:
+    with contextlib.suppress(StreamClosedError):  # the browser has gone meanwhile, and the page is built for nobody
+        await handler.flush()
 
 
 def _rest(page: str, scripts: str) -> str:

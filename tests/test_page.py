@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bokeh.server.views.ws import WSHandler
+from tornado.iostream import StreamClosedError
 
 from app import server_lifecycle, theme
 
@@ -103,12 +104,12 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
 class Answer:
     """What a page's handler would have written, with what it is asked."""
 
-    def __init__(self, theme: str = "", prefix: str = "", user: str | None = "somebody") -> None:
+    def __init__(self, theme: str = "", prefix: str = "", user: str | None = "somebody", gone: bool = False) -> None:
         self.application, self.current_user = SimpleNamespace(prefix=prefix), user
         self.headers: dict[str, str] = {}
         self.sent: list[str] = []
         self.flushes: list[int] = []
-        self._theme = theme
+        self._theme, self._gone = theme, gone
 
     def get_query_argument(self, name: str, default: str) -> str:
         return self._theme or default
@@ -122,6 +123,8 @@ class Answer:
 
     async def flush(self) -> None:
         self.flushes.append(len(self.sent))
+        if self._gone:
+            raise StreamClosedError
 
 
 PAGE = """
@@ -193,6 +196,10 @@ def test_a_page_whose_imports_fail_is_built_all_the_same(monkeypatch: pytest.Mon
     failed.set_exception(ImportError("no such package"))
     page = answered(monkeypatch, Answer(), failed)
     assert "a page" in page and "importShim" not in page
+
+
+def test_a_browser_that_goes_before_its_page_is_built_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "a page" in answered(monkeypatch, Answer(gone=True))
 
 
 @pytest.mark.parametrize("other", [{"prefix": "/lecture"}, {"user": None}])
