@@ -308,7 +308,7 @@ def test_a_page_is_painted_when_its_figures_are_seen_and_its_controls_are_there(
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
 def test_the_probe_counts_frames_and_figures() -> None:
-    page = """<script>
+    page = """<button onclick="for (const ms of [50, 200]) { setTimeout(frame, ms, true) }">Play</button><script>
       class Signal { slots = []; connect(slot) { this.slots.push(slot) } emit() { this.slots.forEach((s) => s()) } }
       const source = (data, callbacks) => ({type: "ColumnDataSource", data, js_property_callbacks: callbacks,
         properties: {data: {change: new Signal()}}})
@@ -334,6 +334,8 @@ def test_the_probe_counts_frames_and_figures() -> None:
             " await new Promise((done) => setTimeout(done, 200)) } }"
         )
         seen = lab.read()
+        # What was sent before the click, a tenth of a second before it came, is no answer to it.
+        assert 0.2 <= lab.seconds_from_play() < 1
     assert len(seen.frames) == 3
     assert len(seen.paints["some"]) == 2
     for sent, came, painted in seen.frames:

@@ -108,12 +108,15 @@ _TURNS = f"""([looks, rate, hot, begin, each]) => {{
   setTimeout(turn, begin - Date.now(), 0)
 }}"""
 _READ = "() => JSON.stringify([Date.now(), window.bnnvizProbe])"
-# Milliseconds from a click on this button to the first frame that is painted.
+# Milliseconds from a click on this button to the paint of the first frame that was made after it.
 _UNTIL_PAINTED = """async (button) => {
-  const before = bnnvizProbe.frames.length, begin = Date.now()
+  const {frames} = bnnvizProbe, before = frames.length, begin = Date.now()
   button.click()
-  while (bnnvizProbe.frames.length === before) { await new Promise((resolve) => setTimeout(resolve, 1)) }
-  return bnnvizProbe.frames[before][2] - begin
+  while (true) {
+    const first = frames.slice(before).find(([at]) => at >= begin)
+    if (first) { return first[2] - begin }
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
 }"""
 
 # Milliseconds until the mean of the prediction at x has moved by so much from where it is now.
@@ -206,7 +209,7 @@ class Lab:
         self._play.click()
 
     def seconds_from_play(self) -> float:
-        """Press play; return the seconds until the first frame is painted. Needs the probe."""
+        """Press play; return the seconds until a frame made after that is painted. Needs the probe."""
         self.wait_for_rest()
         return self._play.evaluate(_UNTIL_PAINTED, timeout=PATIENCE_MS) / 1000
 
@@ -246,7 +249,8 @@ class Lab:
     def wait_for_rest(self) -> None:
         """Wait until nothing has been painted for a while. Needs the probe."""
         until = time.monotonic() + PATIENCE_MS / 1000
-        while (seen := self.read()).since(seen.now - QUIET_S).frames:
+        begun = self.read().now
+        while (seen := self.read()).now < begun + QUIET_S or seen.since(seen.now - QUIET_S).frames:
             if time.monotonic() > until:
                 raise BnnvizError("The page did not come to rest before play; look whether it is on play already.")
             time.sleep(0.2)
