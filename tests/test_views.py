@@ -247,6 +247,25 @@ def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
     assert window.range.end < 1.2
 
 
+def test_the_current_point_never_lies_at_the_edge() -> None:
+    """Not where the path is so short beside the range that a margin for the path is none."""
+    scene = example_scene("network1d")
+    view = TrajectoryView(scene)
+    frame, ranges = example_frame(scene, 3), {"x": view.root.x_range, "y": view.root.y_range}
+    for share in (0.5, 0.001, 0.999, 0.96):
+        for axis, range_ in ranges.items():
+            at = range_.start + share * (range_.end - range_.start)
+            names = (axis, f"event_{axis}", f"now_{axis}")
+            frame["path"].update({name: 0 * frame["path"][name] + at for name in names})
+        view.update(frame)
+        for axis, range_ in ranges.items():
+            at, width = frame["path"][f"now_{axis}"], range_.end - range_.start
+            assert range_.start + 0.06 * width <= at <= range_.end - 0.06 * width
+    ends = [(range_.start, range_.end) for range_ in ranges.values()]
+    view.update({**frame, "seq": 10})
+    assert ends == [(range_.start, range_.end) for range_ in ranges.values()], "a point that stays moves no range"
+
+
 def test_what_is_seen_for_a_moment_may_reach_out_of_the_range() -> None:
     window = Window(Range1d(0, 1), memory=12)
     for i in range(24):

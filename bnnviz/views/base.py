@@ -23,6 +23,7 @@ FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 WIDTH = 0.5  # of a letter, in sizes of its type
 LOW = 55  # pixels of height
+ROOM = 0.08  # of a range, between its ends and a large mark
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
 #: browser, except the kinds that the document's theme names, and the views colour themselves.
@@ -109,6 +110,14 @@ class Window:
             self._set(*need)
         elif need[0] < self.range.start or need[1] > self.range.end:
             self._grow(*need)
+
+    def make_room(self, at: float) -> None:
+        """Grow if this lies so near an edge that a large mark there would be cut."""
+        if not self._follow or not np.isfinite(at):
+            return
+        room = ROOM * (self.range.end - self.range.start)
+        if at - room < self.range.start or at + room > self.range.end:
+            self._grow(at - room, at + room)
 
     def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
         """Shrink if the range has been much too wide for some time.

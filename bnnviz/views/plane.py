@@ -64,8 +64,11 @@ class PlaneView(View):
         super().theme(dark)
         self._colour_contour()
 
-    def _fit(self, **coordinates: tuple) -> None:
-        """Let the ranges cover these arrays of coordinates, with a margin, and all of a known density."""
+    def _fit(self, now: dict[str, float] | None = None, **coordinates: tuple) -> None:
+        """Let the ranges cover these arrays of coordinates, with a margin, and all of a known density.
+
+        Where it is ``now`` there is room for a large mark.
+        """
         for window, axis in ((self._x, "x"), (self._y, "y")):
             need = extent(*coordinates[axis])
             if need is not None:
@@ -74,6 +77,8 @@ class PlaneView(View):
                 need = extent([need[0] - margin, need[1] + margin], known)
             window.remember(need)
             window.cover(need)
+            if now is not None:
+                window.make_room(now[axis])
         self._equalise()
 
     def _equalise(self) -> None:

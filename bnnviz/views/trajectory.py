@@ -82,6 +82,7 @@ class TrajectoryView(PlaneView):
         self._events = len(part["event_kind"])
         others = part.get("futures", ())
         self._fit(
+            now={axis: part[f"now_{axis}"] for axis in ("x", "y")},
             **{
                 axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], *(other[axis] for other in others))
                 for axis in ("x", "y")
