@@ -86,7 +86,7 @@ class TrajectoryView(PlaneView):
             **{
                 axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], *(other[axis] for other in others))
                 for axis in ("x", "y")
-            }
+            },
         )
         moved = self._push(self.source, _path_columns(part))
         moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
