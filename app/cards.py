@@ -74,6 +74,8 @@ class Card:
         Whether there is room for the view's legend.
     beside : list
         What stands at the left of the view.
+    low_note : bool
+        Whether the view's figures stand beside its legend, where the heading has no room for them.
     """
 
     def __init__(
@@ -85,21 +87,32 @@ class Card:
         place: str = "",
         legend: bool = True,
         beside: Sequence[Any] = (),
+        low_note: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[HEAD, projector.CARD])
         self._note = pn.pane.HTML(
-            "", margin=(6, 14, 0, 10), sizing_mode="stretch_width", stylesheets=[_NOTE, projector.CARD]
+            "",
+            margin=(-3 if low_note else 6, 14, 0, 10),
+            sizing_mode="stretch_width",
+            stylesheets=[_NOTE, projector.CARD],
         )
         self._legend = pn.pane.HTML(
-            margin=(0, 14, 2, 14), height=20, sizing_mode="stretch_width", stylesheets=[_LEGEND, projector.CARD]
+            margin=(0, 14, 2, 14),
+            height=20,
+            sizing_mode=None if low_note else "stretch_width",
+            stylesheets=[_LEGEND, projector.CARD],
         )
         turns = [] if turn is None else [turn]
-        head = pn.Row(self._title, *turns, self._note, *tools, sizing_mode="stretch_width", margin=0, height=30)
+        note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
+        head = pn.Row(self._title, *turns, note, *tools, sizing_mode="stretch_width", margin=0, height=30)
+        legend_line = (
+            pn.Row(self._legend, self._note, sizing_mode="stretch_width", margin=0) if low_note else self._legend
+        )
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         if beside:
             body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
-        self.root = surface(head, *below, self._legend, body, area=place or view.needs[0])
+        self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
         self._noted = -NOTE_S
         self.head()

@@ -381,6 +381,10 @@ def test_a_label_that_does_not_fit_is_shortened(monkeypatch: pytest.MonkeyPatch)
     view.update(example_frame(example_scene("banana"), 2))
     assert view.root.xaxis[0].axis_label == ""
     assert "rate (1/time)" in view.description
+    # Nor does a page at rest send frames when its window grows.
+    monkeypatch.setattr(ThinningView, "frame_size", (400, 300))
+    view.root.trigger("inner_height", 30, 300)
+    assert view.root.yaxis[0].axis_label == "rate (1/time)"
 
 
 def test_a_box_is_taken_away_once() -> None:

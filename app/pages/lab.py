@@ -436,18 +436,17 @@ class Lab:
             card.head()
             self.component.choose(number)
 
-    def _tools(self, part: str) -> dict[str, list[Any]]:
+    def _tools(self, part: str) -> dict[str, Any]:
         if part == DRAWN:
             return {"tools": self.points.tools}
         if part == "trace":
             return {"tools": [self.component.root]}
         if part == WEIGHTS:
             return {"tools": [self.block.root]}
-        return (
-            {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates, self.plane.caution]}
-            if part == "path"
-            else {}
-        )
+        if part != "path":
+            return {}
+        below = [self.plane.coordinates, self.plane.caution]
+        return {"tools": [self.plane.kind, self.follow], "below": below, "low_note": True}
 
     def _draw(self, rows: list[list[float]]) -> None:
         """Let the run go on with other data points."""

@@ -19,7 +19,7 @@ class AcfView(View):
     needs = ("acf",)
 
     def _build(self) -> None:
-        fig = self._figure("lag (draws)", "autocorrelation (ACF)", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
+        fig = self._figure("lag (draws)", "ACF", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self.source = Sheet(_columns(None))

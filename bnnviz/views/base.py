@@ -437,6 +437,8 @@ class View:
         self._style_axis(fig.yaxis[0], ticks=4)
         for grid in fig.grid:
             self._paint(grid, grid_line_color="grid")
+        # A page that is at rest sends no frame after it has been laid out.
+        fig.on_change("inner_height", lambda attr, old, new: self._fit_labels())
         return fig
 
     def _style_axis(self, axis: Any, ticks: int) -> None:
