@@ -94,6 +94,7 @@ class Session:
         self._good = spec  # what it runs
         self._jumps = 0  # of the run, from one state to another, that the page has followed
         self._starting = True  # a new spec waits to be started
+        self._bringing = False  # one is being started
         self._every_view = True
         self._notice = ("", False)  # what the page says at present, and whether it is about a failure
         self._lingers = 0.0
@@ -172,7 +173,7 @@ class Session:
     def play(self) -> None:
         """Play or pause."""
         self.playing = not self.playing
-        if self._handle is not None and self._handle.state in ("ended", "failed"):
+        if not (self._starting or self._bringing) and self._over():
             self.playing = True
             self.begin(self.spec)
         else:
@@ -302,7 +303,13 @@ class Session:
     # ---- starting -----------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        self._starting = False
+        self._starting, self._bringing = False, True
+        try:
+            await self._bring_up()
+        finally:
+            self._bringing = False
+
+    async def _bring_up(self) -> None:
         spec = self.spec
         if self._handle is not None:
             self._before, self._handle = self._handle, None
@@ -319,6 +326,9 @@ class Session:
         except BnnvizError:
             self._spawn(self._stop(handle))
             self._go_on()
+            if self._handle is None:
+                self.playing = False
+                await self._show(self._screen.show_playing)
             raise
         if scene is None:
             self._spawn(self._stop(handle))
@@ -361,6 +371,10 @@ class Session:
             self._spawn(self._stop(before))
 
     # ---- helpers ------------------------------------------------------------------------------------------
+
+    def _over(self) -> bool:
+        """Tell whether no run is there that could go on."""
+        return self._handle is None or self._handle.state in ("ended", "failed")
 
     def _send(self, name: str, undo: dict[str, Any] | None = None, **args: Any) -> None:
         """Send a command; where it is refused, the settings in ``undo`` are those that run on."""

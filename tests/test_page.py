@@ -7,14 +7,18 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from bokeh.document import Document
 from bokeh.server.views.ws import WSHandler
 from tornado.iostream import StreamClosedError
 
 from app import server_lifecycle, theme
+from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
 
 linux = pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="only Linux corks a socket")
 
@@ -261,3 +265,60 @@ def test_workers_that_were_never_started_are_not_waited_for(started: list[float]
 
     asyncio.run(leave())
     assert not started
+
+
+# --- a session whose run cannot be started
+
+
+class Refusing:
+    """A backend on which no run can be prepared, as often as it is tried."""
+
+    def __init__(self) -> None:
+        self.tried: list[bool] = []
+
+    def devices(self) -> list[str]:
+        return ["cpu"]
+
+    def start(self, spec: Spec, play: bool, origin: str | None) -> Any:
+        self.tried.append(play)
+
+        async def scene() -> None:
+            raise BnnvizError("No such data.", "target.data")
+
+        async def stop() -> None:
+            pass
+
+        return SimpleNamespace(scene=scene, stop=stop, state="failed", alive=False, playing=False, notice="")
+
+
+def test_play_tries_a_run_again_that_could_not_be_started_and_is_no_pause_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(server_lifecycle.__file__).parent))  # where the page's own modules are
+    from session import Session
+
+    said: list[str] = []
+    screen = SimpleNamespace(
+        show_error=lambda error: said.append(error.sentence), show_playing=lambda: said.append("playing"),
+        show_notice=lambda sentence, failed: None, show_devices=lambda names: None,
+    )  # fmt: skip
+
+    async def show(self: Session, function: Any, *args: Any) -> None:
+        function(*args)
+
+    async def visit(backend: Refusing) -> None:
+        ready: Future = Future()
+        ready.set_result(backend)
+        session = Session(Spec(target="gaussian", sampler="bps"), ready, screen, SimpleNamespace(), Document())
+        for _ in range(2):
+            session.play()
+            with pytest.raises(BnnvizError) as refused:
+                await session._start()
+            await session._complain(refused.value)
+            assert not session.playing and not session._starting
+
+    monkeypatch.setattr(Session, "_show", show)
+    backend = Refusing()
+    asyncio.run(visit(backend))
+    assert backend.tried == [True, True]
+    assert said == ["playing", "No such data."] * 2
