@@ -118,6 +118,7 @@ def test_a_run_that_fails_is_named_and_the_others_finish(scheduler: str, tmp_pat
     rows, _ = swept(text, tmp_path / "out", scheduler)
     assert [row["state"] for row in rows] == ["failed", "done"], rows[0]["error"]
     assert rows[0]["error"].startswith("All 2 chains of sgld met values that are not finite")
+    assert "try a smaller step_size" in rows[0]["error"]
 
 
 def test_a_run_on_a_gpu_waits_for_a_worker_with_one_and_that_is_said(scheduler: str, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 _CHECKPOINT_VERSION = 7
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
+#: Settings that may be too large where every chain meets values that are not finite.
+_STEP_SIZES = ("step_size", "learning_rate")
 # The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
 # stepping, playing and a batch run then give the same draws.
 _TUNING_GRAIN = 50
@@ -401,8 +403,13 @@ class Run:
             self.phase = "failed"
             self.error = (
                 f"All {self.spec.chains} chains of {self.sampler.registered} met values that are not finite"
-                f" (the last at step {self.steps}); check the target's gradient, or use float64. The draws are kept."
+                f" (the last at step {self.steps}); {self._remedy()}, or use float64. The draws are kept."
             )
+
+    def _remedy(self) -> str:
+        """Say what to try when every chain has met values that are not finite."""
+        size = next((name for name in _STEP_SIZES if name in self.spec.settings), None)
+        return "check the target's gradient" if size is None else f"try a smaller {size}"
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps; estimates begin anew, earlier draws are dropped.
