@@ -723,12 +723,14 @@ def _carry_out(run: Run, out: Path | None, folder: Path | None, as_json: bool) -
         print(f"bnnviz: stopped at once; {kept}.", file=sys.stderr)
         return INTERRUPTED
     unwritten = _close(recorder)
-    made = run.draws.shape[1]
+    made, doubts = run.draws.shape[1], []
     if made or run.phase == "done":
-        _print_summary(run.summary(), as_json)
+        summary = run.summary()
+        doubts = summary["warnings"]
+        _print_summary(summary, as_json)
     if out is not None and made:
         run.save(out)
-    for note in run.notes:
+    for note in [*run.notes, *doubts]:
         print(f"bnnviz: {note}", file=sys.stderr)
     if run.error is not None:
         print(f"bnnviz: {run.error}", file=sys.stderr)

@@ -30,6 +30,7 @@ _STEIN_DEAREST = 1e11  # multiply-adds of so many gradients: where they take mor
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
 _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
+BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
 class Measures:
@@ -167,7 +168,7 @@ class Measures:
 
     def _is_off(self) -> bool:
         """Whether the widening can be told from none."""
-        return self.widening is not None and abs(self.widening.share) > max(_CLEAR * self.widening.error, _SMALL)
+        return self.widening is not None and is_clear(self.widening.share, self.widening.error)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table: variances beside the known ones, and the widening."""
@@ -203,7 +204,7 @@ class Measures:
         """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
         if not np.isfinite(self._next):
             return []
-        tone = "bad" if self.rhat > 1.05 else "good" if self.rhat < 1.01 else ""
+        tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
         sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / max(cost, 1e-9)) for cost in spent]
@@ -219,6 +220,11 @@ class Measures:
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
         told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
         return [["Variances / true (Stein's identity)", told, tone]]
+
+
+def is_clear(share: float, error: float) -> bool:
+    """Tell whether a share by which variances are too large is not small, and not of chance alone."""
+    return abs(share) > max(_CLEAR * error, _SMALL)
 
 
 def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS) -> diagnostics.Widening | None:

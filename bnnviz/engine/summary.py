@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz import diagnostics
+from bnnviz.engine.caution import warnings
 from bnnviz.engine.measures import measured_widening
 from bnnviz.engine.mixing import measured_mixing
 from bnnviz.engine.prediction import Predictor, scores
@@ -26,7 +27,7 @@ _STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
 def summarise(run: Run) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON."""
     draws = run.draws
-    return {
+    found = {
         "target": run.spec.target,
         "target_settings": run.spec.target_settings,
         "sampler": run.spec.sampler,
@@ -51,6 +52,7 @@ def summarise(run: Run) -> dict[str, Any]:
         **_estimates(run, draws),
         "widening": None if run.sampler.weighted else _widening(run),
     }
+    return found | {"warnings": warnings(run, found)}
 
 
 def _importance(run: Run) -> dict[str, float | None]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
-_POOR, _GOOD_K, _BAD_K = 0.05, 0.7, 1.0
+POOR, _GOOD_K, BAD_K = 0.05, 0.7, 1.0
 _FAR = 5  # standard errors
 
 
@@ -78,9 +78,9 @@ class Weighing:
         logs = weights.cpu().numpy()
         worth, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
         share, (log_z, error) = worth / len(logs), diagnostics.log_evidence(logs)
-        tone = "bad" if k > _BAD_K else "good" if k < _GOOD_K else ""
+        tone = "bad" if k > BAD_K else "good" if k < _GOOD_K else ""
         return [
-            [f"Worth of {len(logs):,} draws (weight ESS)", f"{worth:,.1f}", "bad" if share < _POOR else ""],
+            [f"Worth of {len(logs):,} draws (weight ESS)", f"{worth:,.1f}", "bad" if share < POOR else ""],
             ["Tail of the weights, Pareto k-hat", f"{k:.2f}" if np.isfinite(k) else "–", tone],
             ["log of the integral of exp(-U)", f"{log_z:.2f} ± {error:.2f}", ""],
             *self._variances(draws, logs),

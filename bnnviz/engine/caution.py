@@ -1,0 +1,76 @@
+"""What a run's own figures say against its estimates, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.engine.measures import BAD_RHAT, is_clear
+from bnnviz.engine.weighing import BAD_K, POOR
+from bnnviz.targets import BNN
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run import Run
+
+#: Draws that those of a coordinate are worth, from which on its standard error is one (Vehtari et al. 2021, section 4).
+ENOUGH = 400
+
+
+def warnings(run: Run, found: dict[str, Any]) -> list[str]:
+    """Return why the estimates of a run are not to be relied on yet; nothing where no figure says so.
+
+    Parameters
+    ----------
+    run : Run
+        The run; of approximations that more draws do not improve, nothing is said.
+    found : dict
+        Its summary: ``rhat_max``, ``ess_min`` and ``widening``, or ``weight_ess_share`` and ``pareto_k``.
+    """
+    if run.sampler.weighted:
+        return list(_of_weights(found))
+    if not run.sampler.converges:
+        return []
+    return [*_of_chains(found, isinstance(run.target, BNN)), *_of_variances(found["widening"])]
+
+
+def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
+    rhat, ess, what = found["rhat_max"], found["ess_min"], "weight" if network else "coordinate"
+    # Hidden units that change places alter the weights, and not what the network predicts.
+    else_by = "; what it predicts may be right all the same: see ess_function_min" if network else ""
+    if rhat is not None and rhat > BAD_RHAT:
+        yield (
+            f"The chains disagree on a {what} (R-hat up to {rhat:.2f}, good below 1.01), so standard errors are too"
+            f" small: make more draws{else_by}."
+        )
+    elif ess is not None and ess < ENOUGH:
+        yield (
+            f"The draws of the {what} that mixes worst are worth {ess:.0f} (ESS), and standard errors can be relied on"
+            f" from {ENOUGH} on: make more draws{else_by}."
+        )
+
+
+def _of_variances(widening: dict[str, Any] | None) -> Iterator[str]:
+    if widening is None or not is_clear(widening["share"], widening["se"]):
+        return
+    share, error = 100 * widening["share"], 100 * widening["se"]
+    if share > 0:
+        yield f"By Stein's identity the variances are {share:.0f} ± {error:.0f} % too large: the settings bias them."
+    else:
+        yield (
+            f"By Stein's identity the variances are {-share:.0f} ± {error:.0f} % too small:"
+            " the chains have not been everywhere yet."
+        )
+
+
+def _of_weights(found: dict[str, Any]) -> Iterator[str]:
+    k, share = found["pareto_k"], found["weight_ess_share"]
+    if k is not None and k > BAD_K:
+        yield (
+            f"The weights have so long a tail (Pareto k-hat {k:.2f}, good below 0.7) that weighted means need not"
+            " settle: make more draws an iteration, or more iterations."
+        )
+    elif share < POOR:
+        yield (
+            f"The weighted draws are worth {100 * share:.1f} % of their number: a few draws carry the estimates,"
+            " so make more draws an iteration, or more iterations."
+        )
