@@ -8,6 +8,8 @@ HOST = 127.0.0.1
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
+# pip compiles what it installs on one core. Some files are not of this Python's syntax, and nobody imports them.
+COMPILE := $(PY) -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.installed-test
 
@@ -64,14 +66,16 @@ clean:
 
 $(INSTALLED): $(PY) pyproject.toml constraints.txt
 	@echo 'Installing bnnviz into $(VENV) (the first time takes minutes: PyTorch is large) ...'
-	@$(PIP) install --quiet -c constraints.txt setuptools
-	@$(PIP) install --quiet -c constraints.txt --no-build-isolation -e '.[all]'
+	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
+	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all]'
+	@$(COMPILE)
 	@touch $@
 
 $(TESTABLE): $(PY) pyproject.toml constraints.txt
 	@echo 'Installing bnnviz and its tests into $(VENV) (the first time takes minutes: PyTorch is large) ...'
-	@$(PIP) install --quiet -c constraints.txt setuptools
-	@$(PIP) install --quiet -c constraints.txt --no-build-isolation -e '.[all,test]'
+	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
+	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all,test]'
+	@$(COMPILE)
 	@touch $(INSTALLED) $@
 
 # An environment holds the path that it was made at: one that was moved or copied is made anew.
