@@ -211,12 +211,39 @@ def ending() -> Iterator[list[Served]]:
 
 
 @pytest.fixture(scope="module")
-def dashboard(request: pytest.FixtureRequest, ending: list[Served]) -> Iterator[Served]:
-    """Serve the dashboard for the tests of one module."""
+def own_dashboard(request: pytest.FixtureRequest, ending: list[Served]) -> Iterator[Served]:
+    """Serve a dashboard for the tests of one module."""
     served = start_dashboard(ARTIFACTS / f"{Path(request.node.name).stem}-server.log")
     yield served
     served.process.terminate()
     ending.append(served)
+
+
+@pytest.fixture(scope="session")
+def shared(ending: list[Served]) -> Iterator[Callable[[int], Served]]:
+    """Return a function that serves the dashboard of all modules; another one once more tests have failed."""
+    served: list[tuple[int, Served]] = []
+
+    def serving(failed: int) -> Served:
+        if not served or served[-1][0] != failed or not served[-1][1].process.is_running():
+            _tell_to_end(served, ending)
+            served.append((failed, start_dashboard(ARTIFACTS / f"server-{len(served)}.log")))
+        return served[-1][1]
+
+    yield serving
+    _tell_to_end(served, ending)
+
+
+def _tell_to_end(served: list[tuple[int, Served]], ending: list[Served]) -> None:
+    if served and served[-1][1].process.is_running():
+        served[-1][1].process.terminate()
+        ending.append(served[-1][1])
+
+
+@pytest.fixture(scope="module")
+def dashboard(request: pytest.FixtureRequest, shared: Callable[[int], Served]) -> Served:
+    """Serve the dashboard, with workers that are up: one for all modules, as long as no test fails."""
+    return shared(request.session.testsfailed)
 
 
 # --- the browser

@@ -11,6 +11,12 @@ from bad_page_inputs import FOLDED, GAUSSIAN, NETWORK, Bad
 from test_lab import Lab, alone, cluster, until
 
 
+@pytest.fixture(scope="module")
+def dashboard(own_dashboard: Any) -> Any:
+    """Give a dashboard that no other tests have seen: the server's log must stay clean."""
+    return own_dashboard
+
+
 @pytest.fixture
 def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
     return Lab(open_page(dashboard.url)).ready()

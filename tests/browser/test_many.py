@@ -34,6 +34,12 @@ def report(sentence: str) -> None:
     sys.stderr.write(f"\n{sentence}\n")
 
 
+@pytest.fixture(scope="module")
+def dashboard(own_dashboard: Any) -> Any:
+    """Give a dashboard that no other tests have seen: what it holds is measured."""
+    return own_dashboard
+
+
 @pytest.fixture
 def one_worker(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Run a scheduler with one worker, whatever the machine; return its address."""
