@@ -86,7 +86,7 @@ def killed(last: int, *args: Any) -> None:
 def server() -> Iterator[Any]:
     """Give processes that have torch from the beginning."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr"])
+    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr", "arviz_stats"])
     yield context
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
