@@ -192,7 +192,8 @@ class MoveTracer:
             return np.column_stack([x[:, 0], np.diff(x[:, 0], prepend=x[0, 0])])
         if plane.fold is not None:
             x = plane.fold(x)
-        return (x - plane.centre) @ plane.axes
+        with np.errstate(invalid="ignore"):  # a chain that has gone off to infinity lies nowhere in the plane
+            return (x - plane.centre) @ plane.axes
 
     def _caption(self) -> dict[str, Any]:
         if self._last is None:
