@@ -144,6 +144,37 @@ def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     travel(story, spec_of())
 
 
+def test_events_keep_their_numbers_and_pressing_back_quickly_goes_event_by_event(travel: Any) -> None:
+    async def story(lab: Lab) -> None:
+        await lab.play_to(400)
+        events = list(lab.actor._slot.past._history.timeline.steps)
+        assert lab.run.tracer.count == len(events)
+        earlier = [step for step in events if step < lab.run.steps]
+        for _ in range(3):  # each but the last while the run is still on its way
+            await lab.actor.command("back", {"step": None})
+        await lab.do("back", step=None)
+        assert lab.run.steps == earlier[-4]
+        assert lab.run.tracer.count == events.index(earlier[-4]) + 1
+        await lab.do("fork")
+        await lab.do("event")
+        assert lab.run.lead.tracer.count == events.index(earlier[-4]) + 2
+
+    travel(story, spec_of())
+
+
+def test_a_change_and_another_chain_go_on_with_the_numbers() -> None:
+    run = at(spec_of(), 300)
+    run.change(SAMPLERS["bps"])
+    numbers = run.events.tolist()
+    assert numbers[0] == run.tracer.count > 0
+    run.watch(chain=1)
+    while run.tracer.count == numbers[1]:
+        run.step_proposal()
+    again = Run.restore(run.checkpoint())
+    assert run.tracer.count == numbers[1] + 1
+    assert torch.equal(again.events, run.events)
+
+
 @pytest.mark.demand
 def test_what_was_changed_changes_again(travel: Any) -> None:
     spec, change = spec_of(), SAMPLERS["bps"]

@@ -90,7 +90,8 @@ class FrameBuilder:
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
         if self.chain != other.chain:
-            self.chain, self.run.tracer = other.chain, self.run.sampler.tracer()
+            self.chain = other.chain
+            self.run.trace_anew()
         self._wanted_plane, self._block = other._wanted_plane, other._block
         self._components.look_like(other._components)
         self._measures.expire()
@@ -116,7 +117,8 @@ class FrameBuilder:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
             if chain != self.chain:
-                self.chain, self.run.tracer = chain, self.run.sampler.tracer()
+                self.chain = chain
+                self.run.trace_anew()
         if plane is not None:
             self._check_plane(plane)
             self._components.canonicalise(bool(plane.get("canonical")))

@@ -156,7 +156,9 @@ class Past:
     def _back(self, step: int | None) -> None:
         """Go back to a step, or, without one, to the last event before this one."""
         if step is None:
-            step = self._history.timeline.before(self._slot.run.steps)
+            # On its way the run is at steps that it passes only, from the checkpoint before its goal on.
+            here = self._slot.run.steps if self.journey is None else self.journey.goal
+            step = self._history.timeline.before(here)
             if step is None:
                 raise BnnvizError("No event of this run is known before this step.", "step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:

@@ -81,6 +81,8 @@ class Run:
         That are given each block of steps.
     error : str or None
         Why it failed.
+    events : Tensor or None
+        Events of each chain since the beginning, (chains,); None of samplers that have none.
     origin : Tensor or None
         Where the first chain set out, (dim,).
     patient : bool
@@ -118,6 +120,7 @@ class Run:
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
+        self.events: torch.Tensor | None = None
         self._new_stores()
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
@@ -348,6 +351,9 @@ class Run:
         counted = self.alive & ~self.store.full()
         self.gradients += self.sampler.charge(block, counted)
         self.tally.add(block, counted)
+        events = self.sampler.events_in(block)
+        if events is not None:
+            self.events = events if self.events is None else self.events + events
         self.tracer.record(block, self._frames.chain)
         for hear in self.listeners:
             hear(block)
@@ -375,7 +381,7 @@ class Run:
                 # Chains that took equally many steps are not spread as the target is, however they began.
                 self.state = self.sampler.placed(self.state, self._points.clone())
                 # No path leads from where they were to there.
-                self.tracer = self.sampler.tracer()
+                self.trace_anew()
                 self._frames.forget()
             self.emitter = self.sampler.emitter(self.state)
             self.tally = self.sampler.tally()
@@ -484,7 +490,8 @@ class Run:
     def _new_era(self) -> None:
         self.era += 1
         self._new_stores()
-        self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
+        self.tally = self.sampler.tally()
+        self.trace_anew()
         if self.phase in ("warm-up", "sampling", "done"):
             self.emitter = self.sampler.emitter(self.state)
             self.phase = "warm-up"
@@ -553,9 +560,15 @@ class Run:
         """Show what another run of the same target shows: its chain, its plane, and what it follows."""
         self._frames.look_like(other._frames)
 
+    def trace_anew(self) -> None:
+        """Follow the watched chain from here on, of which nothing has been seen; its events keep their numbers."""
+        self.tracer = self.sampler.tracer()
+        if self.events is not None:
+            self.tracer.count = int(self.events[self.watched])
+
     def show_here(self) -> None:
         """Show the watched chain from where it is, and nothing of how it came there."""
-        self.tracer = self.sampler.tracer()
+        self.trace_anew()
         if self.state is not None:
             self.tracer.begin(self.state, self.watched)
 
@@ -686,6 +699,7 @@ class Run:
             "logs": self.logs.save(draws, vault),
             "path": self.path.save(vault=vault),
             "tally": self.tally.save(),
+            "events": self.events,
             "emitter": self.emitter.save() if self.emitter is not None else None,
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
             "compiled_since": self.compiled_since,
@@ -750,6 +764,9 @@ class Run:
         self.logs.load(saved["logs"], vault)
         self.path.load(saved["path"], vault)
         self.tally.load(saved["tally"])
+        events = saved.get("events")  # checkpoints of before events were numbered have none
+        self.events = None if events is None else events.to(self.device)
+        self.trace_anew()
 
 
 def _refuse_fixed(owner: samplers.Sampler | targets.Target, names: Iterable[str]) -> None:

@@ -234,6 +234,10 @@ class Sampler(param.Parameterized):
         """Return counters at zero."""
         raise NotImplementedError
 
+    def events_in(self, block: Block) -> Tensor | None:
+        """Return how many events each chain had in a block (chains,); None where a sampler has none to number."""
+        return None
+
     def tracer(self) -> Tracer:
         """Return a tracer that has seen nothing."""
         raise NotImplementedError

@@ -16,7 +16,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import thinning
-from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.base import Block, Sampler
 from bnnviz.samplers.exact_bound import Exact, Lines
 from bnnviz.samplers.gradients import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.noise import Noise
@@ -695,6 +695,11 @@ class PDMP(Sampler):
     def tally(self) -> RatioTally:
         """Return counters at zero."""
         return RatioTally()
+
+    def events_in(self, block: Block) -> Tensor:
+        """Return how many bounces and refreshments each chain had in a block (chains,)."""
+        kind = block.column("kind")
+        return ((kind == BOUNCE) | (kind == REFRESH)).sum(0)
 
     def tracer(self) -> PathTracer:
         """Return a tracer that has seen nothing."""
