@@ -338,6 +338,7 @@ class Session:
         # What was changed while it was being prepared it does not know.
         self._starting = self._starting or self.spec is not spec
         await self._show(self._screen.show_scene, scene)
+        self._lingers = 0.0  # what was said of the run before is over, and is said again where it befalls this one
         await self._tell("")
         await self._greet()
         if self.speed is not None:
