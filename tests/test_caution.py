@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from bnnviz.diagnostics import Widening
 from bnnviz.engine.caution import warnings
+from bnnviz.engine.measures import Measures
 from bnnviz.engine.run import Run
 from bnnviz.spec import Spec
 
@@ -16,7 +19,8 @@ WEIGHTED = {"pareto_k": 0.5, "weight_ess_share": 0.4}
 
 
 def run(weighted: bool = False, converges: bool = True) -> Any:
-    return SimpleNamespace(sampler=SimpleNamespace(weighted=weighted, converges=converges), target=None)
+    target = SimpleNamespace(cov=lambda: np.diag([1.0, 4.0]), names=lambda: ["a", "b"])
+    return SimpleNamespace(sampler=SimpleNamespace(weighted=weighted, converges=converges), target=target)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,21 @@ def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> No
     assert says in " ".join(told)
 
 
+@pytest.mark.parametrize(
+    ("variance", "says"),
+    [
+        (4.1, ""),
+        (6.0, "of b is 1.50 times the true one, 12 standard errors off: the settings bias it."),
+        (2.0, "of b is 0.50 times the true one, 7 standard errors off: the chains have not been everywhere yet, or"),
+    ],
+)
+def test_where_the_truth_is_known_it_judges_and_not_an_identity(variance: float, says: str) -> None:
+    moments = {"cov": [[1.0, 0.3], [0.3, variance]], "cov_se": [[0.1, 0.1], [0.1, 0.2]]}
+    told = warnings(run(), GOOD | moments | {"widening": {"share": 0.4, "se": 0.05}})
+    assert len(told) == bool(says)
+    assert says in " ".join(told)
+
+
 def test_of_an_approximation_no_more_draws_are_asked_for() -> None:
     assert warnings(run(converges=False), GOOD | {"rhat_max": 3.0, "ess_min": 4.0}) == []
 
@@ -73,3 +92,23 @@ def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_a
         while not made.finished:
             made.advance()
         assert says in " ".join(made.summary()["warnings"])
+
+
+def measures(variance: float) -> Measures:
+    """Return the measures of draws whose second variance, truly 4, is this, and which Stein's identity finds wide."""
+    found = Measures(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
+    found._moments, found._count = (np.array([1.0, variance]), np.array([0.1, 0.1]), np.array([1.0, 4.0])), 1000
+    found.widening = Widening(0.49, 0.05, None, None)
+    return found
+
+
+@pytest.mark.parametrize(("variance", "says", "silent"), [(1.4, "narrower", "Stein"), (6.0, "Stein", "narrower")])
+def test_the_page_never_says_both_too_narrow_and_too_wide(variance: float, says: str, silent: str) -> None:
+    told = measures(variance).sentence()
+    assert says in told and silent not in told
+
+
+def test_what_took_no_gradients_has_no_rate_of_them() -> None:
+    found = measures(4.0)
+    found.ess, found.rhat, found._next, found._spent = 100.0, 1.0, 0.0, (1.0, 0)
+    assert found.mixing("PC 1", 90.0)[1] == ["ESS per second; per million gradients", "100; –", ""]

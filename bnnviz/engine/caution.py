@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.engine.measures import BAD_RHAT, is_clear
+import numpy as np
+
+from bnnviz.engine.measures import BAD_RHAT, is_clear, most_off
 from bnnviz.engine.weighing import BAD_K, POOR
 from bnnviz.targets import BNN
 
@@ -24,13 +26,16 @@ def warnings(run: Run, found: dict[str, Any]) -> list[str]:
     run : Run
         The run; of approximations that more draws do not improve, nothing is said.
     found : dict
-        Its summary: ``rhat_max``, ``ess_min`` and ``widening``, or ``weight_ess_share`` and ``pareto_k``.
+        Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``; or
+        ``weight_ess_share`` and ``pareto_k``.
     """
     if run.sampler.weighted:
         return list(_of_weights(found))
     if not run.sampler.converges:
         return []
-    return [*_of_chains(found, isinstance(run.target, BNN)), *_of_variances(found["widening"])]
+    known = None if "cov" not in found else run.target.cov()
+    of_variances = _of_widening(found["widening"]) if known is None else _of_known(found, known, run.target.names())
+    return [*_of_chains(found, isinstance(run.target, BNN)), *of_variances]
 
 
 def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
@@ -49,7 +54,19 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
         )
 
 
-def _of_variances(widening: dict[str, Any] | None) -> Iterator[str]:
+def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Iterator[str]:
+    variance, error = (np.diag(np.array(found[name])) for name in ("cov", "cov_se"))
+    off = most_off(variance, error, np.diag(known))
+    if off is not None:
+        biased = "the settings bias it"
+        cause = biased if off.ratio > 1 else f"the chains have not been everywhere yet, or {biased}"
+        yield (
+            f"The variance of {names[off.coordinate]} is {off.ratio:.2f} times the true one, {abs(off.z):.0f} standard"
+            f" errors off: {cause}."
+        )
+
+
+def _of_widening(widening: dict[str, Any] | None) -> Iterator[str]:
     if widening is None or not is_clear(widening["share"], widening["se"]):
         return
     share, error = 100 * widening["share"], 100 * widening["se"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -117,36 +117,24 @@ class Measures:
             self._tried = self._count
             self.widening = measured_widening(self._run)
 
-    def _judged(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the variances' ratios to the known ones, and their logarithms in standard errors.
-
-        The error of a variance is about in proportion to it: draws that have not been everywhere yet seem sure.
-        """
-        variance, error, true = self._moments
-        ratio = variance / true
-        return ratio, np.log(np.maximum(ratio, 1e-12)) / np.maximum(error / variance, 1e-12)
-
     def sentence(self) -> str:
         """Say where the variances are clearly wrong, against the known ones or by Stein's identity; "" if nowhere."""
         return " ".join(part for part in (self._against_truth(), self._against_stein()) if part)
 
+    def _off(self) -> Off | None:
+        return None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)
+
     def _against_truth(self) -> str:
-        if self._moments is None or self._count < _FEW_DRAWS:
+        off = self._off()
+        if off is None:
             return ""
-        ratios, z = self._judged()
-        if not np.isfinite(z).any():
-            return ""
-        worst = int(np.nanargmax(np.abs(z)))
-        ratio = ratios[worst]
-        if abs(z[worst]) < 5 or abs(ratio - 1) < _SMALL:
-            return ""
-        side = "wider" if ratio > 1 else "narrower"
+        ratio, side = off.ratio, "wider" if off.ratio > 1 else "narrower"
         factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else f"{100 * (ratio - 1):+.0f} % against"
-        name = self._run.target.names()[worst]
+        name = self._run.target.names()[off.coordinate]
         return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
     def _against_stein(self) -> str:
-        if not self._is_off() or self.widening.share < 0:
+        if not self._is_off() or self.widening.share < 0 or self._known_otherwise(narrow=True):
             return ""
         share, error = 100 * self.widening.share, 100 * self.widening.error
         if share > 100 * _LARGE:
@@ -157,7 +145,7 @@ class Measures:
 
     def remark(self) -> str:
         """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
-        if not self._is_off() or self.widening.share > 0:
+        if not self._is_off() or self.widening.share > 0 or self._known_otherwise(narrow=False):
             return ""
         ratio = 1 + self.widening.share
         share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
@@ -165,6 +153,15 @@ class Measures:
         if not self._run.sampler.converges:
             cause = "it is an approximation, and more draws do not bring it nearer"
         return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
+
+    def _known_otherwise(self, narrow: bool) -> bool:
+        """Tell whether the known variances show the draws to be narrow, or wide, whatever Stein's identity says.
+
+        The identity tells draws of another density, of which too wide and too narrow are the plainest kinds; where
+        chains have seen but a part of a bent density it may take the one for the other.
+        """
+        off = self._off()
+        return off is not None and (off.ratio < 1) == narrow
 
     def _is_off(self) -> bool:
         """Whether the widening can be told from none."""
@@ -177,7 +174,7 @@ class Measures:
     def _variances(self) -> list[list[str]]:
         if self._moments is None:
             return []
-        ratios, z = self._judged()
+        ratios, z = _judged(*self._moments)
         tones = [_tone(*judged, self._count) for judged in zip(ratios, z, strict=True)]
         if self._run.target.dim > _MOST_VARIANCES:
             worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
@@ -207,7 +204,7 @@ class Measures:
         tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
         sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
-        rates = [_rate(self.ess / max(cost, 1e-9)) for cost in spent]
+        rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
             [f"R-hat; bulk, tail ESS ({label})", sizes, tone],
             ["ESS per second; per million gradients", "; ".join(rates), ""],
@@ -220,6 +217,33 @@ class Measures:
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
         told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
         return [["Variances / true (Stein's identity)", told, tone]]
+
+
+class Off(NamedTuple):
+    """A variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
+
+    coordinate: int
+    ratio: float
+    z: float
+
+
+def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> Off | None:
+    """Return which of the variances (dim,) is the clearest to differ from the known ones; None if none does."""
+    ratios, z = _judged(variance, error, true)
+    if not np.isfinite(z).any():
+        return None
+    worst = int(np.nanargmax(np.abs(z)))
+    found = Off(worst, float(ratios[worst]), float(z[worst]))
+    return None if abs(found.z) < 5 or abs(found.ratio - 1) < _SMALL else found
+
+
+def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the variances' ratios to the known ones, and their logarithms in standard errors.
+
+    The error of a variance is about in proportion to it: draws that have not been everywhere yet seem sure.
+    """
+    ratio = variance / true
+    return ratio, np.log(np.maximum(ratio, 1e-12)) / np.maximum(error / variance, 1e-12)
 
 
 def is_clear(share: float, error: float) -> bool:

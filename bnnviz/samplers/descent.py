@@ -149,8 +149,10 @@ class Descending(Trained):
             return []
         least = float(taken.min())
         rate = self.learning_rate * float(self.scheduled(taken.min() / self.steps)) if least < self.steps else 0.0
+        epochs = least / self.epoch
+        told = f"{epochs:,.0f}" if epochs >= 100 else f"{epochs:.3g}"
         return [
-            ["Step of the descent; epoch", f"{least:,.0f} of {self.steps:,}; {least / self.epoch:.3g}", ""],
+            ["Step of the descent; epoch", f"{least:,.0f} of {self.steps:,}; {told}", ""],
             ["Learning rate", f"{rate:.2g}" if rate else "– (the descent has ended)", ""],
             ["Loss, lowest to highest", f"{float(loss.min()):.4g} to {float(loss.max()):.4g}", ""],
         ]

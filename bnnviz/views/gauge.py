@@ -19,7 +19,7 @@ class GaugeView(View):
     """Effective share of the draws in percent, on a logarithmic scale, with the line under which it is an alarm."""
 
     name = "gauge"
-    title = "Worth of the draws"
+    title = "Worth"
     needs = ("gauge",)
 
     def _build(self) -> None:
