@@ -14,7 +14,7 @@ from panel.util import edit_readonly
 from bnnviz.views import DOCUMENT_THEME
 from pages import FIRST, PAGES
 from template import TEMPLATE
-from theme import material
+from theme import THEME_COOKIE, is_dark, material
 
 _NAV = """
 :host {display: flex; height: 48px; align-items: stretch}
@@ -30,6 +30,12 @@ strip.textContent = "The connection to the server was lost. Reload the page when
 strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px; text-align: center;" +
   "font: 600 15px sans-serif; background: #b3261e; color: #fff"
 document.body.append(strip)
+"""
+
+# The next page, and this one when it comes again, open in the same theme.
+_KEEP_THEME = f"""
+const theme = cb_obj.dark_theme ? "dark" : "default"
+document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
 """
 
 
@@ -74,7 +80,8 @@ def _open() -> None:
     pn.state.curdoc.theme = DOCUMENT_THEME
     pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_LOST))
     name = _asked()
-    dark = pn.config.theme == "dark"
+    dark = is_dark(pn.state.session_args, pn.state.cookies)
+    pn.config.theme = "dark" if dark else "default"
     page = PAGES[name].build(dark)
     question = pmui.IconButton(icon="help_outline", description="Keys and marks", color="default")
     question.on_click(lambda event: page.guide.toggle())
@@ -96,6 +103,7 @@ def _open() -> None:
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
+    frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())
     pn.state.onload(partial(pn.state.cache["loading"].discard, pn.state.curdoc.session_context.id))
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.

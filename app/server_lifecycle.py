@@ -41,6 +41,7 @@ _OPENING = """<!DOCTYPE html>
 <meta charset="utf-8">
 <style>html {{background: {background}}}</style>
 """
+THEME_COOKIE = "bnnviz-theme"  # as in theme.py, which is imported later
 BACKGROUND = {False: "#f2f4f6", True: "#10171e"}
 _BEGINNING = re.compile(r"\s*<!DOCTYPE html>\s*<html[^>]*>\s*<head>")
 _SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)
@@ -150,7 +151,7 @@ async def _begin(handler: DocHandler, scripts: str, imported: Future) -> None:
     """Send the beginning of a page; what is written later goes on from there."""
     handler.set_header("Content-Type", "text/html; charset=UTF-8")
     handler.set_header("Cache-Control", "no-store")
-    dark = handler.get_query_argument("theme", "") == "dark"
+    dark = handler.get_query_argument("theme", handler.get_cookie(THEME_COOKIE, "")) == "dark"
     handler.write(_OPENING.format(background=BACKGROUND[dark]) + scripts)
     await _flush(handler)
     await asyncio.wait([asyncio.wrap_future(imported)])

@@ -5,7 +5,11 @@ The page has the views' own fonts and surface. Roboto comes with panel-material-
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from bnnviz.views import DARK, FONT, LIGHT
+
+THEME_COOKIE = "bnnviz-theme"
 
 HEADER = {False: "#24435d", True: "#0f1c28"}
 
@@ -55,6 +59,12 @@ def _scheme(dark: bool, size: int) -> dict:
         "typography": {"fontFamily": FONT, "fontSize": size},
         "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
     }
+
+
+def is_dark(arguments: Mapping[str, Sequence[bytes]], cookies: Mapping[str, str]) -> bool:
+    """Tell whether a page opens dark: as its address says, or else as this browser was left."""
+    asked = arguments["theme"][0].decode(errors="replace") if arguments.get("theme") else cookies.get(THEME_COOKIE)
+    return asked == "dark"
 
 
 def material(large: bool = False) -> dict:

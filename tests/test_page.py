@@ -108,15 +108,21 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
 class Answer:
     """What a page's handler would have written, with what it is asked."""
 
-    def __init__(self, theme: str = "", prefix: str = "", user: str | None = "somebody", gone: bool = False) -> None:
+    def __init__(
+        self, theme: str = "", cookie: str = "", prefix: str = "", user: str | None = "somebody", gone: bool = False
+    ) -> None:
         self.application, self.current_user = SimpleNamespace(prefix=prefix), user
         self.headers: dict[str, str] = {}
         self.sent: list[str] = []
         self.flushes: list[int] = []
-        self._theme, self._gone = theme, gone
+        self._theme, self._cookie, self._gone = theme, cookie, gone
 
     def get_query_argument(self, name: str, default: str) -> str:
         return self._theme or default
+
+    def get_cookie(self, name: str, default: str) -> str:
+        assert name == theme.THEME_COOKIE
+        return self._cookie or default
 
     def set_header(self, name: str, value: str) -> None:
         assert not self.flushes, "a header after the beginning has been sent"
@@ -217,6 +223,19 @@ def test_the_background_ahead_of_the_page_is_the_pages_own() -> None:
     schemes = theme.material()
     light, dark = (schemes[name]["palette"]["background"]["default"] for name in ("light", "dark"))
     assert server_lifecycle.BACKGROUND == {False: light, True: dark}  # noqa: SIM300
+
+
+@pytest.mark.parametrize(
+    ("asked", "left", "dark"),
+    [("", "", False), ("dark", "", True), ("", "dark", True), ("default", "dark", False), ("dark", "default", True)],
+)
+def test_a_page_opens_in_the_theme_of_its_address_or_else_as_it_was_left(
+    monkeypatch: pytest.MonkeyPatch, asked: str, left: str, dark: bool
+) -> None:
+    arguments = {"theme": [asked.encode()]} if asked else {}
+    assert theme.is_dark(arguments, {theme.THEME_COOKIE: left} if left else {}) == dark
+    sent = answered(monkeypatch, Answer(theme=asked, cookie=left))
+    assert (server_lifecycle.BACKGROUND[True] in sent) == dark
 
 
 # --- when the workers start

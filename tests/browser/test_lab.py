@@ -381,6 +381,7 @@ def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
     lab.page.get_by_label("Toggle theme").click()
     for i, what in enumerate(("the page", "the figures")):
         until(lambda i=i: lab.page.evaluate(colours)[i] != light[i], 10, f"{what} stayed light")
+    until(lambda: "bnnviz-theme=dark" in lab.page.evaluate("document.cookie"), 5, "the next page would be light")
     lab.press("Play")
     until(lambda: lab.number("step") > 100, 20, "it did not play")
     screenshot(lab.page, "lab-dark")
