@@ -27,6 +27,7 @@ from panel.io.server import DocHandler
 from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.backend import Backend
 
@@ -57,10 +58,17 @@ def on_server_loaded(server_context: Any) -> None:
     """
     _send_at_once()
     _send_ahead()
+    IOLoop.current().asyncio_loop.set_exception_handler(_lament)
     # Sessions of which the page is not painted yet: `main.py` takes them out.
     pn.state.cache["loading"] = set()
     pn.state.cache["backend"] = Future()
     IOLoop.current().call_later(_COMES_S, _when_painted, pn.state.cache["backend"], _PAGE_S)
+
+
+def _lament(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong where nobody waits for it; not that a page has gone while it was written to."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)
 
 
 def on_session_created(session_context: Any) -> None:

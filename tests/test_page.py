@@ -15,6 +15,7 @@ import pytest
 from bokeh.document import Document
 from bokeh.server.views.ws import WSHandler
 from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from app import server_lifecycle, theme
 from bnnviz.errors import BnnvizError
@@ -100,6 +101,19 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
     WSHandler.write_message(handler, "words", binary=False)
     expected = [("cork",)] if hasattr(socket, "TCP_CORK") else []
     assert done[2:] == [*expected, (("words",), {"binary": False})]
+
+
+@pytest.mark.parametrize(("error", "told"), [(WebSocketClosedError(), False), (ValueError("other"), True)])
+def test_the_log_tells_what_went_wrong_but_not_that_a_page_has_gone(
+    started: list[float], caplog: pytest.LogCaptureFixture, error: Exception, told: bool
+) -> None:
+    async def serve() -> None:
+        server_lifecycle.on_server_loaded(None)
+        asyncio.get_running_loop().call_exception_handler({"message": "never retrieved", "exception": error})
+        server_lifecycle.on_server_unloaded(None)
+
+    asyncio.run(serve())
+    assert ("never retrieved" in caplog.text) == told
 
 
 # --- the scripts that go ahead of the page
