@@ -24,24 +24,34 @@ _SAID = """
 """
 
 
+_TOO_LARGE = (
+    f"That file is larger than the {_MOST_MB} MB that a page takes; use fewer rows, or the command line"
+    " (bnnviz sample --data FILE.csv)."
+)
+_EMPTY = "That file is empty; choose one with a line of names and lines of numbers under it."
+
+
 class File(pmui.FileInput):
-    """A file input that says why the browser sends a file not at all, where the widget itself would fail.
+    """A file input that says why the browser sends nothing of a file, where the widget itself fails or is silent.
 
     Parameters
     ----------
     on_refused : callable
-        Called without arguments when the file is too large to be sent.
+        Called with a sentence when the file is too large to be sent, or empty.
     """
 
-    def __init__(self, on_refused: Callable[[], None], **params: Any) -> None:
+    def __init__(self, on_refused: Callable[[str], None], **params: Any) -> None:
         super().__init__(**params)
         self._on_refused = on_refused
 
     def _handle_msg(self, msg: Any) -> None:
         if msg.get("status") == "error":
-            self._on_refused()
-        else:
-            super()._handle_msg(msg)
+            self._on_refused(_TOO_LARGE)
+            return
+        empty = msg.get("status") == "finished" and not self._buffer
+        super()._handle_msg(msg)
+        if empty:
+            self._on_refused(_EMPTY)
 
 
 class Upload:
@@ -90,13 +100,9 @@ class Upload:
         self._task.value = _ASK
         self._ask(True)
 
-    def _refuse(self) -> None:
+    def _refuse(self, sentence: str) -> None:
         self._ask(False)
-        self._say(
-            f"That file is larger than the {_MOST_MB} MB that a page takes; use fewer rows, or the command line"
-            " (bnnviz sample --data FILE.csv).",
-            failed=True,
-        )
+        self._say(sentence, failed=True)
 
     async def _used(self, event: Any) -> None:
         task = None if self._task.value == _ASK else self._task.value

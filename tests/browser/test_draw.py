@@ -291,6 +291,13 @@ def test_a_csv_file_is_opened_and_sampled(draw: Callable[..., Drawing], tmp_path
     lab.page.locator(".error[role=alert]:visible").wait_for()
     field.set_input_files(good)
     until(lambda: lab.select("Predict the column").inner_text() == "kind", 10, "the columns were not offered")
+    empty = tmp_path / "empty.csv"
+    empty.touch()
+    field.set_input_files(empty)
+    lab.page.get_by_text("That file is empty").wait_for()
+    assert not lab.select("Predict the column").is_visible()
+    field.set_input_files(good)
+    until(lambda: lab.select("Predict the column").is_visible(), 10, "the columns were not offered again")
     lab.press("Sample a network on it")
     until(lambda: len(lab.points()) == 36, 30, "the file's rows did not come")
     lab.press("Play")
