@@ -25,6 +25,11 @@ _NOTE = """
   font-variant-numeric: tabular-nums; color: var(--mui-palette-text-secondary)}
 :host > div {overflow: hidden; text-overflow: ellipsis}
 """
+# A line that words which are too wide for it leave for the next one, which is not seen.
+_WHOLE = """
+:host > div {display: flex; flex-wrap: wrap; justify-content: flex-end; height: 20px; line-height: 20px}
+:host > div::before {content: ""; width: 1px; height: 20px}
+"""
 _LEGEND = """
 :host {overflow: hidden; line-height: 0}
 .bnnviz-legend {gap: 2px 9px !important}
@@ -76,6 +81,8 @@ class Card:
         What stands at the left of the view.
     low_note : bool
         Whether the view's figures stand beside its legend, where the heading has no room for them.
+    whole_note : bool
+        Whether those figures are shown all or not at all.
     """
 
     def __init__(
@@ -88,6 +95,7 @@ class Card:
         legend: bool = True,
         beside: Sequence[Any] = (),
         low_note: bool = False,
+        whole_note: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[HEAD, projector.CARD])
@@ -95,7 +103,7 @@ class Card:
             "",
             margin=(-3 if low_note else 6, 14, 0, 10),
             sizing_mode="stretch_width",
-            stylesheets=[_NOTE, projector.CARD],
+            stylesheets=[_NOTE, *([_WHOLE] if whole_note else []), projector.CARD],
         )
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14),

@@ -97,6 +97,6 @@ class WallCard:
 
 
 def _short(truth: str, guesses: list[str]) -> str:
-    """Return the true class, and what most take it for."""
-    taken = max(dict.fromkeys(guesses), key=guesses.count)
-    return f"{truth[:_SHORTEST]} → {taken[:_SHORTEST]}"
+    """Return the true class, and what the samplers take it for, most of them first."""
+    taken = sorted(dict.fromkeys(guesses), key=guesses.count, reverse=True)
+    return f"{truth[:_SHORTEST]} → {'/'.join(each[:_SHORTEST] for each in taken)}"

@@ -20,6 +20,7 @@ from lanes import Lanes
 from plain import PlainPage
 from racetrack import RaceTransport
 from standings import StandingsCard
+from theme import TIGHT
 from wall import WallCard
 
 OPENING = Path(__file__).parent.parent / "gallery_opening.json"
@@ -108,7 +109,9 @@ class UncertaintyPage(PlainPage):
         self.hung = pmui.RadioButtonGroup(options=list(_WALLS), value=next(iter(_WALLS)), **_SWITCH)
         self.hung.param.watch(self._hang, "value")
         self.wall = WallCard(self._pick, [self.hung])
-        self.elsewhere = pmui.Select(label="", options=[], width=136, **_SMALL | {"margin": (-2, 6, 0, 4)})
+        self.elsewhere = pmui.Select(
+            label="", options=[], width=136, height=26, sx=TIGHT, **_SMALL | {"margin": (3, 10, 0, 4)}
+        )
         self.elsewhere.param.watch(self._go_elsewhere, "value")
         self.measure = pmui.RadioButtonGroup(
             options={title: name for name, title in MEASURES.items()}, value=next(iter(MEASURES)), **_SWITCH
@@ -120,17 +123,18 @@ class UncertaintyPage(PlainPage):
         if part == _DIGIT:
             return Card(view, beside=[self.asker.root])
         if part == _ENTROPY:
-            return Card(view, tools=[self.elsewhere])
+            view.brief = True
+            return Card(view, tools=[self.elsewhere], whole_note=True)
         if part == _COURSE:
             self.measure.param.watch(lambda event: view.choose(event.new), "value")
-            return Card(view, tools=[self.measure], legend=False)
+            return Card(view, tools=[self.measure], legend=False, whole_note=True)
         if part in _ATTACKS:
             turn = pmui.Button(label="Entropy" if part == _ATTACKS[0] else "Accuracy", **_TURN)
             turn.on_click(lambda event: self._turn_attacks(part))
-            card = Card(view, turn=turn, place=_ATTACKS[0], legend=False)
+            card = Card(view, turn=turn, place=_ATTACKS[0], legend=False, whole_note=True)
             card.root.visible = part == _ATTACKS[0]
             return card
-        return Card(view, legend=False)
+        return Card(view, legend=False, whole_note=True)
 
     def _turn_attacks(self, part: str) -> None:
         """See the other of the two figures of the attacks."""

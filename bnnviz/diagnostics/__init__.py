@@ -1,6 +1,6 @@
 """Diagnostics: arrays in, arrays out."""
 
-from bnnviz.diagnostics.calibration import Reliability, calibration_error, reliability
+from bnnviz.diagnostics.calibration import PAPER_BINS, Reliability, calibration_error, reliability
 from bnnviz.diagnostics.chances import ChanceSpread, chance_spread
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
@@ -38,6 +38,7 @@ from bnnviz.diagnostics.uncertainty import (
 )
 
 __all__ = [
+    "PAPER_BINS",
     "ChanceSpread",
     "ClassIntervals",
     "Crossings",

@@ -10,7 +10,7 @@ from bnnviz.diagnostics.intervals import share_interval
 from bnnviz.errors import BnnvizError
 
 _BINS = 15
-_PAPER_BINS = 10  # of the PDMP paper
+PAPER_BINS = 10  # of the PDMP paper
 
 
 class Reliability(NamedTuple):
@@ -49,7 +49,7 @@ def calibration_error(chances: np.ndarray, observed: np.ndarray, bins: int = _BI
     return float(np.abs(gaps).sum() / len(observed))
 
 
-def reliability(chances: np.ndarray, observed: np.ndarray, bins: int = _PAPER_BINS, level: float = 0.95) -> Reliability:
+def reliability(chances: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95) -> Reliability:
     """Return how often predicted classes are right, by how sure the prediction is (Guo et al. 2017).
 
     Parameters

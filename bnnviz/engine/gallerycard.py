@@ -146,7 +146,7 @@ class GalleryCard(RaceCard):
                 "pixels": _packed(images.x_test[i]),
                 "truth": images.class_names[images.y_test[i]],
                 "guesses": [images.class_names[k] for k in guess],
-                "wrong": bool(sum(k != images.y_test[i] for k in guess) * 2 > len(guess)),
+                "wrong": any(k != images.y_test[i] for k in guess),
                 "figure": f"entropy {mean[i]:.2f}",
             }
             for i, guess in zip(order, guesses, strict=True)

@@ -34,6 +34,7 @@ class EntropyView(SeriesView):
         fig = self._figure("entropy", "share of the rows", (0.0, 1.0), (0.0, 1.02))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._rows = ("", "")
+        self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
         self.sheets = [Sheet(_COLUMNS) for _ in range(MOST)]
         for place, sheet in enumerate(self.sheets):
             inside = self.ink.line(sheet, "inside_x", "inside_y", width=2.2)
@@ -52,7 +53,7 @@ class EntropyView(SeriesView):
     def legend_html(self) -> str:
         """Give the legend: the lanes by their marks, the rows by their lines."""
         p = self.palette
-        lanes = self._marks_html() if len(self.names) > 1 else []
+        lanes = self._marks_html() if len(self.names) > 1 and not self.brief else []
         colour = p.muted if len(self.names) > 1 else p.chains[0]
         dashes = ("", " ".join(map(str, DASH)))
         rows = [line_html(n, colour, p, dash=dash) for n, dash in zip(self._rows, dashes, strict=True) if n]
