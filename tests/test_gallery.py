@@ -71,7 +71,7 @@ def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:
     found = lane.scores()
     assert found["accuracy"] == pytest.approx((mean.argmax(1) == y).mean())
     assert found["nll"] == pytest.approx(-np.log(mean[np.arange(len(y)), y]).mean(), rel=1e-4)
-    assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y), abs=1e-4)
+    assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS), abs=1e-4)
 
 
 def test_the_wall_has_the_hardest_images_first(gallery: Gallery) -> None:
