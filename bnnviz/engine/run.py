@@ -107,9 +107,11 @@ class Run:
         self.spec = self.begun = spec = resolved(spec.checked(self._own_target))
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
-        self.target = target or _make_target(spec)
+        # Others may have theirs on the same network, or by the same instance, at the same time.
+        self.target = _make_target(spec) if target is None else target.own()
         self.target.to(self.device, self.dtype)
-        self.sampler = sampler or samplers.REGISTRY.get(spec.sampler)(**self.spec.settings)
+        chosen = samplers.REGISTRY.get(spec.sampler)
+        self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.own()
         self.rng = torch.Generator(self.device).manual_seed(spec.seed)
         self.phase, self.steps, self.gradients = "start", 0, 0
         self.changes: list[tuple[int, dict[str, Any]]] = []

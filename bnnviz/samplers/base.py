@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -207,6 +208,13 @@ class Sampler(param.Parameterized):
     def core(self, state: Any, given: Any) -> tuple[Any, Any]:
         """Take the step: the same operations whatever the state is, unless `looks`, so that it can be compiled."""
         raise NotImplementedError
+
+    def own(self) -> Sampler:
+        """Return another instance with the same settings for one run, bound to no target."""
+        if "target" not in vars(self):
+            return copy.deepcopy(self)
+        names = [setting["name"] for setting in settings.describe(type(self))]
+        return type(self)(**{name: getattr(self, name) for name in names})
 
     def twin(self) -> Sampler:
         """Return another instance with the same settings, bound to the same target, that has learnt the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable as Function
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -60,6 +61,10 @@ class Target(param.Parameterized):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.device, self.dtype = torch.device("cpu"), torch.float32
+
+    def own(self) -> Target:
+        """Return another instance for one run, which moves its tensors without those of this one moving too."""
+        return copy.copy(self)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Target:
         """Move the target's own tensors to a device and precision; return the target."""

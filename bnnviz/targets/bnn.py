@@ -302,6 +302,12 @@ class BNN(RowTarget):
         if name == "bernoulli" and not ((y == 0) | (y == 1)).all():
             raise BnnvizError("A bernoulli likelihood needs observations that are 0 or 1.", "data")
 
+    def own(self) -> BNN:
+        """Return another instance for one run, with a module of its own: a gradient puts weights into it."""
+        twin = super().own()
+        twin.module = copy.deepcopy(self.module)
+        return twin
+
     def to(self, device: torch.device | str, dtype: torch.dtype) -> BNN:
         """Move data and module to a device and precision; return the target."""
         super().to(device, dtype)
@@ -318,7 +324,26 @@ class BNN(RowTarget):
         }
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Return the outputs (chains, rows, outputs) of weights (chains, dim) on inputs (rows, ...)."""
+        """Return the outputs (draws, rows, outputs) of weights on inputs: predictions of a run's draws at any inputs.
+
+        Parameters
+        ----------
+        theta : Tensor or array, shape (draws, dim)
+            Or (chains, draws, dim), as a run has them, which are put one chain after the other.
+        x : Tensor or array, shape (rows, ...)
+            As the target was given them; of a data set by name, scaled as `bnnviz.data` scales it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are not ``dim`` weights.
+        """
+        theta, x = (torch.as_tensor(each, device=self.device) for each in (theta, x))
+        if theta.dim() > 2:
+            theta = theta.reshape(-1, theta.shape[-1])
+        if theta.dim() != 2 or theta.shape[1] != self.dim:
+            raise BnnvizError(f"Give weights as (draws, {self.dim}), not of shape {tuple(theta.shape)}.", "theta")
+        theta, x = theta.to(self.dtype), x.to(self.dtype) if x.is_floating_point() else x
         parts = [self._outputs_of(theta, self.seen(part)) for part in torch.split(x, self._rows_at_once(len(theta)))]
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
