@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -594,15 +594,22 @@ def _spec(
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
     own = _own_target(target, dim)
-    name, values = _sampler(sampler, given or {})
+    name, values = _sampler(sampler, _plain("settings", given))
     spec = Spec(
         target=target if own is None else own.title,
-        target_settings=dict(target_settings or {}),
+        target_settings=_plain("target_settings", target_settings),
         sampler=name,
         settings=values,
-        **run,
+        **_plain("run", run),
     )
     return spec.checked(own_target=own is not None), own
+
+
+def _plain(name: str, given: Any) -> dict[str, Any]:
+    """Return a dict of values by name with Python's numbers in the place of NumPy's."""
+    if given is not None and not isinstance(given, Mapping):
+        raise BnnvizError(f"{name} is a dict of values by name, not {given!r:.60}.", name)
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in (given or {}).items()}
 
 
 def _from_there(spec: Spec, start: Any, points: str) -> Spec:

@@ -18,9 +18,11 @@ GOOD = {"rhat_max": 1.005, "ess_min": 900.0, "widening": {"share": 0.01, "se": 0
 WEIGHTED = {"pareto_k": 0.5, "weight_ess_share": 0.4}
 
 
-def run(weighted: bool = False, converges: bool = True) -> Any:
+def run(weighted: bool = False, converges: bool = True, functional: bool = False) -> Any:
     target = SimpleNamespace(cov=lambda: np.diag([1.0, 4.0]), names=lambda: ["a", "b"])
-    return SimpleNamespace(sampler=SimpleNamespace(weighted=weighted, converges=converges), target=target)
+    return SimpleNamespace(
+        sampler=SimpleNamespace(weighted=weighted, converges=converges, functional=functional), target=target
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,3 +114,7 @@ def test_what_took_no_gradients_has_no_rate_of_them() -> None:
     found = measures(4.0)
     found.ess, found.rhat, found._next, found._spent = 100.0, 1.0, 0.0, (1.0, 0)
     assert found.mixing("PC 1", 90.0)[1] == ["ESS per second; per million gradients", "100; –", ""]
+
+
+def test_that_functionals_are_wide_is_no_bias() -> None:
+    assert warnings(run(functional=True), GOOD | {"widening": {"share": 1.7, "se": 0.1}}) == []

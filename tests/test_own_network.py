@@ -69,3 +69,65 @@ def test_predictions_at_new_inputs_take_a_runs_draws_as_they_are(line: bnnviz.BN
     np.testing.assert_allclose(found[..., 0].detach().numpy(), expected, atol=1e-5)
     with pytest.raises(BnnvizError, match=r"\(draws, 3\)"):
         line.outputs(run.draws[..., :2], new)
+
+
+class Pair(nn.Linear):
+    """A module that returns more than its outputs."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return super().forward(x), x
+
+
+class Careless(nn.Linear):
+    """A module with a mistake in it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return {}["outputs"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"module": nn.Linear}, "module must be a torch.nn.Module, not the class Linear"),
+        ({"module": len}, "module must be a torch.nn.Module, not a builtin_function_or_method"),
+        ({"module": nn.LazyLinear(1)}, "lazy layers"),
+        ({"module": Pair(2, 1)}, "returns a tuple; wrap it"),
+        ({"module": Careless(2, 1)}, "cannot read inputs of shape (40, 2): 'outputs'"),
+        ({"data": (X, [["a"]] * 40)}, "The observations are not all numbers in one shape"),
+        ({"data": ([[1.0], [1.0, 2.0]], [1.0, 2.0])}, "The inputs are not all numbers in one shape"),
+        ({"data": (X * 1j, Y)}, "The inputs are complex numbers"),
+        ({"data": (3.0, Y)}, "The inputs are one number"),
+        ({"data": (X, Y), "likelihood": "categorical", "module": nn.Linear(2, 3)}, "class numbers, which are whole"),
+        ({"likelihood": ["gaussian"]}, "There is no likelihood ['gaussian']"),
+        ({"prior_sd": "wide"}, "prior_sd must be one number, not 'wide'"),
+        ({"prior_sd": np.inf}, "prior_sd = inf must be above 0 and finite"),
+        ({"noise_sd": None}, "noise_sd must be one number, not None"),
+        ({"noise_sd": -1}, "noise_sd = -1 must be above 0."),
+    ],
+)
+def test_what_is_no_network_or_no_data_gets_one_sentence(changes: dict, says: str) -> None:
+    given = {"module": nn.Linear(2, 1), "data": (X, Y), **changes}
+    with pytest.raises(BnnvizError) as refused:
+        bnnviz.BNN(**given)
+    assert says in refused.value.sentence
+
+
+@pytest.mark.parametrize("dim", [0, -2, 2.0, "2", True])
+def test_the_dimension_of_a_function_is_a_whole_number(dim: object) -> None:
+    with pytest.raises(BnnvizError, match="dim is the dimension of a state, a whole number from 1 on"):
+        bnnviz.sample(lambda x: 0.5 * x.square().sum(-1), dim=dim)
+
+
+def test_data_are_copied_and_may_need_gradients() -> None:
+    x, y = X.copy(), torch.tensor(Y, requires_grad=True)
+    target = bnnviz.BNN(nn.Linear(2, 1), (x, y))
+    x[:] = 0
+    np.testing.assert_array_equal(target.x.numpy(), X)
+    assert not target.y.requires_grad
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    options = {"draws": np.int64(5), "seed": np.arange(3)[1], "settings": {"refresh_rate": np.float32(0.5)}}
+    assert bnnviz.sample("gaussian", **options).summary()["seed"] == 1
+    with pytest.raises(BnnvizError, match="settings is a dict of values by name, not 'refresh_rate=1'"):
+        bnnviz.sample("gaussian", settings="refresh_rate=1")

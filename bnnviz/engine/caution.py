@@ -35,6 +35,8 @@ def warnings(run: Run, found: dict[str, Any]) -> list[str]:
         return []
     known = None if "cov" not in found else run.target.cov()
     of_variances = _of_widening(found["widening"]) if known is None else _of_known(found, known, run.target.names())
+    # A functional's draws are wider than the density by what it is, and not because of settings.
+    of_variances = () if run.sampler.functional else of_variances
     return [*_of_chains(found, isinstance(run.target, BNN)), *of_variances]
 
 

@@ -12,6 +12,7 @@ import param
 import torch
 from torch import Tensor
 
+from bnnviz.errors import BnnvizError
 from bnnviz.registry import Registry
 
 REGISTRY = Registry("target")
@@ -225,15 +226,15 @@ class Callable(Target):
 
     def __init__(self, function: Any, dim: int) -> None:
         super().__init__()
-        self.function, self.dim = function, dim
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+            raise BnnvizError(f"dim is the dimension of a state, a whole number from 1 on, not {dim!r}.", "dim")
+        self.function, self.dim = function, int(dim)
 
     def potential(self, x: Tensor) -> Tensor:
         """Return the function's value, checked for its shape."""
         value = self.function(x)
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            from bnnviz.errors import BnnvizError
-
             raise BnnvizError(
                 f"Your function returned {shape} for an input of shape {tuple(x.shape)};"
                 f" it must return one value for each chain, shape ({x.shape[0]},).",

@@ -18,7 +18,7 @@ from bnnviz import data as datasets
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
-from bnnviz.targets import likelihoods, mlp_kernel
+from bnnviz.targets import given, likelihoods, mlp_kernel
 from bnnviz.targets.base import REGISTRY, differentiate, differentiate_twice
 from bnnviz.targets.rows import Rows, RowTarget
 
@@ -125,16 +125,13 @@ class BNN(RowTarget):
         super().__init__()
         # Rows and module are kept in double precision until `to` is called, and so are states.
         self.dtype = torch.float64
-        self.module = copy.deepcopy(module).eval()
-        self._refuse_batch_norm()
+        self.module = given.module(module)
         self.layers = mlp_kernel.read_layers(self.module)
         self.units = mlp_kernel.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
         self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
-        if not prior_sd > 0:
-            raise BnnvizError(f"prior_sd = {prior_sd:g} must be above 0.", "prior_sd")
-        self.prior_precision = prior_sd**-2
-        self.likelihood = likelihoods.make(likelihood, noise_sd)
+        self.prior_precision = given.scale("prior_sd", prior_sd) ** -2
+        self.likelihood = likelihoods.make(likelihood, given.scale("noise_sd", noise_sd))
         self.noise_is_learnt = self._learns_noise(noise)
         self.dim = sum(shape.numel() for shape in self.shapes.values()) + self.noise_is_learnt
         data = datasets.load(data) if isinstance(data, str) else data
@@ -174,15 +171,6 @@ class BNN(RowTarget):
         self.examples = len(self.x)
         if self.data_set is not None:
             self.data_set = data
-
-    def _refuse_batch_norm(self) -> None:
-        for child in self.module.modules():
-            if isinstance(child, nn.modules.batchnorm._BatchNorm):
-                raise BnnvizError(
-                    "The module has batch normalisation, which makes one row's output depend on the others, so there"
-                    " is no likelihood of a row; use layer or group normalisation.",
-                    "module",
-                )
 
     def _learns_noise(self, noise: str) -> bool:
         if noise not in NOISES:
@@ -234,8 +222,7 @@ class BNN(RowTarget):
         return x
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        # Arrays that cannot be written are copied: tensors always can.
-        x, y = (torch.as_tensor(np.require(part, requirements="W")) for part in (x, y))
+        x, y = given.rows("inputs", x), given.rows("observations", y)
         x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
         missing = len(x) == 0 and self.data_set is None
@@ -246,7 +233,11 @@ class BNN(RowTarget):
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
             raise BnnvizError("data holds missing or infinite values; drop or fill those rows.", "data")
-        return x, y[:, 0].long() if self.likelihood.name == "categorical" else y[:, 0].double()
+        if self.likelihood.name != "categorical":
+            return x, y[:, 0].double()
+        if y.is_floating_point() and (y != y.round()).any():
+            raise BnnvizError("A categorical likelihood needs class numbers, which are whole, as observations.", "data")
+        return x, y[:, 0].long()
 
     def _check_module(self) -> int:
         """Return the number of the module's outputs."""
@@ -254,8 +245,14 @@ class BNN(RowTarget):
         try:
             with torch.no_grad():
                 out = self.module.to(torch.float64)(self.seen(x[:2]).to(torch.float64))
-        except RuntimeError as error:
+        except Exception as error:  # whatever the user's own code raises
             raise BnnvizError(f"The module cannot read inputs of shape {tuple(x.shape)}: {error}.", "module") from error
+        if not isinstance(out, Tensor):
+            raise BnnvizError(
+                f"The module returns a {type(out).__name__}; wrap it so that it returns its outputs alone, a tensor"
+                " (rows, outputs).",
+                "module",
+            )
         rows, name = min(2, len(x)), self.likelihood.name
         if out.ndim != 2 or out.shape[0] != rows or (name != "categorical" and out.shape[1] != 1):
             width = "one output" if name != "categorical" else "one output for each class"

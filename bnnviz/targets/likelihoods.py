@@ -211,6 +211,6 @@ class Categorical(Likelihood):
 def make(name: str, noise_sd: float) -> Likelihood:
     """Return the likelihood of a name: gaussian, bernoulli or categorical."""
     kinds = {"gaussian": lambda: Normal(noise_sd), "bernoulli": Bernoulli, "categorical": Categorical}
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         raise BnnvizError(f"There is no likelihood {name!r}; choose one of {', '.join(kinds)}.", "likelihood")
     return kinds[name]()
