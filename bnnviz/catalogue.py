@@ -16,6 +16,8 @@ from bnnviz.errors import BnnvizError
 
 VERSION = 1
 _FILE = "catalogue.json"
+#: Targets that a caller gave and no catalogue lists, by the titles that stand for them, and what they are.
+OWN = {"Your network": "network", "Your function": "function"}
 
 
 class RunSettings(settings.param.Parameterized):
@@ -87,6 +89,12 @@ def find(kind: str, name: str) -> dict[str, Any]:
     BnnvizError
         If there is no such entry; the sentence lists the names.
     """
+    if kind == "targets" and name in OWN:
+        raise BnnvizError(
+            f"This run began on a {OWN[name]} of somebody's own, which no file holds; in Python"
+            " bnnviz.resume(name, target=...) goes on with it, and its draws are there all the same.",
+            "target",
+        )
     entries = {item["name"]: item for item in load()[kind]}
     noun = {"samplers": "sampler", "targets": "target", "data": "data set"}[kind]
     if name not in entries:

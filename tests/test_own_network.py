@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 import bnnviz
-from bnnviz import BnnvizError, samplers
+from bnnviz import BnnvizError, catalogue, samplers, targets
 
 ANYWHERE = {"start": "random"}  # no descent, which takes longer than all the rest
 RNG = np.random.default_rng(5)
@@ -131,3 +134,46 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert bnnviz.sample("gaussian", **options).summary()["seed"] == 1
     with pytest.raises(BnnvizError, match="settings is a dict of values by name, not 'refresh_rate=1'"):
         bnnviz.sample("gaussian", settings="refresh_rate=1")
+
+
+def network(hidden: int = 3, scale: float = 1.0) -> bnnviz.BNN:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(2, hidden), nn.Tanh(), nn.Linear(hidden, 1))
+    return bnnviz.BNN(module, (X, scale * Y), noise_sd=0.3)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Record half of a run on a network of one's own; return its name."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    run = bnnviz.start(network(), "hmc", record="mine", draws=3000, seed=2, settings=ANYWHERE)
+    while run.draws.shape[1] < 20:
+        time.sleep(0.01)
+    run.stop()
+    assert run.draws.shape[1] < 3000
+    return "mine"
+
+
+def test_a_recording_goes_on_with_the_network_it_began_with_and_no_other(recorded: str) -> None:
+    with pytest.raises(BnnvizError, match="a network of somebody's own, which no file holds"):
+        bnnviz.resume(recorded)
+    with pytest.raises(BnnvizError, match="has 21 dimensions, and the one that this run began with 13"):
+        bnnviz.resume(recorded, target=network(5))
+    with pytest.raises(BnnvizError, match="not the one that this run began with: where a chain is, U is"):
+        bnnviz.resume(recorded, target=network(scale=50.0))
+    again = bnnviz.resume(recorded, target=network())
+    while again.draws.shape[1] < 200:
+        time.sleep(0.01)
+    again.stop()
+    whole = bnnviz.sample(network(), "hmc", draws=200, seed=2, settings=ANYWHERE).draws
+    np.testing.assert_array_equal(again.draws[:, :200], whole)
+
+
+def test_what_was_kept_of_a_run_on_ones_own_network_is_replayed(recorded: str, tmp_path: Path) -> None:
+    bnnviz.replay(tmp_path / "recordings" / recorded, tmp_path / "run.html", recorded=True)
+    bnnviz.replay(tmp_path / "recordings" / recorded, tmp_path / "again.html")
+    assert (tmp_path / "again.html").stat().st_size == pytest.approx((tmp_path / "run.html").stat().st_size, rel=0.01)
+
+
+def test_the_catalogue_knows_what_is_nobodys_but_the_callers() -> None:
+    assert set(catalogue.OWN) == {bnnviz.BNN.title, targets.Callable.title}

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bnnviz import catalogue
 from bnnviz.engine import film, framecodec
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
@@ -255,11 +256,14 @@ def film_of(
     if path.suffix == ".npz":
         return film.Film.load(path)
     film.check_frames(frames)
-    past = film.read_past(path)
     folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
     recording = Recording(folder) if folder is not None else None
+    kept = recording is not None and bool(_index(recording)[1])
+    # What somebody gave themselves is in no file: such a run cannot be done again.
+    own = recording is not None and recording.header.get("spec", {}).get("target") in catalogue.OWN
+    past = None if recorded or (own and kept) else film.read_past(path)
     if recorded is None:
-        recorded = recording is not None and bool(_index(recording)[1]) and not film.is_here(past.device)
+        recorded = kept and (own or not film.is_here(past.device))
     if not recorded:
         return film.film(past, frames, steps=steps, progress=progress)
     if recording is None:

@@ -43,6 +43,7 @@ _STEP_SIZES = ("step_size", "learning_rate")
 # stepping, playing and a batch run then give the same draws.
 _TUNING_GRAIN = 50
 _LONGEST_BLOCK = 32
+_SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
 _BLOCK_SHARE = 0.6
 _STEP_SECONDS = 0.008  # a first guess
@@ -702,11 +703,39 @@ class Run:
             "path": self.path.save(vault=vault),
             "tally": self.tally.save(),
             "events": self.events,
+            "given": self._mark_of_target(),
             "emitter": self.emitter.save() if self.emitter is not None else None,
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
             "compiled_since": self.compiled_since,
         }
         return checkpoint.pack(saved)
+
+    def _mark_of_target(self) -> dict[str, Any] | None:
+        """Return what tells a caller's target from others: its dimension, and U where the first chain is."""
+        x = getattr(self.state, "x", None)
+        if not self._own_target or x is None or x.shape[-1] != self.target.dim:
+            return None
+        return {"dim": self.target.dim, "potential": float(self.target.potential(x[:1]))}
+
+    def _check_dimension(self, given: dict[str, Any] | None) -> None:
+        if given is not None and given["dim"] != self.target.dim:
+            raise BnnvizError(
+                f"The target has {self.target.dim} dimensions, and the one that this run began with {given['dim']};"
+                " give that one again.",
+                "target",
+            )
+
+    def _check_target(self, given: dict[str, Any] | None) -> None:
+        """Raise if U is another one than the run began with: its draws would be of two densities."""
+        if given is None:
+            return
+        known, now = given["potential"], float(self.target.potential(self.state.x[:1]))
+        if abs(now - known) > _SAME_POTENTIAL * (1 + abs(known)):
+            raise BnnvizError(
+                f"The target is not the one that this run began with: where a chain is, U is {now:.6g} and was"
+                f" {known:.6g}; give the same network, data, prior and noise again.",
+                "target",
+            )
 
     @classmethod
     def restore(
@@ -750,6 +779,7 @@ class Run:
             self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
 
     def _load(self, saved: dict[str, Any], vault: Vault | None) -> None:
+        self._check_dimension(saved.get("given"))
         times = ("seconds", "cpu_seconds", "device_seconds")
         for name in ("phase", "steps", "gradients", "notes", "era", *times, "compiled_since"):
             setattr(self, name, saved[name])
@@ -758,6 +788,7 @@ class Run:
         self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
         self.sampler.prepare(self.target, None)
         self.state = self.sampler.load(saved["kernel"], self.rng)
+        self._check_target(saved.get("given"))
         self.rng.set_state(saved["rng"])
         if saved["emitter"] is not None:
             self.emitter = self.sampler.emitter(self.state)
