@@ -21,6 +21,10 @@ from bnnviz.errors import BnnvizError
 # that takes longer from the page to its connection gets the page built anew, with style sheets from elsewhere.
 SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 200
+#: Ports above 1023 at which browsers open no page (WHATWG Fetch standard, "bad port").
+UNSAFE_PORTS = frozenset(
+    {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, *range(6665, 6670), 6679, 6697, 10080}
+)
 
 
 def find_app() -> Path:
@@ -46,12 +50,14 @@ def serve(port: int, address: str, show: bool) -> None:
     Raises
     ------
     BnnvizError
-        If Panel is not installed, or if the address or the port cannot be had.
+        If Panel is not installed, if the address or the port cannot be had, or no browser would open a page there.
     """
     for package in ("panel", "panel_material_ui", "distributed"):
         if importlib.util.find_spec(package) is None:
             raise BnnvizError(f"The dashboard needs {package}; install it with: pip install 'bnnviz[app]'.")
     folder = find_app()
+    if port in UNSAFE_PORTS:
+        raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
     _check_free(address, port)
     threading.Thread(target=_announce, args=(address, port, show), daemon=True).start()
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.

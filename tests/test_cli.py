@@ -199,6 +199,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         ("sample no-such-file.json", "no-such-file.json"),
         ("sample pyproject.toml", "not JSON"),
         ("serve --port 70000", "--port"),
+        ("serve --port 5061", "Browsers open no page at port 5061"),
         ("serve --address 192.0.2.1", "192.0.2.1"),
     ],
 )

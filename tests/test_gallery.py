@@ -57,6 +57,10 @@ def test_every_part_is_there(gallery: Gallery) -> None:
         assert lane["eps"] == list(EPS)
     assert frame["table"]["rows"][0]["rank"] == 1
     assert "predicts best" in frame["caption"]["text"]
+    # One point does not mix, however many draws it is.
+    by_sampler = {row["sampler"]: row for row in frame["table"]["rows"]}
+    assert np.isnan([by_sampler["map"][figure] for figure in ("ess", "rhat", "ess_per_s", "ess_per_million")]).all()
+    assert by_sampler["sgld"]["ess"] > 0
 
 
 def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:

@@ -178,6 +178,8 @@ class _Figures:
         lane = self._lane
         if lane.sampler.weighted:
             ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
+        elif not lane.sampler.converges:  # one point, or draws of an approximation: nothing mixes
+            ess = rhat = float("nan")
         else:
             self._components.refit()
             values = self._components.first.values
