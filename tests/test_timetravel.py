@@ -285,6 +285,8 @@ def test_a_branch_forks_again_and_the_whole_fork_goes_back(travel: Any) -> None:
         await lab.do("return")
         assert lab.run.steps == front
         assert all(torch.equal(x, b.run.state.x) for x, b in zip(states, lab.run.branches, strict=True))
+        assert lab.run.followed == 2
+        assert (await lab.frame())["table"]["futures"] == ["C", "A", "B"]
         with pytest.raises(BnnvizError, match="no future 'D'; choose one of A, B, C"):
             await lab.do("follow", branch="D")
         await lab.do("fork")

@@ -29,6 +29,7 @@ _FIRST = "A"  # goes on as it was
 _OF_TARGET = "target."
 _LONGEST_TEXT = 24
 _TRACE_DRAWS = 400
+_SEEN = 2  # columns of the table that there is room for on a page of common width
 _OF_DRAWS = ("trace", "marginal")
 
 
@@ -280,13 +281,16 @@ class Fork:
         return part | {"futures": [self._future(i, each, names) for i, each in enumerate(parts) if each]}
 
     def _table(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Return each figure of all branches, in their order."""
-        parts = [part if run is self.lead else run.frame(["table"]).get("table") for run in self._runs]
+        """Return each figure of all branches, in their order; of many the followed one comes first, which is seen."""
+        branches = self.branches
+        if len(branches) > _SEEN:
+            branches = [branches[self.followed], *(b for i, b in enumerate(branches) if i != self.followed)]
+        parts = [part if b.run is self.lead else b.run.frame(["table"]).get("table") for b in branches]
         of = [{row[0]: row[1:] for row in each["rows"]} if each else {} for each in parts]
         rows = [
             [label, *zip(*(found.get(label, ("–", "")) for found in of), strict=True)] for label, *_ in part["rows"]
         ]
-        return {"rows": rows, "futures": [branch.letter for branch in self.branches]}
+        return {"rows": rows, "futures": [branch.letter for branch in branches]}
 
     @property
     def _runs(self) -> list[Run]:
