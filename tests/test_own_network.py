@@ -70,6 +70,8 @@ def test_predictions_at_new_inputs_take_a_runs_draws_as_they_are(line: bnnviz.BN
     flat = run.draws.reshape(-1, 3).astype(float)
     expected = flat[:, :2] @ new.T + flat[:, 2:]
     np.testing.assert_allclose(found[..., 0].detach().numpy(), expected, atol=1e-5)
+    whole = np.arange(8).reshape(4, 2)  # whole numbers are numbers too
+    torch.testing.assert_close(line.outputs(run.draws, whole), line.outputs(run.draws, whole.astype(float)))
     with pytest.raises(BnnvizError, match=r"\(draws, 3\)"):
         line.outputs(run.draws[..., :2], new)
 

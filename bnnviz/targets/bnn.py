@@ -340,8 +340,9 @@ class BNN(RowTarget):
             theta = theta.reshape(-1, theta.shape[-1])
         if theta.dim() != 2 or theta.shape[1] != self.dim:
             raise BnnvizError(f"Give weights as (draws, {self.dim}), not of shape {tuple(theta.shape)}.", "theta")
-        theta, x = theta.to(self.dtype), x.to(self.dtype) if x.is_floating_point() else x
-        parts = [self._outputs_of(theta, self.seen(part)) for part in torch.split(x, self._rows_at_once(len(theta)))]
+        theta = theta.to(self.dtype)
+        pieces = torch.split(x, self._rows_at_once(len(theta)))
+        parts = [self._outputs_of(theta, self.seen(part).to(self.dtype)) for part in pieces]
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
     def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
