@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ class Run(Background):
         super()._work()
         if self._recorder is not None:
             with self._lock:
-                self._write(self._recorder.close)
+                self._write(partial(self._recorder.close, asks=self._failure is None))
 
     def _write(self, write: Callable[[], Any]) -> None:
         """Write what is new; what is wrong with that is noted once, and the run goes on."""

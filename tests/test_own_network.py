@@ -161,7 +161,7 @@ def test_a_recording_goes_on_with_the_network_it_began_with_and_no_other(recorde
         bnnviz.resume(recorded)
     with pytest.raises(BnnvizError, match="has 21 dimensions, and the one that this run began with 13"):
         bnnviz.resume(recorded, target=network(5))
-    with pytest.raises(BnnvizError, match="not the one that this run began with: where a chain is, U is"):
+    with pytest.raises(BnnvizError, match="not the one that this run began with: where a chain was, U is"):
         bnnviz.resume(recorded, target=network(scale=50.0))
     again = bnnviz.resume(recorded, target=network())
     while again.draws.shape[1] < 200:
@@ -169,6 +169,24 @@ def test_a_recording_goes_on_with_the_network_it_began_with_and_no_other(recorde
     again.stop()
     whole = bnnviz.sample(network(), "hmc", draws=200, seed=2, settings=ANYWHERE).draws
     np.testing.assert_array_equal(again.draws[:, :200], whole)
+
+
+def test_a_target_that_fails_loses_none_of_the_recorded_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    calls = []
+
+    def potential(x: Tensor) -> Tensor:
+        calls.append(1)
+        if len(calls) > 2500:
+            raise ValueError("a mistake of mine")
+        return 0.5 * x.square().sum(-1)
+
+    run = bnnviz.start(potential, "hmc", dim=2, draws=10**6, warmup=10, record="mine", settings=ANYWHERE)
+    with pytest.raises(ValueError, match="a mistake of mine"):
+        run.wait()
+    kept = bnnviz.recording("mine").draws()
+    assert run.draws.shape[1] > 20
+    np.testing.assert_array_equal(kept, run.draws)
 
 
 def test_what_was_kept_of_a_run_on_ones_own_network_is_replayed(recorded: str, tmp_path: Path) -> None:

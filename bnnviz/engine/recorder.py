@@ -142,13 +142,15 @@ class Recorder:
         dear = self._cost / _SHARE
         return self.run.seconds - self._worked >= dear or now - self._moved >= max(self.every_s, dear)
 
-    def close(self, summary: bool = True) -> None:
+    def close(self, summary: bool = True, asks: bool = True) -> None:
         """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
 
         Parameters
         ----------
         summary : bool, default True
             Whether what the run says of itself is computed, which may take seconds.
+        asks : bool, default True
+            Whether the target may be asked for that and for a last frame; one that has failed would fail again.
 
         Raises
         ------
@@ -157,6 +159,7 @@ class Recorder:
         """
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
+        self._looks_on = self._looks_on and asks
         if self._looks_on:
             self._footage.end()
         self.note(now=True)
@@ -165,7 +168,7 @@ class Recorder:
                 self._write_array_at_once()
             elif self.run.phase == "done":
                 self._cut()
-            if summary and self.run.store.common(self.run.alive):
+            if summary and asks and self.run.store.common(self.run.alive):
                 write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(self.run.summary())})
             self._write_header()
             (self.folder / LOCK).unlink(missing_ok=True)

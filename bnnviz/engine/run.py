@@ -124,6 +124,7 @@ class Run:
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
         self.events: torch.Tensor | None = None
+        self._mark: dict[str, Any] | None = None  # of a caller's target
         self._new_stores()
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
@@ -351,6 +352,7 @@ class Run:
         self._kernel = self._compilation = self.compiled_since = None
 
     def _account(self, block: Block) -> None:
+        self._mark_of_target()  # now, as one that has failed could not be asked
         counted = self.alive & ~self.store.full()
         self.gradients += self.sampler.charge(block, counted)
         self.tally.add(block, counted)
@@ -711,11 +713,11 @@ class Run:
         return checkpoint.pack(saved)
 
     def _mark_of_target(self) -> dict[str, Any] | None:
-        """Return what tells a caller's target from others: its dimension, and U where the first chain is."""
+        """Return what tells a caller's target from others: its dimension, and U where the first chain once was."""
         x = getattr(self.state, "x", None)
-        if not self._own_target or x is None or x.shape[-1] != self.target.dim:
-            return None
-        return {"dim": self.target.dim, "potential": float(self.target.potential(x[:1]))}
+        if self._mark is None and self._own_target and x is not None and x.shape[-1] == self.target.dim:
+            self._mark = {"dim": self.target.dim, "x": x[:1], "potential": float(self.target.potential(x[:1]))}
+        return self._mark
 
     def _check_dimension(self, given: dict[str, Any] | None) -> None:
         if given is not None and given["dim"] != self.target.dim:
@@ -729,10 +731,11 @@ class Run:
         """Raise if U is another one than the run began with: its draws would be of two densities."""
         if given is None:
             return
-        known, now = given["potential"], float(self.target.potential(self.state.x[:1]))
+        x = given["x"].to(self.device, self.dtype)
+        known, now = given["potential"], float(self.target.potential(x))
         if abs(now - known) > _SAME_POTENTIAL * (1 + abs(known)):
             raise BnnvizError(
-                f"The target is not the one that this run began with: where a chain is, U is {now:.6g} and was"
+                f"The target is not the one that this run began with: where a chain was, U is {now:.6g} and was"
                 f" {known:.6g}; give the same network, data, prior and noise again.",
                 "target",
             )
@@ -788,7 +791,8 @@ class Run:
         self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
         self.sampler.prepare(self.target, None)
         self.state = self.sampler.load(saved["kernel"], self.rng)
-        self._check_target(saved.get("given"))
+        self._mark = saved.get("given")
+        self._check_target(self._mark)
         self.rng.set_state(saved["rng"])
         if saved["emitter"] is not None:
             self.emitter = self.sampler.emitter(self.state)
