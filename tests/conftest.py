@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import runpy
 import shutil
 import signal
 import socket
@@ -34,6 +35,11 @@ settings.register_profile("repeatable", settings.get_profile("patient"), derando
 settings.load_profile("repeatable" if os.environ.get("BNNVIZ_REQUIRE_BROWSER") else "patient")
 
 ROOT = Path(__file__).resolve().parent.parent
+# No test asks another machine for anything, nor does a process that it starts.
+OFFLINE = ROOT / "tests" / "offline"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH")]))
+runpy.run_path(str(OFFLINE / "sitecustomize.py"))
+
 ARTIFACTS = ROOT / "tests" / "artifacts"
 VIEWPORT = {"width": 1400, "height": 900}
 TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an empty page may keep nothing
@@ -42,14 +48,15 @@ TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an
 # --- what runs and what is skipped
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of tests/browser, slow where they are not quick, and skip those for a GPU where there is none."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of tests/browser, and leave out what needs published data or a GPU where there are none."""
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
             if not item.get_closest_marker("quick"):
                 item.add_marker(pytest.mark.slow)
     _sample(items)
+    _leave_out_data(config, items)
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu and not _has_gpu():
         for item in for_gpu:
@@ -60,6 +67,27 @@ def pytest_collection_finish() -> None:
     """Keep what all tests share out of Python's search for cycles, which a run that ends asks for."""
     gc.collect()
     gc.freeze()
+
+
+def _leave_out_data(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need the published data sets where no folder of them is named."""
+    if not os.environ.get("BNNVIZ_DATA"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("data")])
+        items[:] = [item for item in items if not item.get_closest_marker("data")]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say in one line that tests of published data were left out."""
+    if not os.environ.get("BNNVIZ_DATA"):
+        terminalreporter.write_line(
+            "Tests marked 'data' are left out: set BNNVIZ_DATA to a folder that holds the published data sets."
+        )
+
+
+@pytest.fixture(scope="session")
+def published_folder() -> str:
+    """Return the folder of the published data sets."""
+    return os.environ["BNNVIZ_DATA"]
 
 
 def _sample(items: list[pytest.Item]) -> None:

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
-import os
 import pickle
 import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bnnviz import data
-from bnnviz.data import files, registry
+from bnnviz.data import files, forms, registry
 from bnnviz.data.files import DataFile
 from bnnviz.data.sets import toys
 from bnnviz.data.sets.uci import Table
 from bnnviz.data.splits import split_rows
 from bnnviz.errors import BnnvizError
-
-REAL = os.environ.get(files.VARIABLE)
-needs_files = pytest.mark.skipif(
-    not REAL, reason="needs the real files: set BNNVIZ_DATA to a folder that holds uci_regression/"
-)
 
 TOYS = ("toy_a", "toy_b", "toy_c")
 SHAPES = ("moons", "circles")
@@ -325,7 +321,7 @@ def made(x_train, y_train, x_test, y_test, task="regression", **options) -> data
 # --- Gal's splits and the real files --------------------------------------------------------------
 
 
-def test_splits_are_the_published_ones():
+def test_splits_are_drawn_without_a_file():
     assert split_rows(506, 0)[1][:6].tolist() == [1, 7, 22, 37, 50, 68]
     assert split_rows(506, 19)[1][:6].tolist() == [2, 6, 8, 39, 64, 85]
     train, test = split_rows(308, 7)
@@ -333,8 +329,28 @@ def test_splits_are_the_published_ones():
     assert sorted([*train, *test]) == list(range(308))
 
 
-@needs_files
+# The test rows of all published splits, sorted, one after another as 16-bit numbers: their SHA-256.
+SPLITS = {
+    "boston": "4273163e3727a84572688ec6911762cf474eb4b3f5342ed220b028cd60b7d68c",
+    "yacht": "1ce6e9b8e78b712cc9b71f9cef2b74c26fa8256c28d98ab6d5b30fabb9114e75",
+    "concrete": "22cc12b0d159ffa4791e2567863985e9272dd2d488c07cbab332ab712384136d",
+    "energy": "3332eec08bd6527a02cd86fdb67d5b31c57104d0cf744c10ca97b93170561948",
+    "naval": "2ffb473ffe34608fd4ddc6bb0e3319c7b94a3c1b1be4c164068743ed8a01feb6",
+    "protein": "2e601659ce473257479959ccf3ff5d552c2c5a738333e70d12b63afbbc456524",
+}
+LARGE = ("naval", "protein")  # which do not come with bnnviz
+
+
 @pytest.mark.parametrize("name", UCI)
+def test_splits_are_the_published_ones(name):
+    rows, splits = UCI[name][0], data.describe(name)["splits"]
+    test = b"".join(split_rows(rows, split)[1].astype("<u2").tobytes() for split in range(splits))
+    assert hashlib.sha256(test).hexdigest() == SPLITS[name]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.data) if name in LARGE else name for name in UCI]
+)
 def test_real_files_have_their_published_numbers(name):
     rows, inputs, mean = UCI[name]
     facts = data.describe(name)
@@ -345,10 +361,8 @@ def test_real_files_have_their_published_numbers(name):
     assert table.shape == (rows, inputs + (2 if name == "naval" else 1))
     table = table[:, : inputs + 1]
     assert round(table[:, -1].mean() + 1e-9, 3 if name == "naval" else 2) == mean
-    published = np.load(Path(REAL, "uci_regression", "test_splits.npz"))[{"naval": "naval-propulsion"}.get(name, name)]
-    assert published.shape[0] == facts["splits"]
-    for split, test in enumerate(published):
-        loaded = data.load(name, split)
+    for split in range(facts["splits"]):
+        test, loaded = split_rows(rows, split)[1], data.load(name, split)
         np.testing.assert_array_equal(loaded.x_test, table[test, :-1])
         np.testing.assert_array_equal(loaded.y_test, table[test, -1])
         np.testing.assert_array_equal(loaded.y_train, np.delete(table[:, -1], test))
@@ -359,7 +373,6 @@ def test_real_files_have_their_published_numbers(name):
     np.testing.assert_allclose(loaded.standardiser.x(loaded.x_test)[:, constant], 0, atol=1e-9)
 
 
-@needs_files
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_are_counted_from_0_and_keep_their_names(name):
     rows, inputs, counts = CLASSES[name]
@@ -376,7 +389,6 @@ def test_classes_are_counted_from_0_and_keep_their_names(name):
         np.testing.assert_allclose(loaded.standardiser.x(loaded.x_train).std(axis=0), 1)
 
 
-@needs_files
 def test_wine_is_scikit_learns():
     known = pytest.importorskip("sklearn.datasets").load_wine()
     loaded = data.load("wine")
@@ -416,12 +428,12 @@ def register(monkeypatch):
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """Point BNNVIZ_DATA at a folder with the right file, and let no download succeed."""
+    """Point BNNVIZ_DATA at a folder with the right file, and give an empty cache."""
     place = tmp_path / "shared" / WHERE
     place.parent.mkdir(parents=True)
     place.write_bytes(TEXT)
     monkeypatch.setenv(files.VARIABLE, str(tmp_path / "shared"))
-    monkeypatch.setattr(files, "cache_folder", lambda: pytest.fail("the cache was looked at"))
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
     return place
 
 
@@ -477,12 +489,52 @@ def test_folder_is_read_without_network(folder, register):
     assert_is_tiny(data.load("tiny", 3))
 
 
-def test_file_missing_in_folder(folder, register):
-    register("http://127.0.0.1:1/origin.txt")
+def test_a_file_that_is_not_in_the_folder_is_looked_for_in_the_cache_and_downloaded(folder, register, server, tmp_path):
+    address, asked = server
+    register(f"{address}/data.txt")
     folder.unlink()
-    with pytest.raises(BnnvizError, match=r"no file .*tiny.txt: .*origin.txt there, or unset BNNVIZ_DATA") as caught:
-        data.load("tiny")
+    assert not data.is_here("tiny")
+    with pytest.raises(
+        BnnvizError, match=r"tiny.txt is not on this machine: fetch it .*which BNNVIZ_DATA names"
+    ) as caught:
+        data.path("tiny")
     assert caught.value.field == "data"
+    assert data.fetch("tiny") == data.path("tiny") == tmp_path / "cache" / WHERE
+    assert_is_tiny(data.load("tiny"))
+    assert len(asked) == 1
+
+
+def test_a_file_in_the_folder_goes_before_the_cache_and_one_that_comes_with_bnnviz(
+    folder, register, tmp_path, monkeypatch
+):
+    register("http://127.0.0.1:1/unused")
+    monkeypatch.setattr(files, "EMBEDDED", tmp_path / "embedded")
+    packed = tmp_path / "embedded" / f"{WHERE}.gz"
+    packed.parent.mkdir(parents=True)
+    packed.write_bytes(gzip.compress(TEXT))
+    cached = tmp_path / "cache" / WHERE
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(TEXT)
+    assert data.path("tiny") == folder.resolve()
+    folder.unlink()
+    assert data.path("tiny") == cached
+    cached.unlink()
+    # The same bytes as those that would be downloaded: nobody is asked for them.
+    assert data.fetch("tiny") == data.path("tiny") == packed
+    assert_is_tiny(data.load("tiny"))
+    packed.write_bytes(gzip.compress(TEXT[:-4]))
+    with pytest.raises(BnnvizError, match=r"not the expected one .*: install bnnviz anew"):
+        data.load("tiny")
+
+
+def test_a_folder_that_is_none_is_named(register, monkeypatch, tmp_path):
+    register("http://127.0.0.1:1/unused")
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path / "nowhere"))
+    for call in (data.load, data.fetch, data.path, data.is_here):
+        with pytest.raises(
+            BnnvizError, match="BNNVIZ_DATA names .*nowhere, which is no folder: correct it, or unset it"
+        ):
+            call("tiny")
 
 
 def test_wrong_file_in_folder(folder, register):
@@ -520,7 +572,9 @@ def test_unreadable_file_in_folder(folder, register):
 def test_download_is_made_once(cache, register, server):
     address, asked = server
     register(f"{address}/data.txt")
-    with pytest.raises(BnnvizError, match=r"no file .*: fetch it .* or set BNNVIZ_DATA to a folder that holds uci"):
+    with pytest.raises(
+        BnnvizError, match=r"not on this machine: fetch it .* or set BNNVIZ_DATA to a folder that holds uci"
+    ):
         data.path("tiny")
     assert asked == []
     assert data.fetch("tiny") == cache / WHERE
@@ -548,6 +602,103 @@ def test_download_with_a_wrong_checksum_is_not_kept(cache, register, server):
     assert [place for place in cache.rglob("*") if place.is_file()] == []
 
 
+class _Failing(BaseHTTPRequestHandler):
+    """Fails in the way that the path names."""
+
+    def do_GET(self) -> None:
+        way = self.path.rpartition("/")[2]
+        if way == "late":
+            time.sleep(1.0)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(TEXT)))
+        self.end_headers()
+        # A page that asks for a password answers so, too.
+        self.wfile.write(TEXT[: len(TEXT) // 2] if way == "half" else b"x" * len(TEXT))
+
+    def log_message(self, *args) -> None:
+        pass
+
+
+@pytest.fixture
+def failing():
+    """Serve answers that fail; gives ``address(way)``: late, half, wrong or refused."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Failing) as server, socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and does not listen
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        ports = {"refused": unused.getsockname()[1]}
+        yield lambda way: f"http://127.0.0.1:{ports.get(way, server.server_port)}/{way}"
+        server.shutdown()
+        thread.join()
+
+
+FAILURES = {
+    "refused": r"could not be downloaded \(ConnectionError\): check the network, or",
+    "late": r"could not be downloaded \((ReadTimeout|ConnectionError)\): check the network, or",
+    "half": r"could not be downloaded \((ChunkedEncodingError|ConnectionError)\): check the network, or",
+    "wrong": r"sent is not the expected file \(its SHA-256 differs\): try again later, or",
+}
+
+
+@pytest.mark.parametrize("way", FAILURES)
+def test_a_download_that_fails_gets_a_sentence_and_leaves_nothing(way, cache, register, failing, monkeypatch):
+    monkeypatch.setattr(files, "_TIMEOUT_S", (0.3, 0.3))
+    register(failing(way))
+    for call in (data.load, data.fetch):
+        with pytest.raises(
+            files.DownloadError, match=FAILURES[way] + r" set BNNVIZ_DATA to a folder that holds"
+        ) as caught:
+            call("tiny")
+        assert caught.value.field == "data"
+        assert pickle.loads(pickle.dumps(caught.value)).sentence == caught.value.sentence
+    assert not data.is_here("tiny")
+    assert [place for place in cache.rglob("*") if place.is_file()] == []
+
+
+@pytest.mark.parametrize("way", FAILURES)
+def test_of_images_that_cannot_be_downloaded_a_part_stands_in(way, cache, failing, monkeypatch):
+    monkeypatch.setattr(files, "_TIMEOUT_S", (0.3, 0.3))
+    monkeypatch.setattr(forms, "_failures", {})
+    entry = registry._entries["mnist"]
+    whole = tuple(dataclasses.replace(file, url=failing(way)) for file in entry.forms[0].files)
+    entry = dataclasses.replace(entry, forms=(dataclasses.replace(entry.forms[0], files=whole), *entry.forms[1:]))
+    loaded = entry.load(0)
+    assert (len(loaded.y_train), len(loaded.y_test), loaded.stands_in) == (1500, 500, True)
+    (note,) = loaded.remarks()
+    assert note.startswith("Of MNIST 1,500 of the 60,000 training images")
+    assert note.endswith("; 'bnnviz data fetch mnist' tries again.")
+    assert note.count(".") == 1
+    # Nobody waits for the same failure at once again; who asks for the whole set is told.
+    monkeypatch.setattr(forms, "fetch", lambda file: pytest.fail("it was tried again"))
+    assert entry.load(0).remarks() == [note]
+    with pytest.raises(files.DownloadError, match="could not be downloaded|not the expected file"):
+        files.fetch(entry.sources()[0])
+
+
+def test_the_whole_set_is_read_when_it_comes(cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(forms, "_failures", {})
+    entry, rng = registry._entries["notmnist"], np.random.default_rng(0)
+    images, labels = rng.integers(0, 256, (30, 28, 28), np.uint8), np.arange(30, dtype=np.uint8) % 10
+    contents = [
+        gzip.compress(bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes() + values.tobytes())
+        for values in (images, labels)
+    ]
+    with serving(tmp_path) as (address, asked):
+        served = []
+        for file, content in zip(entry.forms[0].files, contents, strict=True):
+            name = file.path.rpartition("/")[2]
+            (tmp_path / name).write_bytes(content)
+            digest = hashlib.sha256(content).hexdigest()
+            served.append(dataclasses.replace(file, url=f"{address}/{name}", checksum=digest))
+        whole = dataclasses.replace(entry.forms[0], files=tuple(served))
+        entry = dataclasses.replace(entry, forms=(whole, entry.forms[1]))
+        assert entry.is_here() and "500 of the 10,000" in entry.remark()
+        loaded = entry.load(0)
+    assert len(asked) == 2
+    assert (len(loaded.y_test), loaded.stands_in, loaded.remarks(), entry.remark()) == (30, False, [], "")
+
+
 def test_page_that_does_not_exist(cache, register, server):
     register(f"{server[0]}/gone.txt")
     with pytest.raises(BnnvizError, match=r"gone.txt could not be downloaded \(HTTPError\): check the network"):
@@ -571,9 +722,15 @@ def test_cache_that_cannot_be_used(cache, register, server):
 
 def test_without_pooch_the_sentence_names_it(monkeypatch):
     monkeypatch.delenv(files.VARIABLE, raising=False)
+    # As without pooch: there is no cache either.
+    monkeypatch.setattr(files, "_has_pooch", lambda: False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(BnnvizError, match="needs the package pooch: install it"):
-        data.load("boston")
+        data.load("naval")
+    assert len(data.load("boston").x_train) == 455
+    digits = data.load("mnist")
+    assert len(digits.y_train) == 1500
+    assert "(the package pooch is missing)" in digits.remarks()[0]
 
 
 def test_origins_are_fixed():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz import data, diagnostics, racelink
+from bnnviz import diagnostics, racelink
 from bnnviz.engine.attack import EPS
 from bnnviz.engine.gallery import Gallery
 from bnnviz.engine.gallerycard import GalleryCard
@@ -20,17 +20,6 @@ from bnnviz.galleryspec import GallerySpec
 TARGET = {"data": "mnist", "network": "mlp", "train_rows": 200, "test_rows": 60}
 SGLD = {"sampler": "sgld", "warmup": 2, "settings": {"batch_size": 20, "step_size": 1e-4, "mode_steps": 60}}
 MAP = {"sampler": "map", "warmup": 0, "settings": {"batch_size": 20, "steps": 60}}
-
-
-def _here() -> bool:
-    try:
-        data.load("mnist")
-    except BnnvizError:
-        return False
-    return True
-
-
-pytestmark = pytest.mark.skipif(not _here(), reason="the images are not on this machine")
 
 
 def spec(budget: int = 6000, **changes: object) -> GallerySpec:
@@ -176,8 +165,6 @@ def test_weighted_draws_are_asked_too() -> None:
 def test_other_images_from_elsewhere_are_asked_about(gallery: Gallery) -> None:
     names = gallery.elsewhere()
     assert "mnist" not in names
-    if gallery.foreign is None:
-        pytest.skip("no other images of this shape are here")
     before = gallery.table()
     gallery.watch(elsewhere=names[-1])
     assert gallery.foreign.name == names[-1]

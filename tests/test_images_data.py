@@ -33,7 +33,6 @@ from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
 
 NAMES = ["mnist", "fashion_mnist", "rotated_mnist", "notmnist", "svhn", "svhn_grey", "cifar10", "cifar100", "gtsrb"]
-HERE = os.environ.get(files.VARIABLE)
 
 
 def bytes_of(*shape: int, seed: int = 0) -> np.ndarray:
@@ -182,6 +181,8 @@ def test_images_that_are_none_are_refused(wrong, says):
 
 def test_names_and_facts(monkeypatch, tmp_path):
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(files, "EMBEDDED", tmp_path / "nothing")
     assert data.names("images") == NAMES
     for name in NAMES:
         facts = data.describe(name)
@@ -192,7 +193,7 @@ def test_names_and_facts(monkeypatch, tmp_path):
         assert facts["doc"].endswith(".")
         json.dumps(facts)
         assert not data.is_here(name)
-        with pytest.raises(BnnvizError, match=r"does not hold .*: put .* there"):
+        with pytest.raises(BnnvizError, match=r"could not be downloaded .*: check the network, or put it into "):
             data.load(name)
 
 
@@ -208,6 +209,7 @@ def test_a_set_that_nobody_publishes_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(files, "cache_folder", lambda: tmp_path)
     entry = registry._entries["cifar10"]
     alone = replace(entry, forms=entry.forms[1:])
+    assert not alone.is_here() and alone.remark() == ""
     with pytest.raises(BnnvizError, match=r"Nobody is known to publish CIFAR-10: set BNNVIZ_DATA .*4000_1000.npz"):
         alone.load(0)
 
@@ -217,6 +219,7 @@ def test_a_set_that_nobody_publishes_says_so(monkeypatch, tmp_path):
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path) -> Path:
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv(files.VARIABLE, str(tmp_path / "shared"))
     (tmp_path / "shared").mkdir()
     return tmp_path / "shared"
@@ -762,7 +765,7 @@ def test_the_command_line_lists_and_fetches_image_sets(folder, monkeypatch, caps
     assert json.loads(capsys.readouterr().out)["mnist"][0].endswith("train-images-idx3-ubyte.gz")
     assert run("data fetch mnist") == 0
     assert capsys.readouterr().out.count("\n") == 4
-    for line, says in (("data fetch nope", "choose one of"), ("data fetch svhn", "does not hold SVHN")):
+    for line, says in (("data fetch nope", "choose one of"), ("data fetch svhn", "could not be downloaded")):
         assert run(line) == 2
         assert says in capsys.readouterr().err
 
@@ -784,10 +787,9 @@ TRUE = {  # rows, first class counts, and the published mean and sd of the train
 }
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("name", TRUE)
 def test_true_sets_have_their_published_numbers(name):
-    if not (HERE and data.is_here(name)):
-        pytest.skip("needs the real files: set BNNVIZ_DATA to a folder that holds them")
     loaded = data.load(name)
     train, test, counts, test_counts, moments = TRUE[name]
     if len(loaded.y_train) != train:
@@ -806,9 +808,8 @@ def test_true_sets_have_their_published_numbers(name):
         assert (mean, sd) == pytest.approx(moments, abs=5e-5)
 
 
+@pytest.mark.data
 def test_parts_of_true_sets_are_near_the_published_moments():
-    if not (HERE and data.is_here("cifar10") and data.is_here("fashion_mnist")):
-        pytest.skip("needs the real files: set BNNVIZ_DATA to a folder that holds them")
     for name in ("cifar10", "fashion_mnist"):
         x, _ = data.load(name).chosen(train=4_000).scaled("train")
         # Images vary as a whole, so thousands of them know a mean to about a hundredth of an sd.
@@ -816,9 +817,8 @@ def test_parts_of_true_sets_are_near_the_published_moments():
         assert np.abs(x.std(axis=(0, 2, 3)) - 1).max() < 0.03
 
 
+@pytest.mark.data
 def test_true_traffic_signs_keep_their_tracks_together():
-    if not (HERE and data.is_here("gtsrb")):
-        pytest.skip("needs the real files: set BNNVIZ_DATA to a folder that holds them")
     loaded = data.load("gtsrb")
     held = loaded.with_validation(172)
     of_val = np.setdiff1d(loaded.groups, held.groups)

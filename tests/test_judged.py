@@ -134,7 +134,7 @@ def test_other_images_stand_in():
     assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"rotated_mnist"}
     assert "All images, 5,000 moves." in other.doc
     assert {case.specs[0].draws for case in other.cases} == {2, 100}
-    other.check()
+    papers.find("func-fig2").at("rotated_mnist", "small").check()
     signs = papers.find("func-table1")
     assert {case.name for case in signs.cases if case.published} == {"SGFuncRLD", "pSGLD", "SGHMC", "SGLD"}
     assert not any(case.published for case in signs.at("cifar10", None).cases)

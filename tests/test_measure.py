@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import numpy as np
@@ -12,12 +11,9 @@ from torch import nn
 
 import bnnviz
 from bnnviz import BnnvizError, data, diagnostics, targets
-from bnnviz.data import files
 from bnnviz.engine.prediction import scores
 
 pytest.importorskip("sklearn")
-REAL = os.environ.get(files.VARIABLE)
-needs_files = pytest.mark.skipif(not REAL, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
 
 
 def chances_of(predicted: list[float]) -> np.ndarray:
@@ -212,7 +208,6 @@ def test_a_run_measures_itself_and_says_so_in_its_summary():
     assert run.summary()["accuracy"] == pytest.approx(found["averaged"]["accuracy"])
 
 
-@needs_files
 def test_the_published_rows_of_the_starting_points_are_reproduced():
     """Tables 6 and 7 of the PMCnet paper, ADAM-MLE: the published weights, each split by its own statistics."""
     known = {

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
-
-from bnnviz.data import files
-
-HERE = os.environ.get(files.VARIABLE)
 
 # The classic LeNet-5 on random images: 61,706 weights. In a process of its own, whose peak is nobody else's.
 SCRIPT = """
@@ -61,7 +56,7 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak, "accuracy": [accuracy,
 
 
 @pytest.mark.demand
-@pytest.mark.skipif(not HERE, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("data", "network", "dim"),
     [

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 import torch
 
 from bnnviz import BnnvizError, data, sample, targets
-from bnnviz.data import files
 from bnnviz.data.sets.toys_control import TEST_ROWS
 from bnnviz.engine.prediction import scores
 from bnnviz.models import mlp, parse_hidden
-
-REAL = os.environ.get(files.VARIABLE)
-needs_files = pytest.mark.skipif(not REAL, reason="needs the real files: set BNNVIZ_DATA to a folder that holds them")
 
 # Training, validation and test rows, inputs, and the test rows of each class (Table 5 of the paper).
 SPLITS = {
@@ -25,11 +19,12 @@ SPLITS = {
     "pmcnet_naval": ((7160, 2387, 2387), 14, None),
     "pmcnet_protein": ((27438, 9146, 9146), 9, None),
 }
-WEIGHTS = {name: facts for name in SPLITS if (facts := data.describe(name))["published_weights"]}
+LARGE = ("pmcnet_naval", "pmcnet_protein")  # which do not come with bnnviz
+HERE = [pytest.param(name, marks=pytest.mark.data) if name in LARGE else name for name in SPLITS]
+WEIGHTS = [each for each in HERE if each != "pmcnet_wine"]
 
 
-@needs_files
-@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize("name", HERE)
 def test_the_splits_have_the_papers_sizes(name):
     rows, inputs, counts = SPLITS[name]
     loaded = data.load(name)
@@ -42,7 +37,6 @@ def test_the_splits_have_the_papers_sizes(name):
     assert data.fetch(name) == data.path(name)
 
 
-@needs_files
 def test_the_parts_of_wine_are_the_whole_table_once():
     known = pytest.importorskip("sklearn.datasets").load_wine()
     for split in (0, 7):
@@ -55,7 +49,6 @@ def test_the_parts_of_wine_are_the_whole_table_once():
     assert not np.array_equal(data.load("pmcnet_wine", 0).x_test, data.load("pmcnet_wine", 1).x_test)
 
 
-@needs_files
 def test_only_own_scales_standardise_validation_and_test_rows_by_themselves():
     target = targets.Network(data="pmcnet_ionosphere", hidden="5", scaling="own")
     known, own = data.load("pmcnet_ionosphere"), target.data_set
@@ -74,7 +67,6 @@ def published(name: str, **settings) -> targets.Network:
     return targets.Network(data=name, initial_weights="published", **wanted).to("cpu", torch.float64)
 
 
-@needs_files
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_published_weights_are_in_the_order_of_a_networks_parameters(name):
     network, theta = data.published_weights(name)
@@ -85,7 +77,6 @@ def test_published_weights_are_in_the_order_of_a_networks_parameters(name):
     np.testing.assert_array_equal(start.numpy(), np.tile(theta, (3, 1)))
 
 
-@needs_files
 def test_the_published_start_on_ionosphere_scores_what_the_paper_prints():
     metrics = pytest.importorskip("sklearn.metrics")
     target = published("pmcnet_ionosphere", scaling="own")
@@ -98,7 +89,6 @@ def test_the_published_start_on_ionosphere_scores_what_the_paper_prints():
     assert round(metrics.roc_auc_score(y, f), 4) == 0.9759
 
 
-@needs_files
 def test_the_published_start_on_glass_is_of_a_tanh_network():
     target = published("pmcnet_glass", scaling="own")
     start = target.initial(1, torch.Generator())
@@ -107,7 +97,7 @@ def test_the_published_start_on_glass_is_of_a_tanh_network():
     assert round(scores(relu, start[None])["accuracy"], 3) == 0.116
 
 
-@needs_files
+@pytest.mark.data
 def test_regressions_see_the_target_in_its_unit():
     target = published("pmcnet_protein")
     assert target.data_set.standardiser.y_scale == 1.0
@@ -115,7 +105,6 @@ def test_regressions_see_the_target_in_its_unit():
     assert target.likelihood.sd == 4.0
 
 
-@needs_files
 def test_published_weights_of_another_network_are_refused():
     with pytest.raises(BnnvizError, match="hidden=5 and activation=tanh: set these") as caught:
         targets.Network(data="pmcnet_ionosphere", hidden="7", initial_weights="published")
@@ -151,7 +140,6 @@ def test_validation_rows_take_the_place_of_the_test_rows():
         tiny(x_val=np.ones((3, 2)))
 
 
-@needs_files
 def test_a_network_is_evaluated_on_the_rows_that_are_asked_for():
     known = data.load("pmcnet_glass")
     target = targets.Network(data="pmcnet_glass", hidden="4", evaluate="validation")

@@ -9,7 +9,7 @@ import shlex
 import numpy as np
 import pytest
 
-from bnnviz import catalogue, cli, data, papers
+from bnnviz import catalogue, cli, papers
 from bnnviz.data import files
 from bnnviz.papers import Case, drawn, scored
 from bnnviz.papers.pmcnet import PMCNET, prior_sd
@@ -126,7 +126,6 @@ def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_
 
 
 def test_images_that_are_not_here_name_their_stand_in(capsys, monkeypatch, tmp_path):
-    (tmp_path / "mnist").symlink_to(data.path("rotated_mnist").parent)
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
     assert run_here("reproduce pmcnet-table9 --data svhn_grey") == 2
     said = capsys.readouterr().err

@@ -1,19 +1,46 @@
-"""Files with a known checksum: from the folder in BNNVIZ_DATA, or downloaded once into the cache."""
+"""Files with a known checksum: in the folder of BNNVIZ_DATA, in the cache, in the package, or downloaded once.
+
+A file that comes with bnnviz goes before its download: the checksum says that both are the same bytes. What comes with
+bnnviz as a *part* of a set is another file, and goes after the download of the whole (`bnnviz.data.forms`).
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib.util
 import os
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bnnviz.errors import BnnvizError
 
 VARIABLE = "BNNVIZ_DATA"
+#: The files that come with bnnviz; its README says where they are from.
+EMBEDDED = Path(__file__).resolve().parent / "embedded"
 _ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 _TIMEOUT_S = (5, 30)  # to connect, and between two pieces of the answer
+
+
+class DownloadError(BnnvizError):
+    """A file that cannot be downloaded.
+
+    Parameters
+    ----------
+    sentence : str
+        What is wrong and what to do about it.
+    cause : str
+        Why, in a few words.
+    """
+
+    def __init__(self, sentence: str, cause: str) -> None:
+        super().__init__(sentence, field="data")
+        self.cause = cause
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.sentence, self.cause)
 
 
 @dataclass(frozen=True)
@@ -53,14 +80,64 @@ class DataFile:
 
 
 def shared_folder() -> Path | None:
-    """Give the folder that the variable BNNVIZ_DATA names, or None where it is not set."""
-    folder = os.environ.get(VARIABLE)
-    return Path(folder).expanduser().resolve() if folder else None
+    """Return the folder that the variable BNNVIZ_DATA names, or None where it is not set.
+
+    Raises
+    ------
+    BnnvizError
+        If it names no folder.
+    """
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return None
+    folder = Path(named).expanduser().resolve()
+    if not folder.is_dir():
+        raise BnnvizError(f"{VARIABLE} names {folder}, which is no folder: correct it, or unset it.", field="data")
+    return folder
 
 
 def cache_folder() -> Path:
-    """Give the user's cache folder for downloads, which need not exist."""
+    """Return the user's cache folder for downloads, which need not exist."""
     return Path(_pooch().os_cache("bnnviz"))
+
+
+def find(file: DataFile, *, embedded: bool = True) -> Path | None:
+    """Return the place of a file that is on this machine, without a look into it; None where it is nowhere.
+
+    Parameters
+    ----------
+    file : DataFile
+        The file to find.
+    embedded : bool, default True
+        Whether the files that come with bnnviz are looked through, too.
+
+    Returns
+    -------
+    Path or None
+        Its first place among the folder of BNNVIZ_DATA, the cache and the package; it ends in ``.gz`` when it is
+        compressed there.
+    """
+    for folder in _folders(embedded):
+        place = folder / file.path
+        for candidate in (place, place.with_name(f"{place.name}.gz")):
+            if candidate.exists():
+                return candidate
+    return None
+
+
+def _folders(embedded: bool) -> Iterator[Path]:
+    shared = shared_folder()
+    if shared is not None:
+        yield shared
+    if _has_pooch():  # without it nothing has been downloaded
+        yield cache_folder()
+    if embedded:
+        yield EMBEDDED
+
+
+def is_here(file: DataFile) -> bool:
+    """Tell whether a file, or its compressed form, is on this machine; nothing is checked."""
+    return find(file) is not None
 
 
 def locate(file: DataFile) -> Path:
@@ -74,35 +151,24 @@ def locate(file: DataFile) -> Path:
     Returns
     -------
     Path
-        Its place in the folder of BNNVIZ_DATA when that is set, in the cache otherwise; it ends in
-        ``.gz`` when it is compressed.
+        Its place, as `find` gives it.
 
     Raises
     ------
     BnnvizError
-        If it is not there, cannot be read, or is not the expected file.
+        If it is nowhere, cannot be read, or is not the expected file.
     """
-    folder = shared_folder()
-    if folder is None:
-        place = cache_folder() / file.path
-        remedy = f"fetch it with 'bnnviz data fetch', or {_elsewhere(file)}"
-    else:
-        place = folder / file.path
-        remedy = (
-            f"put the file from {file.url} there, or unset {VARIABLE} to download it"
-            if file.url
-            else "put the right one there; nobody publishes it"
-        )
-    if file.checksum is None and place.exists():
+    place = find(file)
+    if place is None:
+        fetched = "fetch it with 'bnnviz data fetch', or " if file.url else ""
+        raise BnnvizError(f"The file {file.path} is not on this machine: {fetched}{_elsewhere(file)}.", field="data")
+    if file.checksum is None:
         return place
-    packed = place.with_name(f"{place.name}.gz")
-    if packed.exists() and not place.exists():
-        place = packed
+    packed = place.name != PurePosixPath(file.path).name
+    remedy = _replacement(file, place)
     try:
-        with (gzip.open if place == packed else open)(place, "rb") as stream:
+        with (gzip.open if packed else open)(place, "rb") as stream:
             found = hashlib.file_digest(stream, file.algorithm).hexdigest()
-    except FileNotFoundError as error:
-        raise BnnvizError(f"There is no file {place}: {remedy}.", field="data") from error
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "it is no whole gzip file"
         raise BnnvizError(f"The file {place} cannot be read ({reason}): {remedy}.", field="data") from error
@@ -111,19 +177,23 @@ def locate(file: DataFile) -> Path:
     return place
 
 
-def is_here(file: DataFile) -> bool:
-    """Tell whether a file, or its compressed form, lies where it is looked for; nothing is checked."""
-    place = (shared_folder() or cache_folder()) / file.path
-    return place.exists() or place.with_name(f"{place.name}.gz").exists()
+def _replacement(file: DataFile, place: Path) -> str:
+    """Return what to do about a file that is there and not the right one."""
+    if place.is_relative_to(EMBEDDED):
+        return "install bnnviz anew"
+    if file.url is None:
+        return "put the right one there; nobody publishes it"
+    return f"put the file from {file.url} there, or remove it to download it"
 
 
 def fetch(file: DataFile) -> Path:
-    """Find a file, downloading it where that is needed and BNNVIZ_DATA is not set.
+    """Find a file on this machine, or download it into the cache.
 
     Parameters
     ----------
     file : DataFile
-        The file to find. A copy in the cache whose checksum is wrong is downloaded again.
+        The file to find. A copy in the cache whose checksum is wrong is downloaded again; one in the folder of
+        BNNVIZ_DATA is somebody's own and stays.
 
     Returns
     -------
@@ -132,15 +202,24 @@ def fetch(file: DataFile) -> Path:
 
     Raises
     ------
+    DownloadError
+        If it is not on this machine and cannot be downloaded.
     BnnvizError
-        If it cannot be had, or what was downloaded is not the expected file.
+        If the file that is on this machine is not the expected one.
     """
-    return locate(file) if shared_folder() is not None else _download(file)
+    place = find(file)
+    if place is None or _is_cached(place):
+        return _download(file)
+    return locate(file)
+
+
+def _is_cached(place: Path) -> bool:
+    return _has_pooch() and place.is_relative_to(cache_folder())
 
 
 def _download(file: DataFile) -> Path:
     if file.url is None:
-        raise BnnvizError(f"Nobody publishes the file {file.path}: {_elsewhere(file)}.", field="data")
+        raise DownloadError(f"Nobody publishes the file {file.path}: {_elsewhere(file)}.", "nobody publishes it")
     pooch = _pooch()
     import requests  # comes with pooch, which lets its errors through
 
@@ -154,37 +233,44 @@ def _download(file: DataFile) -> Path:
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_S),
         )
     except requests.RequestException as error:
-        raise BnnvizError(
-            f"{file.url} could not be downloaded ({type(error).__name__}): check the network, or {_elsewhere(file)}.",
-            field="data",
+        cause = type(error).__name__
+        raise DownloadError(
+            f"{file.url} could not be downloaded ({cause}): check the network, or {_elsewhere(file)}.", cause
         ) from error
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise BnnvizError(
-            f"The cache {place.parent} cannot be used ({reason}): make it a folder that you can write to, or"
+        cause = error.strerror or type(error).__name__
+        raise DownloadError(
+            f"The cache {place.parent} cannot be used ({cause}): make it a folder that you can write to, or"
             f" {_elsewhere(file)}.",
-            field="data",
+            f"the cache cannot be used: {cause}",
         ) from error
     except ValueError as error:  # how pooch says that the checksum is wrong
-        raise BnnvizError(
+        raise DownloadError(
             f"What {file.url} sent is not the expected file ({file.difference}): try again later, or"
             f" {_elsewhere(file)}.",
-            field="data",
+            file.difference,
         ) from error
     return place
 
 
 def _elsewhere(file: DataFile) -> str:
+    folder = shared_folder()
+    if folder is not None:
+        return f"put it into {folder}, which {VARIABLE} names, as {file.path}"
     return f"set {VARIABLE} to a folder that holds {file.path}"
+
+
+def _has_pooch() -> bool:
+    return importlib.util.find_spec("pooch") is not None
 
 
 def _pooch():
     try:
         import pooch
     except ImportError as error:
-        raise BnnvizError(
+        raise DownloadError(
             "Downloading data needs the package pooch: install it (pip install 'bnnviz[data]'), or set"
             f" {VARIABLE} to a folder that holds the files.",
-            field="data",
+            "the package pooch is missing",
         ) from error
     return pooch

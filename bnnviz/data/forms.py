@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +13,11 @@ import numpy as np
 
 from bnnviz.data.dataset import Task
 from bnnviz.data.entry import Entry, Kind
-from bnnviz.data.files import VARIABLE, DataFile, fetch, is_here, shared_folder
+from bnnviz.data.files import VARIABLE, DataFile, DownloadError, fetch, find, locate, shared_folder
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
+
+_TRIED_AGAIN_S = 300.0  # after a download that failed, where a part stands in for the whole
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,6 +30,8 @@ class Rows:
     y_train, y_test : ndarray of int, shape (rows,)
     groups : ndarray of int or None, default None
         The group of each training row, see `ImageSet`.
+    test_rows : ndarray of int or None, default None
+        For each test row its number in the published set; None where they are all there, in their order.
     """
 
     x_train: np.ndarray
@@ -33,6 +39,7 @@ class Rows:
     x_test: np.ndarray
     y_test: np.ndarray
     groups: np.ndarray | None = None
+    test_rows: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,9 @@ class Form:
     read: Callable[..., Rows]
     note: str = ""
 
-    @property
-    def is_here(self) -> bool:
-        """Whether all its files are where they are looked for."""
-        return all(is_here(file) for file in self.files)
+    def is_here(self, *, embedded: bool = True) -> bool:
+        """Tell whether all its files are on this machine, those that come with bnnviz among them or not."""
+        return all(find(file, embedded=embedded) is not None for file in self.files)
 
     @property
     def is_published(self) -> bool:
@@ -79,7 +85,8 @@ class Images(Entry):
     mean, sd : tuple of float or None, default None
         See `ImageSet`.
     finish : callable or None, default None
-        ``finish(ImageSet) -> ImageSet``: what makes this set of the one that was published; None where it is that one.
+        ``finish(ImageSet, Rows) -> ImageSet``: what makes this set of the one that was published; None where it is
+        that one.
     """
 
     kind: ClassVar[Kind] = "images"
@@ -88,7 +95,7 @@ class Images(Entry):
     forms: tuple[Form, ...]
     mean: tuple[float, ...] | None = None
     sd: tuple[float, ...] | None = None
-    finish: Callable[[ImageSet], ImageSet] | None = None
+    finish: Callable[[ImageSet, Rows], ImageSet] | None = None
     task: Task = "classification"
     inputs: int = field(init=False)
     classes: int = field(init=False)
@@ -98,45 +105,53 @@ class Images(Entry):
         object.__setattr__(self, "classes", len(self.class_names))
 
     def form(self) -> Form:
-        """Return the form that is read on this machine: the first whose files are all there, else one to download.
+        """Return the form that is on this machine, the first whose files all are; else the one to download.
+
+        What comes with bnnviz stands in for a set that can be downloaded and has not been.
 
         Raises
         ------
         BnnvizError
-            If its files are not in the folder of BNNVIZ_DATA, or nobody publishes them.
+            If no form is on this machine and nobody publishes one.
         """
-        usable = self._usable()
-        if usable:
-            return usable[0]
-        folder = shared_folder()
-        ways = "; or ".join(", ".join(file.path for file in form.files) for form in self.forms)
-        if folder:
-            download = f", or unset {VARIABLE} to download it" if any(form.is_published for form in self.forms) else ""
-            raise BnnvizError(f"The folder {folder} does not hold {self.title}: put {ways} there{download}.", "data")
-        raise BnnvizError(
-            f"Nobody is known to publish {self.title}: set {VARIABLE} to a folder that holds {ways}.",
-            "data",
-        )
+        found = self._local() or self._embedded() or self._published()
+        if found is None:
+            raise BnnvizError(f"Nobody is known to publish {self.title}: {self._places()}.", "data")
+        return found
 
-    def _usable(self) -> list[Form]:
-        return [form for form in self.forms if (form.is_here if shared_folder() else form.is_published)]
+    def _local(self) -> Form | None:
+        """Return the first form whose files are all in the folder of BNNVIZ_DATA or the cache."""
+        return next((form for form in self.forms if form.is_here(embedded=False)), None)
+
+    def _embedded(self) -> Form | None:
+        return next((form for form in self.forms if form.is_here()), None)
+
+    def _published(self) -> Form | None:
+        return next((form for form in self.forms if form.is_published), None)
+
+    def _places(self) -> str:
+        ways = "; or ".join(", ".join(file.path for file in form.files) for form in self.forms)
+        folder = shared_folder()
+        return f"put {ways} into {folder}" if folder else f"set {VARIABLE} to a folder that holds {ways}"
 
     def is_here(self) -> bool:
-        """Tell whether the files of `form` are on this machine; they are not checked."""
-        return any(form.is_here for form in self._usable()[:1])
+        """Tell whether the files of a form are on this machine; they are not checked."""
+        return any(form.is_here() for form in self.forms)
 
     def remark(self) -> str:
         """Return what is to be said of the form that is on this machine."""
         return self.form().note if self.is_here() else ""
 
     def sources(self) -> tuple[DataFile, ...]:
-        """Give the files of `form`."""
-        return self.form().files
+        """Return the files to have: those of the form in the folder or the cache, else those that are published."""
+        return (self._local() or self._published() or self.form()).files
 
     def load(self, split: int) -> ImageSet:
-        """Read the files, downloading them if needed; there is one split only."""
-        form = self.form()
-        places: list[Path] = [fetch(file) for file in form.files]
+        """Read the files, downloading them if needed; there is one split only.
+
+        What comes with bnnviz stands in for a set that cannot be downloaded, and a note says so.
+        """
+        form, places, note = self._fetched()
         rows = form.read(*places)
         if rows.x_test.shape[1:] != self.shape:
             raise BnnvizError(
@@ -156,6 +171,34 @@ class Images(Entry):
             mean=self.mean,
             sd=self.sd,
             groups=rows.groups,
-            notes=(form.note,) if form.note else (),
+            notes=(note,) if note else (),
+            stands_in=not form.is_here(embedded=False),
         )
-        return found if self.finish is None else self.finish(found)
+        return found if self.finish is None else self.finish(found, rows)
+
+    def _fetched(self) -> tuple[Form, list[Path], str]:
+        """Return the form to read, the places of its checked files, and what is to be said of it."""
+        form = self._local() or self._published() or self.form()
+        stand_in = None if form.is_here(embedded=False) else self._embedded()
+        failure = _recent_failure(self.name) if stand_in else None
+        try:
+            if failure is not None:
+                raise failure
+            return form, [fetch(file) for file in form.files], form.note
+        except DownloadError as error:
+            if stand_in is None:
+                raise
+            _failures[self.name] = time.monotonic(), error
+            reason = f"it could not be downloaded ({error.cause}); 'bnnviz data fetch {self.name}' tries again"
+        note = f"{stand_in.note.removesuffix('.')}: {reason}."
+        return stand_in, [locate(file) for file in stand_in.files], note
+
+
+#: When the download of a set failed for which a part stood in, and why.
+_failures: dict[str, tuple[float, DownloadError]] = {}
+
+
+def _recent_failure(name: str) -> DownloadError | None:
+    """Return why a set could not be downloaded just now: each try may take as long as a connection is waited for."""
+    when, error = _failures.get(name, (-math.inf, None))
+    return error if time.monotonic() - when < _TRIED_AGAIN_S else None

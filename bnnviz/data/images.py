@@ -37,6 +37,8 @@ class ImageSet:
         where rows are on their own. Validation rows are taken by whole groups.
     notes : tuple of str, default ()
         Sentences for `remarks`, such as that this is a part of the set only.
+    stands_in : bool, default False
+        Whether these rows come with bnnviz, in the place of a whole set that could not be downloaded.
     task : {"classification"}
         What `y` holds.
     positive : int, default 1
@@ -62,6 +64,7 @@ class ImageSet:
     sd: tuple[float, ...] | None = None
     groups: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    stands_in: bool = False
     task: Task = "classification"
     positive: int = 1
 
@@ -243,12 +246,11 @@ class ImageSet:
         """
         found = self
         if train is not None:
-            rng = np.random.default_rng([seed, PARTS.index("train")])
-            found = found._training_rows(_balanced(self.y_train, _count("train", train), rng))
+            found = found._training_rows(balanced_rows(self.y_train, _count("train", train), "train", seed))
         if test is not None:
             if _count("test", test) == 0:
                 raise BnnvizError(f"Keep at least one test row of {self.name}, not 0.", "test")
-            rows = _balanced(self.y_test, test, np.random.default_rng([seed, PARTS.index("test")]))
+            rows = balanced_rows(self.y_test, test, "test", seed)
             found = replace(found, x_test=self.x_test[rows], y_test=self.y_test[rows])
         return found
 
@@ -304,6 +306,27 @@ def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float,
         mean.append(float(np.average(_LEVELS, weights=counts)))
         sd.append(float(np.sqrt(np.average((_LEVELS - mean[-1]) ** 2, weights=counts))))
     return tuple(mean), tuple(sd)
+
+
+def balanced_rows(y: np.ndarray, rows: int, part: Part, seed: int = 0) -> np.ndarray:
+    """Draw so many of the rows of a part, each class with an equal share where it has as many.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (all rows,)
+        The class of each row.
+    rows : int
+        How many to draw at most.
+    part : {"train", "val", "test"}
+        What the rows are for: each part has a generator of its own.
+    seed : int, default 0
+
+    Returns
+    -------
+    ndarray of int
+        Sorted row numbers. Fewer rows are among more of the same seed.
+    """
+    return _balanced(y, rows, np.random.default_rng([seed, PARTS.index(part)]))
 
 
 def _count(field: str, rows: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
 from dataclasses import dataclass
@@ -73,7 +74,8 @@ def mat_arrays(place: Path) -> dict[str, np.ndarray]:
     from scipy.io.matlab import MatReadError
 
     try:
-        found = loadmat(place)
+        with (gzip.open if place.suffix == ".gz" else open)(place, "rb") as stream:
+            found = loadmat(stream)
     except (*_BROKEN, MatReadError) as error:
         raise BnnvizError(
             f"The file {place} is none of MATLAB's ({error}): put the expected one there.", "data"

@@ -124,7 +124,7 @@ class Run:
         self.state, self.emitter = None, None
         self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
         self.events: torch.Tensor | None = None
-        self._mark: dict[str, Any] | None = None  # of a caller's target
+        self._mark: dict[str, Any] | None = None  # of the target that draws are of
         self._new_stores()
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
@@ -713,10 +713,17 @@ class Run:
         return checkpoint.pack(saved)
 
     def _mark_of_target(self) -> dict[str, Any] | None:
-        """Return what tells a caller's target from others: its dimension, and U where the first chain once was."""
+        """Return what tells the target from others: its dimension, and U where the first chain was in this era.
+
+        None of a density that the spec says completely. A caller's target may be another one when the run is restored,
+        and so may the rows of a named data set, of which a part may be here.
+        """
         x = getattr(self.state, "x", None)
-        if self._mark is None and self._own_target and x is not None and x.shape[-1] == self.target.dim:
-            self._mark = {"dim": self.target.dim, "x": x[:1], "potential": float(self.target.potential(x[:1]))}
+        known = self._mark is not None and self._mark.get("era", self.era) == self.era
+        may_differ = self._own_target or isinstance(self.target, targets.BNN)
+        if not known and may_differ and x is not None and x.shape[-1] == self.target.dim:
+            potential = float(self.target.potential(x[:1]))
+            self._mark = {"dim": self.target.dim, "x": x[:1], "potential": potential, "era": self.era}
         return self._mark
 
     def _check_dimension(self, given: dict[str, Any] | None) -> None:

@@ -48,13 +48,29 @@ class Parted(Experiment):
         return self.made(data, scale)
 
     def check(self) -> None:
-        """Raise a `BnnvizError` that names what there is instead, if there are no images to train on."""
+        """Raise a `BnnvizError` that names what there is instead, if the images that its runs ask for are not here."""
         try:
-            there = len(datasets.load(self.data).y_train) > 0
-            missing = f"There are no training images of {self.data} here: fetch the whole set."
+            images = datasets.load(self.data)
+            missing = "" if len(images.y_train) else f"There are no training images of {self.data} here: fetch the set."
         except BnnvizError as error:
-            there, missing = False, error.sentence
-        if not there:
+            images, missing = None, error.sentence
+        if missing:
             others = [name for name in self.parts if name != self.data and datasets.is_here(name)]
             stand_in = f" Or take what is here: --data {' or '.join(others)}." if others else ""
             raise BnnvizError(missing + stand_in, "data")
+        if images.stands_in:
+            self._check_rows(images)
+
+    def _check_rows(self, images: datasets.ImageSet) -> None:
+        """Raise if its runs ask for more rows than a part of a set has."""
+        asked = [spec.target_settings for case in self.cases for spec in case.specs]
+        for what, there in (("train", len(images.y_train)), ("test", len(images.y_test))):
+            wanted = [settings.get(f"{what}_rows") for settings in asked]
+            if any(rows is None or rows > there for rows in wanted):
+                kind = {"train": "training", "test": "test"}[what]
+                raise BnnvizError(
+                    f"{self.name} at the scale {self.scale!r} needs the whole of {images.title}, of which {there:,}"
+                    f" {kind} images come with bnnviz: get it with 'bnnviz data fetch {self.data}', or choose --scale"
+                    " small.",
+                    "data",
+                )

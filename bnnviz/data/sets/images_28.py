@@ -36,6 +36,13 @@ def read_first(train: Path, x_test: Path, y_test: Path) -> Rows:
     return _rows(*read_npz(train, ("x", "y")), x_test, y_test)
 
 
+def read_part(place: Path) -> Rows:
+    """Read some rows of a set and their numbers in it from an ``.npz`` that `bnnviz.data.embedding` has made."""
+    names = ("x_train", "y_train", "x_test", "y_test", "test_rows")
+    x, y, x_test, y_test, numbers = read_npz(place, names)
+    return Rows(x_train=x[:, None], y_train=y, x_test=x_test[:, None], y_test=y_test, test_rows=numbers)
+
+
 def read_test_only(x_test: Path, y_test: Path) -> Rows:
     """Read test images and labels from idx files; there are no training rows."""
     return _rows(np.empty((0, 28, 28), np.uint8), np.empty(0, np.uint8), x_test, y_test)
@@ -45,10 +52,14 @@ def _rows(x: np.ndarray, y: np.ndarray, x_test: Path, y_test: Path) -> Rows:
     return Rows(x_train=x[:, None], y_train=y, x_test=read_idx(x_test)[:, None], y_test=read_idx(y_test))
 
 
-def rotate_test(upright: ImageSet) -> ImageSet:
-    """Turn each test image by an angle of its own, uniform between -45 and 45 degrees; a fixed seed draws them."""
-    rng = np.random.default_rng(_ROTATION_SEED)
-    return upright.rotated(rng.uniform(-MOST_DEGREES, MOST_DEGREES, len(upright.y_test)))
+def rotate_test(upright: ImageSet, rows: Rows) -> ImageSet:
+    """Turn each test image by an angle of its own, uniform between -45 and 45 degrees; a fixed seed draws them.
+
+    An image has the same angle in the whole set and in a part of it.
+    """
+    numbers = np.arange(len(upright.y_test)) if rows.test_rows is None else rows.test_rows
+    angles = np.random.default_rng(_ROTATION_SEED).uniform(-MOST_DEGREES, MOST_DEGREES, int(numbers.max()) + 1)
+    return upright.rotated(angles[numbers])
 
 
 def _files(folder: str, origin: str, checksums: dict[str, str]) -> tuple[DataFile, ...]:
@@ -86,6 +97,18 @@ NOT_MNIST_FILES = _files(
         "t10k-labels-idx1-ubyte.gz": "1fa03836e01c862542f8eb83463bb951bebec6fcb3efa28dad748c6b38a9021b",
     },
 )
+MNIST_PART = DataFile(
+    "mnist/mnist_1500_500.npz", None, "48967cf7d9365193dd1868ee7441b83bda205a282dfa44906712b69810cd6a44"
+)
+_MNIST_PART_FORM = Form(
+    (MNIST_PART,),
+    read_part,
+    "Of MNIST 1,500 of the 60,000 training images and 500 of the 10,000 test images, which come with bnnviz, stand in"
+    " for the whole set.",
+)
+NOT_MNIST_PART = DataFile(
+    "notmnist/notmnist_500.npz", None, "fbb161d6efd881a564d4fdb3c815a6fd68c44981e3c9ce27c954db880afc6908"
+)
 _MNIST_SCALE = {"mean": (0.1307,), "sd": (0.3081,)}
 
 SETS = (
@@ -97,7 +120,7 @@ SETS = (
         rows=60_000,
         class_names=tuple("0123456789"),
         **_MNIST_SCALE,
-        forms=(Form(MNIST_FILES, read_four),),
+        forms=(Form(MNIST_FILES, read_four), _MNIST_PART_FORM),
     ),
     Images(
         name="fashion_mnist",
@@ -131,7 +154,7 @@ SETS = (
         rows=60_000,
         class_names=tuple("0123456789"),
         **_MNIST_SCALE,
-        forms=(Form(MNIST_FILES, read_four),),
+        forms=(Form(MNIST_FILES, read_four), _MNIST_PART_FORM),
         finish=rotate_test,
     ),
     Images(
@@ -144,6 +167,13 @@ SETS = (
         rows=0,
         trainable=False,
         class_names=tuple("ABCDEFGHIJ"),
-        forms=(Form(NOT_MNIST_FILES, read_test_only),),
+        forms=(
+            Form(NOT_MNIST_FILES, read_test_only),
+            Form(
+                (NOT_MNIST_PART,),
+                read_part,
+                "Of notMNIST 500 of the 10,000 test images, which come with bnnviz, stand in for the whole set.",
+            ),
+        ),
     ),
 )
