@@ -16,9 +16,12 @@ Setting = dict[str, Any]
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
 _BOXED = {"margin": (9, 14, 3, 14)}  # a box's label stands on its upper edge
 _ERROR = "<div class='error' role='alert'>{}</div>"
-_ERROR_STYLE = (
-    ".error {color: var(--mui-palette-error-main); font-size: 12px; line-height: 1.35; overflow-wrap: anywhere}"
-)
+_NOTE = "<div class='note'>{}</div>"
+_SAID_STYLE = """
+div {font-size: 12px; line-height: 1.35; overflow-wrap: anywhere}
+.error {color: var(--mui-palette-error-main)}
+.note {color: var(--mui-palette-text-secondary)}
+"""
 LONG = 200  # whole numbers with a longer range are typed, not slid
 _FOLD = {
     "boxShadow": "none",
@@ -77,7 +80,7 @@ class Control:
         self._titles = titles if titles and known else {}
         self._silent = False
         # Made when it is first needed: every element costs the page's first paint some milliseconds.
-        self._error: pn.pane.HTML | None = None
+        self._said: dict[str, pn.pane.HTML] = {}
         self.widget = self._make(setting["default"])
         self.widget.param.watch(self._chosen, self._watched())
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -132,13 +135,22 @@ class Control:
 
     def error(self, sentence: str) -> None:
         """Say what is wrong with the value; an empty sentence takes it back."""
-        if self._error is None:
+        self._say(_ERROR, sentence)
+
+    def note(self, sentence: str) -> None:
+        """Say what is to be known of the value; an empty sentence takes it back."""
+        self._say(_NOTE, sentence)
+
+    def _say(self, template: str, sentence: str) -> None:
+        if template not in self._said:
             if not sentence:
                 return
-            self._error = pn.pane.HTML("", sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_ERROR_STYLE])
-            self.root.append(self._error)
-        self._error.object = _ERROR.format(html.escape(sentence)) if sentence else ""
-        self._error.visible = bool(sentence)
+            self._said[template] = pn.pane.HTML(
+                "", sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_SAID_STYLE]
+            )
+            self.root.append(self._said[template])
+        self._said[template].object = template.format(html.escape(sentence)) if sentence else ""
+        self._said[template].visible = bool(sentence)
 
     def _watched(self) -> str:
         return "value_throttled" if isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider) else "value"
@@ -251,6 +263,10 @@ class Controls:
         self._controls[name].error(sentence)
         if sentence and self._fold is not None and not self._controls[name].setting["live"]:
             self._fold.active = [0]
+
+    def note(self, name: str, sentence: str) -> None:
+        """Say beside a control what is to be known of its value; an empty sentence takes it back."""
+        self._controls[name].note(sentence)
 
     def clear(self) -> None:
         """Take back everything said to be wrong."""

@@ -210,6 +210,10 @@ class Lanes:
         self._devices = [*self._devices[:1], *names]
         self._run.offer("device", self._devices)
 
+    def note(self, sentences: list[str]) -> None:
+        """Say beside the choice of data what is to be known of them."""
+        self._target.note(sentences)
+
     def take_back(self, spec: RaceSpec) -> None:
         """Note that this race runs on: what the controls show could not be run."""
         self._spec = spec

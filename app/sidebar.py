@@ -13,6 +13,7 @@ from bnnviz.spec import Spec
 from controls import Controls
 from upload import Upload
 
+_DATA = "data"
 RUN = ("chains", "seed", "device", "kernel")
 _CUSTOM = "as set below"
 # A description that came later would change the number of hooks of its React component, which fails then.
@@ -82,6 +83,11 @@ class Part:
             self._build()
         self.controls.set(settings)
         self._name_preset()
+
+    def note(self, sentences: list[str]) -> None:
+        """Say beside the choice of data what is to be known of them; no sentences take it back."""
+        if _DATA in self.controls:
+            self.controls.note(_DATA, " ".join(sentences))
 
     def _build(self) -> None:
         item = self._items[self.name]
@@ -216,6 +222,10 @@ class Sidebar:
         """Offer these devices."""
         self._devices = [*self._devices[:1], *names]
         self._run.offer("device", self._devices)
+
+    def note(self, sentences: list[str]) -> None:
+        """Say beside the choice of data what is to be known of them."""
+        self._target.note(sentences)
 
     def take_back(self, spec: Spec) -> None:
         """Note that this spec runs on: what the controls show could not be run."""

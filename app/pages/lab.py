@@ -183,6 +183,7 @@ class Lab:
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
         self.show_waiting(False)
+        self.controls.note(scene["remarks"])
         self._arrange(set(scene["emits"]))
         self.plane.show(scene)
         self.component.show(scene)

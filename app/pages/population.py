@@ -87,6 +87,7 @@ class PopulationPage(PlainPage):
         """Show a new run: its plane, and the cards that it feeds."""
         self._arrange(set(scene["emits"]), None if scene["data"] is None else scene["data"]["kind"])
         self.plane.show(scene)
+        self.controls.note(scene["remarks"])
         super().show_scene(scene)
 
     def show_devices(self, names: list[str]) -> None:

@@ -131,6 +131,7 @@ class RacePage:
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
         self.show_waiting(False)
+        self.controls.note(scene["remarks"])
         again = self._scene.get("pictures") == scene["pictures"]
         self._scene = scene
         self._lay_out([lane["name"] for lane in scene["lanes"]], scene["pictures"], keep=again)

@@ -83,6 +83,7 @@ class UncertaintyPage(PlainPage):
         self.hung.value = next(iter(_WALLS))
         self._silent = False
         self.elsewhere.visible = bool(scene["elsewhere"])
+        self.controls.note(scene["remarks"])
         super().show_scene(scene)
 
     def show_frame(self, frame: dict[str, Any]) -> None:

@@ -178,6 +178,7 @@ class FrameBuilder:
             "emits": parts,
             "sampler": run.sampler.title,
             "target": target.describe_value(),
+            "remarks": target.remarks(),
             "plane": self._scene_plane(),
             "density": self._known_density() if has_density else None,
             "data": None if self.predictor is None else self.predictor.scene(),

@@ -55,6 +55,7 @@ class GalleryCard(RaceCard):
             "spec": gallery.spec.to_json(),
             "title": f"Uncertainty on {images.title}",
             "target": gallery.lanes[0].target.describe_value(),
+            "remarks": [*images.remarks(), *(() if gallery.foreign is None else gallery.foreign.remarks())],
             "dim": gallery.lanes[0].target.dim,
             "emits": list(self.parts),
             "pictures": [],

@@ -53,6 +53,7 @@ class RaceCard:
             "spec": race.spec.to_json(),
             "title": f"Race on {first['target']}",
             "target": first["target"],
+            "remarks": first["remarks"],
             "dim": first["dim"],
             "names": first["names"],
             "emits": [*self.parts, *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
