@@ -12,7 +12,9 @@ from bnnviz import cli, data, papers
 from bnnviz.data import embedding, files, forms
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.sets import images_28
+from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.spec import Spec
 
 WHOLE = ("boston", "yacht", "concrete", "energy", "ionosphere", "glass", "wine")
 DIVIDED = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine")
@@ -120,3 +122,31 @@ class TestBesideThePublished:
         np.testing.assert_array_equal(part.x_test, whole.x_test[rows])
         np.testing.assert_array_equal(part.y_test, whole.y_test[rows])
         assert part.scaled("test")[0].shape == (500, 1, 28, 28)
+
+
+# --- a run that goes on elsewhere
+
+
+def test_a_run_does_not_go_on_with_other_rows_than_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"data": "mnist", "network": "mlp", "train_rows": 20, "test_rows": 10}
+    spec = Spec("images", settings, "hmc", {"start": "random"}, chains=1, draws=3, warmup=1).checked()
+    run = Run(spec)
+    while run.draws.shape[1] < 1:
+        run.advance(0.02)
+    saved = run.checkpoint()
+    Run.restore(saved)
+    load = data.load
+    monkeypatch.setattr(data, "load", lambda name: load(name).chosen(train=900, seed=1))
+    with pytest.raises(BnnvizError, match="not the one that this run began with: where a chain was, U is"):
+        Run.restore(saved)
+
+
+def test_a_run_whose_data_were_changed_goes_on() -> None:
+    settings = {"data": "toy_c", "hidden": "3"}
+    run = Run(Spec("network", settings, "hmc", {"start": "random"}, chains=1, draws=None, warmup=1).checked())
+    while run.phase != "sampling":
+        run.advance(0.02)
+    run.checkpoint()
+    run.change({"target.points": [[0.0, 1.0], [1.0, -1.0]]})
+    run.advance(0.02)
+    Run.restore(run.checkpoint())
