@@ -666,7 +666,7 @@ def test_of_images_that_cannot_be_downloaded_a_part_stands_in(way, cache, failin
     loaded = entry.load(0)
     assert (len(loaded.y_train), len(loaded.y_test), loaded.stands_in) == (1500, 500, True)
     (note,) = loaded.remarks()
-    assert note.startswith("Of MNIST 1,500 of the 60,000 training images")
+    assert note.startswith("A part stands in for MNIST: 1,500 of 60,000 training and 500 of 10,000 test images")
     assert note.endswith("; 'bnnviz data fetch mnist' tries again.")
     assert note.count(".") == 1
     # Nobody waits for the same failure at once again; who asks for the whole set is told.
@@ -693,7 +693,7 @@ def test_the_whole_set_is_read_when_it_comes(cache, tmp_path, monkeypatch):
             served.append(dataclasses.replace(file, url=f"{address}/{name}", checksum=digest))
         whole = dataclasses.replace(entry.forms[0], files=tuple(served))
         entry = dataclasses.replace(entry, forms=(whole, entry.forms[1]))
-        assert entry.is_here() and "500 of the 10,000" in entry.remark()
+        assert entry.is_here() and "500 of 10,000" in entry.remark()
         loaded = entry.load(0)
     assert len(asked) == 2
     assert (len(loaded.y_test), loaded.stands_in, loaded.remarks(), entry.remark()) == (30, False, [], "")

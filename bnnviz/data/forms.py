@@ -189,8 +189,8 @@ class Images(Entry):
             if stand_in is None:
                 raise
             _failures[self.name] = time.monotonic(), error
-            reason = f"it could not be downloaded ({error.cause}); 'bnnviz data fetch {self.name}' tries again"
-        note = f"{stand_in.note.removesuffix('.')}: {reason}."
+            reason = f"since the download failed ({error.cause}); 'bnnviz data fetch {self.name}' tries again"
+        note = f"{stand_in.note.removesuffix('.')}, {reason}."
         return stand_in, [locate(file) for file in stand_in.files], note
 
 

@@ -103,8 +103,7 @@ MNIST_PART = DataFile(
 _MNIST_PART_FORM = Form(
     (MNIST_PART,),
     read_part,
-    "Of MNIST 1,500 of the 60,000 training images and 500 of the 10,000 test images, which come with bnnviz, stand in"
-    " for the whole set.",
+    "A part stands in for MNIST: 1,500 of 60,000 training and 500 of 10,000 test images, which come with bnnviz.",
 )
 NOT_MNIST_PART = DataFile(
     "notmnist/notmnist_500.npz", None, "fbb161d6efd881a564d4fdb3c815a6fd68c44981e3c9ce27c954db880afc6908"
@@ -172,7 +171,7 @@ SETS = (
             Form(
                 (NOT_MNIST_PART,),
                 read_part,
-                "Of notMNIST 500 of the 10,000 test images, which come with bnnviz, stand in for the whole set.",
+                "A part stands in for notMNIST: 500 of 10,000 test images, which come with bnnviz.",
             ),
         ),
     ),
