@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from bokeh.document import Document
@@ -18,7 +21,7 @@ from tornado.websocket import WebSocketClosedError
 
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
-from bnnviz_app import server, theme
+from bnnviz_app import launch, server, theme
 from bnnviz_app.session import Session
 
 linux = pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="only Linux corks a socket")
@@ -114,6 +117,51 @@ def test_the_log_tells_what_went_wrong_but_not_that_a_page_has_gone(
 
     asyncio.run(serve())
     assert ("never retrieved" in caplog.text) == told
+
+
+# --- how the server starts
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the applications and the options of servers, which are not run."""
+    servers: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    class Server:
+        port, address, prefix = 5006, None, ""
+
+        def __init__(self, applications: dict[str, Any], **options: Any) -> None:
+            servers.append((applications, options))
+
+        def run_until_shutdown(self) -> None:
+            pass
+
+    monkeypatch.setattr("bokeh.server.server.Server", Server)
+    # The command sets up the process's log, which is pytest's here.
+    monkeypatch.setattr("bokeh.command.subcommands.serve.basicConfig", lambda **options: None)
+    monkeypatch.setattr("bokeh.command.subcommands.serve.logging", SimpleNamespace(getLogger=lambda name: Mock()))
+    monkeypatch.setenv("DASK_DISTRIBUTED__LOGGING__BOKEH", "warning")
+    return servers
+
+
+def test_the_page_is_at_its_route_whatever_its_folder_is_called(launched: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "main.py").touch()
+    given = list(sys.argv)
+    launch.launch(tmp_path, "/app", 5123, "0.0.0.0")
+    ((applications, options),) = launched
+    assert list(applications) == ["/app"]
+    assert sys.argv == given
+    assert (options["port"], options["address"]) == (5123, "0.0.0.0")
+    assert options["allow_websocket_origin"] == ["0.0.0.0:5123", "127.0.0.1:5123", "localhost:5123"]
+    assert options["unused_session_lifetime_milliseconds"] == launch.SESSION_LIFETIME_MS
+    assert options["check_unused_sessions_milliseconds"] == launch.SESSION_CHECK_MS
+
+
+def test_a_script_that_cannot_be_read_is_a_sentence(launched: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("def")
+    with pytest.raises(BnnvizError, match=r"(?s)The dashboard cannot be served: .*Invalid syntax in 'main.py'"):
+        launch.launch(tmp_path, "/app", 5123, "127.0.0.1")
+    assert launched == []
 
 
 # --- the scripts that go ahead of the page
