@@ -64,14 +64,14 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info tests/artifacts .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(INSTALLED): $(PY) pyproject.toml constraints.txt
+$(INSTALLED): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz into $(VENV) (the first time takes minutes: PyTorch is large) ...'
 	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
 	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all]'
 	@$(COMPILE)
 	@touch $@
 
-$(TESTABLE): $(PY) pyproject.toml constraints.txt
+$(TESTABLE): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz and its tests into $(VENV) (the first time takes minutes: PyTorch is large) ...'
 	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
 	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all,test]'

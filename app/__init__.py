@@ -1,1 +1,1 @@
-"""The dashboard, served with this folder as its root: its modules import each other by their bare names."""
+"""The dashboard: `bnnviz_app` in an environment, the folder `app` in the repository, which `panel serve app` serves."""

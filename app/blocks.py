@@ -7,7 +7,7 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from theme import TIGHT, UNLABELLED
+from bnnviz_app.theme import TIGHT, UNLABELLED
 
 
 class BlockPicker:

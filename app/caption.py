@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import projector
+from bnnviz_app import projector
 
 _TEXT = """
 :host {font-size: 14px; line-height: 19px; max-height: 57px; color: var(--mui-palette-text-primary); overflow: hidden}

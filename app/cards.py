@@ -9,8 +9,8 @@ from typing import Any
 
 import panel as pn
 
-import projector
 from bnnviz.views.base import View
+from bnnviz_app import projector
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading

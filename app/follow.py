@@ -7,7 +7,7 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from theme import UNLABELLED
+from bnnviz_app.theme import UNLABELLED
 
 COMPONENTS = {"PC 1": 1, "PC 2": 2, "last PC": -1}
 # A text field with a list is made for a line of its own.

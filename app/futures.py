@@ -8,10 +8,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import projector
 from bnnviz.views.futures import MOST, colour
 from bnnviz.views.palette import DARK, LIGHT
-from session import Session
+from bnnviz_app import projector
+from bnnviz_app.session import Session
 
 _BAR = """
 :host {border-left: 4px solid var(--mui-palette-primary-main); border-radius: 6px; align-items: center;

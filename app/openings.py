@@ -14,7 +14,7 @@ from bnnviz.papers import Experiment
 from bnnviz.racespec import MOST, RaceSpec
 from bnnviz.spec import Spec
 from bnnviz.wellsspec import WellsSpec
-from pages import PAGES
+from bnnviz_app.pages import PAGES
 
 _POPULATION = "population"  # what a sampler emits that has one
 _LAB, _RACE, _WELLS, _UNCERTAINTY = "lab", "race", "wells", "uncertainty"

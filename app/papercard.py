@@ -13,7 +13,6 @@ import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
-import openings
 from bnnviz.papers import LABELS, Experiment
 from bnnviz.papers.measured import Record
 from bnnviz.papers.paper import heading
@@ -23,6 +22,7 @@ from bnnviz.views.band_multiples import Panel as Band
 from bnnviz.views.band_multiples import band_multiples
 from bnnviz.views.panels import Panel, arrays, panels
 from bnnviz.views.small_multiples import small_multiples
+from bnnviz_app import openings
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _BAND = "band"  # pictures of this kind share their axes

@@ -9,23 +9,21 @@ from typing import Any, ClassVar
 
 import panel as pn
 
-import address
-import projector
-import stage
-from access import PACE_S, Narrator
 from bnnviz import link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.plainspec import PlainSpec
-from caption import Caption
-from cards import Card, Table
-from controls import Controls
-from guide import Guide
-from heartbeat import Heartbeat
-from session import SLOW_EVERY, Session
-from share import Share
-from sidebar import section
-from tools import tool
-from transport import Transport
+from bnnviz_app import address, projector, stage
+from bnnviz_app.access import PACE_S, Narrator
+from bnnviz_app.caption import Caption
+from bnnviz_app.cards import Card, Table
+from bnnviz_app.controls import Controls
+from bnnviz_app.guide import Guide
+from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.session import SLOW_EVERY, Session
+from bnnviz_app.share import Share
+from bnnviz_app.sidebar import section
+from bnnviz_app.tools import tool
+from bnnviz_app.transport import Transport
 
 
 class PlainTransport(Transport):

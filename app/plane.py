@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from theme import TIGHT, UNLABELLED
+from bnnviz_app.theme import TIGHT, UNLABELLED
 
 PCA, COORDINATES, CANONICAL = "PC 1, PC 2", "coordinates", "canonical PCs"
 _SMALL = {"size": "small", "margin": (3, 3, 0, 3), "height": 26}

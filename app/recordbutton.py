@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from address import Visit
 from bnnviz.engine import shelf
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
-from session import Session
-from tools import tool
+from bnnviz_app.address import Visit
+from bnnviz_app.session import Session
+from bnnviz_app.tools import tool
 
 _START, _STOP = "Record", "Stop recording"
 

@@ -11,9 +11,9 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-import scenes
-from dialogs import Dialog
-from scenes import Scene, Step
+from bnnviz_app import scenes
+from bnnviz_app.dialogs import Dialog
+from bnnviz_app.scenes import Scene, Step
 
 _BAR = """
 :host {display: block; padding: 8px 14px 0; background: var(--mui-palette-background-default)}

@@ -20,7 +20,7 @@ from panel.io.state import set_curdoc, state
 
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
-from heartbeat import Heartbeat
+from bnnviz_app.heartbeat import Heartbeat
 
 PERIOD = 0.062  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from address import Visit
 from bnnviz import link
 from bnnviz.engine import shelf, warmstart
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
+from bnnviz_app.address import Visit
 
 _MOST_NUMBERS = 20_000_000  # read by a page; of larger recordings the worker takes the points
 _DROPPED = "The new run has another target or other weights, so it does not set out from the points of {}."

@@ -9,10 +9,10 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-import projector
 from bnnviz.views import DARK, LIGHT
 from bnnviz.views import standings as written
-from cards import HEAD, surface
+from bnnviz_app import projector
+from bnnviz_app.cards import HEAD, surface
 
 _LARGE = ":host(.large) table {font-size: 16px}"
 _STYLE = """

@@ -10,10 +10,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import projector
 from bnnviz.views.journey import JourneyView
-from session import Session
-from theme import FLAT, UNLABELLED
+from bnnviz_app import projector
+from bnnviz_app.session import Session
+from bnnviz_app.theme import FLAT, UNLABELLED
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"size": "small", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}

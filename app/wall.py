@@ -9,8 +9,8 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-import projector
-from cards import HEAD, surface
+from bnnviz_app import projector
+from bnnviz_app.cards import HEAD, surface
 
 _SHORTEST = 9  # letters of a class that are written on a tile
 _STYLE = """

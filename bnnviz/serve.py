@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import importlib.util
 import os
 import socket
@@ -10,17 +11,12 @@ import sys
 import threading
 import time
 import webbrowser
-from importlib.metadata import entry_points
 from pathlib import Path
 
-import bnnviz
 from bnnviz.engine import cluster
 from bnnviz.errors import BnnvizError
 
-# What a closed tab ran is ended by the page itself, within seconds; this is when the page's own memory goes. A browser
-# that takes longer from the page to its connection gets the page built anew, with style sheets from elsewhere.
-SESSION_LIFETIME_MS = 15_000
-SESSION_CHECK_MS = 200
+ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
 #: Ports above 1023 at which browsers open no page (WHATWG Fetch standard, "bad port").
 UNSAFE_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, *range(6665, 6670), 6679, 6697, 10080}
@@ -28,11 +24,11 @@ UNSAFE_PORTS = frozenset(
 
 
 def find_app() -> Path:
-    """Return the folder of the dashboard: it lies beside the package, in a checkout and in a wheel."""
-    folder = Path(bnnviz.__file__).resolve().parent.parent / "app"
-    if not (folder / "main.py").is_file():
-        raise BnnvizError(f"The dashboard is missing at {folder}; install bnnviz anew.")
-    return folder
+    """Return the folder of the dashboard's package: `app` in a checkout, `bnnviz_app` in an environment."""
+    spec = importlib.util.find_spec("bnnviz_app")
+    if spec is None or spec.origin is None:
+        raise BnnvizError("The dashboard is missing; install bnnviz anew.")
+    return Path(spec.origin).parent
 
 
 def serve(port: int, address: str, show: bool) -> None:
@@ -66,22 +62,10 @@ def serve(port: int, address: str, show: bool) -> None:
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     if not os.environ.get("BNNVIZ_SCHEDULER"):
         cluster.start_ahead()
-    # The installed command, in this process: what was set above holds for it.
-    panel = next(iter(entry_points(group="console_scripts", name="panel")))
     # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
-    # The server looks again when it has started (app/server_lifecycle.py).
+    # The server looks again when it has started (app/server.py).
     gc.disable()
-    sys.argv = ["panel", *_arguments(folder, port, address)]
-    panel.load()()
-
-
-def _arguments(folder: Path, port: int, address: str) -> list[str]:
-    arguments = ["serve", str(folder), "--port", str(port), "--address", address, "--log-level", "warning"]
-    arguments += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
-    arguments += ["--check-unused-sessions", str(SESSION_CHECK_MS)]
-    for host in dict.fromkeys((address, "127.0.0.1", "localhost")):
-        arguments += ["--allow-websocket-origin", f"{host}:{port}"]
-    return arguments
+    importlib.import_module("bnnviz_app.launch").launch(folder, ROUTE, port, address)
 
 
 def _announce(address: str, port: int, show: bool) -> None:
@@ -89,7 +73,7 @@ def _announce(address: str, port: int, show: bool) -> None:
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     while not _answers(host, port):
         time.sleep(0.05)
-    url = f"http://{host}:{port}/app"
+    url = f"http://{host}:{port}{ROUTE}"
     print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
     if show and _has_screen():
         webbrowser.open(url)

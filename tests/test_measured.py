@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import importlib
 import json
 import math
 import re
 import shlex
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -30,8 +28,10 @@ from bnnviz.version import VERSION
 from bnnviz.views import DARK
 from bnnviz.views.beside import Dot, beside
 from bnnviz.wellsspec import WellsSpec
+from bnnviz_app import address, openings
+from bnnviz_app.pages import PAGES
+from bnnviz_app.pages.papers import PapersPage
 
-APP = Path(__file__).parent.parent / "app"
 ALL = list(papers.EXPERIMENTS.values())
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 named = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experiment.name)
@@ -42,14 +42,6 @@ def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
     """Have this machine's records in a folder of the test's own, and name both folders."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
     return {"own": measured.own(), "shipped": measured.SHIPPED}
-
-
-@pytest.fixture(scope="module")
-def app() -> Iterator[Callable[[str], Any]]:
-    """Return a function that imports a module of the dashboard, as the server does."""
-    sys.path.insert(0, str(APP))
-    yield importlib.import_module
-    sys.path.remove(str(APP))
 
 
 class Told(Experiment):
@@ -291,8 +283,7 @@ def test_the_picture_marks_what_differs(dark: bool) -> None:
 
 
 @named
-def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment, app: Any) -> None:
-    openings = app("openings")
+def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> None:
     codes = {Spec: link, WellsSpec: wellslink}
     for case in experiment.cases:
         found = openings.opening(case.specs[0]) if case.specs else None
@@ -300,29 +291,26 @@ def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment, app: A
             continue
         given = parse_qs(found.query())
         (page,) = given.pop("page")
-        assert page in app("pages").PAGES
+        assert page in PAGES
         spec, sentences = codes[type(found.spec)].from_query(given, type(found.spec)())
         assert sentences == []
         assert spec == case.specs[0].checked()
 
 
-def test_what_a_link_cannot_hold_has_none(app: Any) -> None:
-    opening = app("openings").opening
+def test_what_a_link_cannot_hold_has_none() -> None:
     network = Spec("network", {"data": "toy_c"}, "bps")
-    assert opening(network).page == "lab"
-    assert opening(network.replace(chains=link.MOST_CHAINS + 1)) is None
-    assert opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
-    assert opening(network.replace(settings={"refresh_rate": -1})) is None
+    assert openings.opening(network).page == "lab"
+    assert openings.opening(network.replace(chains=link.MOST_CHAINS + 1)) is None
+    assert openings.opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
+    assert openings.opening(network.replace(settings={"refresh_rate": -1})) is None
 
 
-def test_a_population_and_the_wells_open_on_pages_of_their_own(app: Any) -> None:
-    opening = app("openings").opening
-    assert opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
-    assert opening(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
+def test_a_population_and_the_wells_open_on_pages_of_their_own() -> None:
+    assert openings.opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
+    assert openings.opening(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
 
 
-def test_samplers_on_images_open_side_by_side(app: Any) -> None:
-    openings = app("openings")
+def test_samplers_on_images_open_side_by_side() -> None:
     target = {"data": "mnist", "network": "lenet5", "train_rows": 100, "test_rows": 50}
     case = [Case(name, (Spec("images", target, name, {}, 1, 10, 2),), {}) for name in ("bps", "sgld")]
     found = openings.together(small(cases=tuple(case)))
@@ -340,20 +328,14 @@ def test_samplers_on_images_open_side_by_side(app: Any) -> None:
 # --- the page
 
 
-@pytest.fixture
-def page(app: Any) -> Any:
-    """Return the page's module."""
-    return app("pages.papers")
-
-
 def texts(card: Any) -> str:
     """Return what the body of a card says."""
     return " ".join(str(item.object) for item in card._body if hasattr(item, "object") and isinstance(item.object, str))
 
 
 @pytest.mark.demand
-def test_every_experiment_has_a_card_that_opens(page: Any) -> None:
-    shown = page.PapersPage(False, {}, [])
+def test_every_experiment_has_a_card_that_opens() -> None:
+    shown = PapersPage(False, {}, [])
     assert [card.experiment for card in shown.cards] == ALL
     for card in shown.cards:
         assert len(card._body) == 0
@@ -369,9 +351,9 @@ def test_every_experiment_has_a_card_that_opens(page: Any) -> None:
         assert len(card._body) == 0
 
 
-def test_the_address_opens_cards_and_follows_them(page: Any) -> None:
-    flags, opened = page.named({"open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]}, "open")
-    shown = page.PapersPage(True, flags | {"theme": "dark"}, opened)
+def test_the_address_opens_cards_and_follows_them() -> None:
+    flags, opened = address.named({"open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]}, "open")
+    shown = PapersPage(True, flags | {"theme": "dark"}, opened)
     assert shown.large
     assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
     assert "&#x27;nope&#x27;" in shown._made_of.object
@@ -380,8 +362,8 @@ def test_the_address_opens_cards_and_follows_them(page: Any) -> None:
     assert shown.address.query == "page=papers&projector=1&theme=dark"
 
 
-def test_words_and_papers_choose_among_the_cards(page: Any) -> None:
-    shown = page.PapersPage(False, {}, [])
+def test_words_and_papers_choose_among_the_cards() -> None:
+    shown = PapersPage(False, {}, [])
     shown._text.value_input = "double WELL"
     assert [card.experiment.name for card in shown.cards if card.root.visible] == ["func-wells"]
     shown._paper.value = PAPERS[0].short
@@ -393,21 +375,19 @@ def test_words_and_papers_choose_among_the_cards(page: Any) -> None:
     }
 
 
-def test_a_sweep_is_drawn_from_its_rows(page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_is_drawn_from_its_rows(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     at = [{"setting": "rate", "value": value, "sampler": "bps"} for value in (1.0, 2.0)]
     cases = [dataclasses.replace(case, at=where) for case, where in zip(small().cases, at, strict=True)]
     made = small(cases=tuple(cases))
     monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
     measured.write(made, {"one": summaries(0.9, 0.91), "two": summaries(0.8, 0.7)}, 3.0, folders["own"])
-    (card,) = [c for c in page.PapersPage(True, {}, ["pdmp-table1"]).cards if c.open]
+    (card,) = [c for c in PapersPage(True, {}, ["pdmp-table1"]).cards if c.open]
     (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
     assert len(list(drawn.select({"type": Plot}))) == 2  # a panel for each measure
     assert {plot.background_fill_color for plot in drawn.select({"type": Plot})} == {DARK.surface}
 
 
-def test_predictions_are_drawn_from_their_record(
-    page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_predictions_are_drawn_from_their_record(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.linspace(0, 1, 5)
     part = {"x": x, "mean": x, "lo50": x - 1, "hi50": x + 1, "lo95": x - 2, "hi95": x + 2, "more": x}
     data = {"x": x, "y": x, "x_range": [0.0, 1.0], "y_range": [-1.0, 1.0], "x_label": "x", "y_label": "y"}
@@ -418,22 +398,22 @@ def test_predictions_are_drawn_from_their_record(
     path = measured.write(made, {"one": done, "two": done[:1]}, 1.0, folders["own"])
     one = measured.read(path, "pdmp-table1", here=True)
     assert [set(each) for each in one.panels[0][2]["parts"]] == [set(part) - {"more"}, {"x", "mean"}]
-    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
     (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
     assert {plot.title.text for plot in drawn.select({"type": Plot})} == {"one, toy_a", "two, toy_a"}
 
 
 def test_this_machine_s_figures_say_so_and_what_cannot_be_read_too(
-    page: Any, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, app: Any
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", small())
     path = record(folders["own"], 0.9, 0.91)
-    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
     assert f"Measured on this machine, {measured.records('pdmp-table1')[0][0].date}" in texts(card)
     assert "▲ 0.9050" in texts(card)
     assert "<h4>Why they differ</h4><ul><li><b>one.</b> Why.</li></ul>" in texts(card)
     path.write_text("{")
     monkeypatch.setattr(measured, "SHIPPED", folders["own"] / "none")
-    (card,) = [c for c in page.PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
+    (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
     assert "cannot be read" in texts(card)
     assert "Nobody has measured this yet" in texts(card)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from bokeh.document import Document
@@ -17,9 +19,10 @@ from bokeh.server.views.ws import WSHandler
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
-from app import server_lifecycle, theme
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
+from bnnviz_app import launch, server, theme
+from bnnviz_app.session import Session
 
 linux = pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="only Linux corks a socket")
 
@@ -27,9 +30,9 @@ linux = pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="only Linux c
 @pytest.fixture
 def line() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Two ends of a TCP connection on this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        here = socket.create_connection(server.getsockname())
-        there, _ = server.accept()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        here = socket.create_connection(listener.getsockname())
+        there, _ = listener.accept()
     with here, there:
         yield here, there
 
@@ -52,20 +55,20 @@ def test_pieces_written_together_are_sent_together_a_moment_later(line: tuple[so
     async def write() -> None:
         handler = handler_of(here)
         for piece in (b"header", b"fragment", b"metadata"):
-            server_lifecycle._cork(handler)
+            server._cork(handler)
             here.sendall(piece)
         assert corked(here)
         there.setblocking(False)
         with pytest.raises(BlockingIOError):
             there.recv(100)
         there.settimeout(2)
-        await asyncio.sleep(10 * server_lifecycle._CORKED_S)
+        await asyncio.sleep(10 * server._CORKED_S)
         assert not corked(here)
         assert there.recv(100) == b"headerfragmentmetadata"
         # and so again
-        server_lifecycle._cork(handler)
+        server._cork(handler)
         assert corked(here)
-        await asyncio.sleep(10 * server_lifecycle._CORKED_S)
+        await asyncio.sleep(10 * server._CORKED_S)
         assert not corked(here)
 
     asyncio.run(write())
@@ -80,10 +83,10 @@ def test_a_page_that_goes_while_its_message_is_held_back_harms_nothing(
     async def write() -> None:
         problems: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
-        server_lifecycle._cork(handler_of(None))
-        server_lifecycle._cork(handler_of(here))
+        server._cork(handler_of(None))
+        server._cork(handler_of(here))
         here.close()
-        await asyncio.sleep(10 * server_lifecycle._CORKED_S)
+        await asyncio.sleep(10 * server._CORKED_S)
         assert problems == []
 
     asyncio.run(write())
@@ -93,8 +96,8 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
     done: list[tuple] = []
     monkeypatch.setattr(WSHandler, "open", lambda handler: done.append(("open",)))
     monkeypatch.setattr(WSHandler, "write_message", lambda handler, *args, **kwargs: done.append((args, kwargs)))
-    monkeypatch.setattr(server_lifecycle, "_cork", lambda handler: done.append(("cork",)))
-    server_lifecycle._send_at_once()
+    monkeypatch.setattr(server, "_cork", lambda handler: done.append(("cork",)))
+    server._send_at_once()
     handler = SimpleNamespace(set_nodelay=lambda value: done.append(("nodelay", value)))
     WSHandler.open(handler)
     assert done == [("open",), ("nodelay", True)]
@@ -108,12 +111,57 @@ def test_the_log_tells_what_went_wrong_but_not_that_a_page_has_gone(
     started: list[float], caplog: pytest.LogCaptureFixture, error: Exception, told: bool
 ) -> None:
     async def serve() -> None:
-        server_lifecycle.on_server_loaded(None)
+        server.on_server_loaded(None)
         asyncio.get_running_loop().call_exception_handler({"message": "never retrieved", "exception": error})
-        server_lifecycle.on_server_unloaded(None)
+        server.on_server_unloaded(None)
 
     asyncio.run(serve())
     assert ("never retrieved" in caplog.text) == told
+
+
+# --- how the server starts
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the applications and the options of servers, which are not run."""
+    servers: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    class Server:
+        port, address, prefix = 5006, None, ""
+
+        def __init__(self, applications: dict[str, Any], **options: Any) -> None:
+            servers.append((applications, options))
+
+        def run_until_shutdown(self) -> None:
+            pass
+
+    monkeypatch.setattr("bokeh.server.server.Server", Server)
+    # The command sets up the process's log, which is pytest's here.
+    monkeypatch.setattr("bokeh.command.subcommands.serve.basicConfig", lambda **options: None)
+    monkeypatch.setattr("bokeh.command.subcommands.serve.logging", SimpleNamespace(getLogger=lambda name: Mock()))
+    monkeypatch.setenv("DASK_DISTRIBUTED__LOGGING__BOKEH", "warning")
+    return servers
+
+
+def test_the_page_is_at_its_route_whatever_its_folder_is_called(launched: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "main.py").touch()
+    given = list(sys.argv)
+    launch.launch(tmp_path, "/app", 5123, "0.0.0.0")
+    ((applications, options),) = launched
+    assert list(applications) == ["/app"]
+    assert sys.argv == given
+    assert (options["port"], options["address"]) == (5123, "0.0.0.0")
+    assert options["allow_websocket_origin"] == ["0.0.0.0:5123", "127.0.0.1:5123", "localhost:5123"]
+    assert options["unused_session_lifetime_milliseconds"] == launch.SESSION_LIFETIME_MS
+    assert options["check_unused_sessions_milliseconds"] == launch.SESSION_CHECK_MS
+
+
+def test_a_script_that_cannot_be_read_is_a_sentence(launched: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("def")
+    with pytest.raises(BnnvizError, match=r"(?s)The dashboard cannot be served: .*Invalid syntax in 'main.py'"):
+        launch.launch(tmp_path, "/app", 5123, "127.0.0.1")
+    assert launched == []
 
 
 # --- the scripts that go ahead of the page
@@ -172,11 +220,11 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: Answer, bundle: Future | N
     async def get(handler: Answer) -> None:
         handler.write(PAGE)
 
-    monkeypatch.setattr(server_lifecycle.DocHandler, "get", get)
-    monkeypatch.setattr(server_lifecycle, "_scripts", lambda: AHEAD)
-    monkeypatch.setattr(server_lifecycle, "ThreadPoolExecutor", lambda *args, **kwargs: Importer(bundle or ready))
-    server_lifecycle._send_ahead()
-    asyncio.run(server_lifecycle.DocHandler.get(answer))
+    monkeypatch.setattr(server.DocHandler, "get", get)
+    monkeypatch.setattr(server, "_scripts", lambda: AHEAD)
+    monkeypatch.setattr(server, "ThreadPoolExecutor", lambda *args, **kwargs: Importer(bundle or ready))
+    server._send_ahead()
+    asyncio.run(server.DocHandler.get(answer))
     return "".join(answer.sent)
 
 
@@ -236,7 +284,7 @@ def test_nothing_is_sent_ahead_of_what_may_be_no_page(monkeypatch: pytest.Monkey
 def test_the_background_ahead_of_the_page_is_the_pages_own() -> None:
     schemes = theme.material()
     light, dark = (schemes[name]["palette"]["background"]["default"] for name in ("light", "dark"))
-    assert server_lifecycle.BACKGROUND == {False: light, True: dark}  # noqa: SIM300
+    assert server.BACKGROUND == {False: light, True: dark}  # noqa: SIM300
 
 
 @pytest.mark.parametrize(
@@ -249,7 +297,7 @@ def test_a_page_opens_in_the_theme_of_its_address_or_else_as_it_was_left(
     arguments = {"theme": [asked.encode()]} if asked else {}
     assert theme.is_dark(arguments, {theme.THEME_COOKIE: left} if left else {}) == dark
     sent = answered(monkeypatch, Answer(theme=asked, cookie=left))
-    assert (server_lifecycle.BACKGROUND[True] in sent) == dark
+    assert (server.BACKGROUND[True] in sent) == dark
 
 
 # --- when the workers start
@@ -259,31 +307,31 @@ def test_a_page_opens_in_the_theme_of_its_address_or_else_as_it_was_left(
 def started(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the moments at which the workers were asked for, with a server that has just been loaded."""
     moments: list[float] = []
-    monkeypatch.setattr(server_lifecycle, "_send_at_once", lambda: None)
-    monkeypatch.setattr(server_lifecycle, "_send_ahead", lambda: None)
-    monkeypatch.setattr(server_lifecycle, "gc", SimpleNamespace(freeze=lambda: None, enable=lambda: None))
-    monkeypatch.setattr(server_lifecycle, "_COMES_S", 0.1)
-    monkeypatch.setattr(server_lifecycle, "_MOMENT_S", 0.02)
-    monkeypatch.setattr(server_lifecycle, "_PAGE_S", 0.5)
-    monkeypatch.setattr(server_lifecycle.Backend, "connect", lambda: moments.append(time.monotonic()))
-    monkeypatch.setattr(server_lifecycle.pn.state, "cache", {})
+    monkeypatch.setattr(server, "_send_at_once", lambda: None)
+    monkeypatch.setattr(server, "_send_ahead", lambda: None)
+    monkeypatch.setattr(server, "gc", SimpleNamespace(freeze=lambda: None, enable=lambda: None))
+    monkeypatch.setattr(server, "_COMES_S", 0.1)
+    monkeypatch.setattr(server, "_MOMENT_S", 0.02)
+    monkeypatch.setattr(server, "_PAGE_S", 0.5)
+    monkeypatch.setattr(server.Backend, "connect", lambda: moments.append(time.monotonic()))
+    monkeypatch.setattr(server.pn.state, "cache", {})
     return moments
 
 
 @pytest.mark.parametrize(("end", "least"), [("painted", 0.2), ("closed", 0.2), ("neither", 0.4)])
 def test_workers_start_when_the_first_page_is_painted_or_gone(started: list[float], end: str, least: float) -> None:
     async def visit() -> float:
-        server_lifecycle.on_server_loaded(None)
+        server.on_server_loaded(None)
         context = SimpleNamespace(id="first")
-        server_lifecycle.on_session_created(context)
+        server.on_session_created(context)
         begun = time.monotonic()
         await asyncio.sleep(0.2)
         assert not started
         if end == "painted":
-            server_lifecycle.pn.state.cache["loading"].discard(context.id)
+            server.pn.state.cache["loading"].discard(context.id)
         elif end == "closed":
-            server_lifecycle.on_session_destroyed(context)
-        await asyncio.wrap_future(server_lifecycle.pn.state.cache["backend"])
+            server.on_session_destroyed(context)
+        await asyncio.wrap_future(server.pn.state.cache["backend"])
         return begun
 
     begun = asyncio.run(visit())
@@ -292,8 +340,8 @@ def test_workers_start_when_the_first_page_is_painted_or_gone(started: list[floa
 
 def test_workers_that_were_never_started_are_not_waited_for(started: list[float]) -> None:
     async def leave() -> None:
-        server_lifecycle.on_server_loaded(None)
-        server_lifecycle.on_server_unloaded(None)
+        server.on_server_loaded(None)
+        server.on_server_unloaded(None)
         await asyncio.sleep(0.2)
 
     asyncio.run(leave())
@@ -335,8 +383,6 @@ class Refusing:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that gives a session on a backend, and the list of what its page is told."""
-    monkeypatch.syspath_prepend(str(Path(server_lifecycle.__file__).parent))  # where the page's own modules are
-    from session import Session
 
     async def show(self: Session, function: Any, *args: Any) -> None:
         function(*args)

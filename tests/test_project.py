@@ -48,7 +48,7 @@ owners = metadata.packages_distributions()
 class Only:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if top in owners and top not in ("bnnviz", "app"):
+        if top in owners and top not in ("bnnviz", "bnnviz_app"):
             if not any(owner.lower().replace("_", "-") in allowed for owner in owners[top]):
                 raise ModuleNotFoundError(f"No module named {{name!r}} (not in the core)", name=name)
 
@@ -61,22 +61,19 @@ run = bnnviz.sample("gaussian", "bps", draws=20, chains=2)
 assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
 """
 
-# The same for the page's modules: main.py is not among them, because it is a script that the
-# server runs; the process that the server really is in is looked at in test_cli.py.
+# The same for the page's modules: main.py is not among them, because it builds a page when it is
+# imported; the process that the server really is in is looked at in test_cli.py.
 NO_TORCH = """
 import importlib, pkgutil, sys
-sys.path.insert(0, "app")
-import bnnviz, bnnviz.views
+import bnnviz, bnnviz.views, bnnviz_app
 for module in ["catalogue", "cli", "engine.backend", "racelink", "serve", "spec"]:
     module = f"bnnviz.{module}"
     importlib.import_module(module)
 for found in pkgutil.walk_packages(bnnviz.views.__path__, "bnnviz.views."):
     importlib.import_module(found.name)
-for found in pkgutil.walk_packages(["app"]):
-    if found.name != "main":
+for found in pkgutil.walk_packages(bnnviz_app.__path__, "bnnviz_app."):
+    if found.name != "bnnviz_app.main":
         importlib.import_module(found.name)
-for page in ["lab", "race", "wells", "microscope"]:
-    importlib.import_module(f"pages.{page}")
 for slow in ["torch", "scipy.stats", "scipy.linalg"]:
     assert slow not in sys.modules, f"{slow} was imported"
 """
@@ -174,48 +171,62 @@ def test_makefile_serves_on_the_port_asked_for_and_on_this_machine_only() -> Non
 # --- packaging
 
 
-def sources(folder: str) -> set[str]:
+def sources(folder: str, package: str) -> set[str]:
+    """Return the files of a folder as a wheel has them, where the folder is a package of this name."""
     files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    return {path.relative_to(ROOT).as_posix() for path in files}
+    return {f"{package}/{path.relative_to(ROOT / folder).as_posix()}" for path in files}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel of a copy of the repository, without what an earlier build has left."""
+    folder = tmp_path_factory.mktemp("wheel")
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("bnnviz", "app"):
+        shutil.copytree(ROOT / name, folder / "tree" / name, ignore=ignore)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "tree")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", "..", "."]
+    subprocess.run(command, cwd=folder / "tree", check=True, capture_output=True, timeout=120)
+    (found,) = folder.glob("*.whl")
+    return found
 
 
 @pytest.mark.slow
-def test_wheel_carries_the_package_and_the_dashboard(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for folder in ("bnnviz", "app"):
-        shutil.copytree(ROOT / folder, tree / folder, ignore=ignore)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        "..",
-        ".",
-    ]
-    subprocess.run(command, cwd=tree, check=True, capture_output=True, timeout=120)
-    (wheel,) = tmp_path.glob("*.whl")
+def test_wheel_installs_bnnviz_and_bnnviz_app_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+        names = archive.namelist()
+    assert {name.partition("/")[0] for name in names} == {
+        "bnnviz",
+        "bnnviz_app",
+        f"bnnviz-{bnnviz.__version__}.dist-info",
+    }
+    held = {name for name in names if ".dist-info/" not in name}
+    assert held == sources("bnnviz", "bnnviz") | sources("app", "bnnviz_app")
+    # What a build leaves out without a word: data files, by their endings.
+    for ending in (".js", ".css", ".json"):
+        assert [name for name in held if name.endswith(ending)], ending
+
+
+@pytest.mark.slow
+def test_dashboard_is_found_in_a_wheel_that_lies_anywhere(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    assert held == sources("bnnviz") | sources("app")
     code = "import bnnviz.serve; print(bnnviz.serve.find_app())"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert Path(found.stdout.strip()) == tmp_path / "site" / "app"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()) == tmp_path / "site" / "bnnviz_app"
+
+
+def test_no_module_is_imported_by_a_bare_name() -> None:
+    bare = {path.stem for path in (ROOT / "app").glob("*.py")} - {"__init__"} | {"pages", "app"}
+    for path in [*(ROOT / "app").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            named = bare & {name.partition(".")[0] for name in names}
+            assert not named, f"{path.relative_to(ROOT)} imports {', '.join(sorted(named))}"
 
 
 def test_every_file_with_a_browser_in_it_is_read_by_the_stages_for_browsers() -> None:

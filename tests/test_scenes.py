@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,25 +12,15 @@ from bnnviz import diagnostics, link
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
+from bnnviz_app import scenes
 
-APP = Path(__file__).resolve().parent.parent / "app"
-NAMES = sorted(path.stem for path in (APP / "scenes").glob("*.json"))
+NAMES = sorted(path.stem for path in scenes.FOLDER.glob("*.json"))
 PARTS = {"caption", "path", "envelope", "prediction", "trace", "acf", "table", "transport"}
 HIDDEN = PARTS | {"status"}
 LONGEST = 330  # characters of a step: what can be read while the run is watched
 
 
-@pytest.fixture(scope="module")
-def scenes() -> Iterator[Any]:
-    """Import the page's module as the page does, with app/ as its root."""
-    sys.path.insert(0, str(APP))
-    import scenes
-
-    yield scenes
-    sys.path.remove(str(APP))
-
-
-def test_there_are_enough_of_each_kind(scenes: Any) -> None:
+def test_there_are_enough_of_each_kind() -> None:
     listed = scenes.load()
     assert sorted(listed) == NAMES
     assert sum(not scene.predict for scene in listed.values()) >= 6
@@ -42,7 +28,7 @@ def test_there_are_enough_of_each_kind(scenes: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_step_can_be_shown(scenes: Any, name: str) -> None:
+def test_every_step_can_be_shown(name: str) -> None:
     scene = scenes.load()[name]
     assert scene.title and scene.summary.endswith((".", "?"))
     assert len(scene.steps) >= 2
@@ -66,7 +52,7 @@ def test_every_step_can_be_shown(scenes: Any, name: str) -> None:
             assert len(step.ask.reveal) <= LONGEST
 
 
-def test_a_step_is_shown_from_its_runs_beginning(scenes: Any) -> None:
+def test_a_step_is_shown_from_its_runs_beginning() -> None:
     value = {
         "title": "t",
         "summary": "s.",
@@ -103,7 +89,7 @@ def captions(spec: Spec, count: int) -> list[str]:
     return said
 
 
-def test_the_event_scene_shows_what_it_says(scenes: Any) -> None:
+def test_the_event_scene_shows_what_it_says() -> None:
     scene = scenes.load()["event"]
     said = captions(scene.steps[0].spec, 6)
     assert "sets out" in said[0]
@@ -114,14 +100,14 @@ def test_the_event_scene_shows_what_it_says(scenes: Any) -> None:
     assert [sum(n for kind, n in step.actions if kind == "proposal") for step in scene.steps[:5]] == [1, 1, 1, 1, 2]
 
 
-def test_the_violation_scene_shows_what_it_says(scenes: Any) -> None:
+def test_the_violation_scene_shows_what_it_says() -> None:
     said = captions(scenes.load()["violation"].steps[0].spec, 4)
     assert "1st proposal was rejected" in said[2]
     assert "accepted: rate 3.23 of envelope 2.29" in said[3]
     assert "violated the envelope" in said[3]
 
 
-def test_without_refreshment_the_distance_is_kept(scenes: Any) -> None:
+def test_without_refreshment_the_distance_is_kept() -> None:
     run = Run(scenes.load()["orbit"].steps[0].spec)
     run.prepare()
     distances = []
@@ -134,7 +120,7 @@ def test_without_refreshment_the_distance_is_kept(scenes: Any) -> None:
     assert f"{(1 + distances[0] ** 2) / 2:.2f}" == "2.54"
 
 
-def test_the_watched_chain_that_loses_its_clock_has_a_hole(scenes: Any) -> None:
+def test_the_watched_chain_that_loses_its_clock_has_a_hole() -> None:
     run = Run(scenes.load()["break-refresh"].steps[1].spec)
     run.prepare()
     run.step_proposal()
@@ -151,7 +137,7 @@ def sampled(spec: Spec, draws: int, chains: int = 64) -> np.ndarray:
 
 @pytest.mark.demand
 @pytest.mark.timeout(900)
-def test_bounds_bias_as_the_scenes_say(scenes: Any) -> None:
+def test_bounds_bias_as_the_scenes_say() -> None:
     violation, horizon = (scenes.load()[name].steps for name in ("violation", "horizon"))
     wide = sampled(violation[2].spec, 600)
     assert 1.7 < wide[0] < 2.5, "about two"
@@ -169,7 +155,7 @@ def test_bounds_bias_as_the_scenes_say(scenes: Any) -> None:
 
 @pytest.mark.demand
 @pytest.mark.timeout(900)
-def test_draws_at_events_are_as_wide_as_the_scenes_say(scenes: Any) -> None:
+def test_draws_at_events_are_as_wide_as_the_scenes_say() -> None:
     events = scenes.load()["events-or-path"].steps
     rate, mean, cube = 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi)
     rare, often = ((r + rate * cube) / (r + rate * mean) for r in (0.1, 5.0))
@@ -188,7 +174,7 @@ def test_draws_at_events_are_as_wide_as_the_scenes_say(scenes: Any) -> None:
 
 @pytest.mark.demand
 @pytest.mark.timeout(900)
-def test_what_is_broken_is_as_broken_as_the_scenes_say(scenes: Any) -> None:
+def test_what_is_broken_is_as_broken_as_the_scenes_say() -> None:
     clip, alpha = (scenes.load()[name].steps for name in ("break-clip", "break-alpha"))
     assert sampled(clip[1].spec, 400, 16).max() > 6, "clipped points: many times too large"
     assert sampled(clip[2].spec, 400, 16).max() > 6, "alpha does not repair it"
@@ -203,7 +189,7 @@ def test_what_is_broken_is_as_broken_as_the_scenes_say(scenes: Any) -> None:
 
 @pytest.mark.demand
 @pytest.mark.timeout(900)
-def test_the_boomerang_mixes_where_the_bouncy_particle_does_not(scenes: Any) -> None:
+def test_the_boomerang_mixes_where_the_bouncy_particle_does_not() -> None:
     steps = scenes.load()["boomerang"].steps
     rhat = []
     for step in steps[:2]:
@@ -219,7 +205,7 @@ def test_the_boomerang_mixes_where_the_bouncy_particle_does_not(scenes: Any) -> 
 
 @pytest.mark.demand
 @pytest.mark.timeout(900)
-def test_batches_bias_as_the_scene_says(scenes: Any) -> None:
+def test_batches_bias_as_the_scene_says() -> None:
     steps = scenes.load()["break-batch"].steps
     variances = [0.5 * sampled(step.spec, 300, 256)[0] for step in steps]
     assert variances[0] == pytest.approx(0.5, abs=0.02)
@@ -228,7 +214,7 @@ def test_batches_bias_as_the_scene_says(scenes: Any) -> None:
     assert 1.0 < variances[3] < 1.4, "more than twice too large"
 
 
-def test_a_name_that_is_wrong_is_found(scenes: Any) -> None:
+def test_a_name_that_is_wrong_is_found() -> None:
     value = {"title": "t", "summary": "s.", "spec": {"target": "moon"}, "steps": [{"text": "1."}]}
     with pytest.raises(BnnvizError, match="no target 'moon'"):
         scenes.read("x", value)

@@ -2,57 +2,40 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
 from example_frames import example_scene
 
-APP = Path(__file__).resolve().parent.parent / "app"
+from bnnviz_app import blocks, follow, plane
+from bnnviz_app.turns import BACKS, Turns
+
 EMITS = frozenset({"path", "acf", "envelope", "weights", "marginal", "ratios", "trace"})
 
 
-@pytest.fixture(scope="module")
-def page() -> Iterator[SimpleNamespace]:
-    """Give the page's own modules, as the server imports them."""
-    sys.path.insert(0, str(APP))
-    import blocks
-    import follow
-    import plane
-    import turns
-
-    yield SimpleNamespace(blocks=blocks, follow=follow, plane=plane, turns=turns)
-    sys.path.remove(str(APP))
-
-
-def test_a_card_that_is_turned_takes_its_companion_along(page: SimpleNamespace) -> None:
+def test_a_card_that_is_turned_takes_its_companion_along() -> None:
     heard: list[int] = []
-    turns = page.turns.Turns(lambda: heard.append(1))
+    turns = Turns(lambda: heard.append(1))
     weights = turns.button("path")
     assert weights.label == "Weights" and turns.button("trace") is None
-    assert turns.hidden(EMITS) == page.turns.BACKS
+    assert turns.hidden(EMITS) == BACKS
     weights.clicks += 1
     assert turns.hidden(EMITS) == {"path", "acf", "ratios"} and heard == [1]
     assert turns.place("weights") == "path" and turns.place("trace") == "trace"
     turns.button("marginal").clicks += 1
     assert turns.hidden(EMITS) == {"path", "marginal", "ratios"}
     turns.show({"path"})
-    assert turns.hidden(EMITS) == page.turns.BACKS
+    assert turns.hidden(EMITS) == BACKS
 
 
-def test_what_a_run_does_not_have_is_never_in_front(page: SimpleNamespace) -> None:
-    turns = page.turns.Turns(lambda: None)
+def test_what_a_run_does_not_have_is_never_in_front() -> None:
+    turns = Turns(lambda: None)
     button = turns.button("path")
     turns.show({"weights"})
     assert "path" in turns.hidden(EMITS) and button.visible
-    assert turns.hidden({"path", "acf"}) == page.turns.BACKS and not button.visible
+    assert turns.hidden({"path", "acf"}) == BACKS and not button.visible
 
 
-def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number(page: SimpleNamespace) -> None:
+def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
     asked: list[dict] = []
-    picker = page.follow.FollowPicker(asked.append)
+    picker = follow.FollowPicker(asked.append)
     picker.show(example_scene("network1d"))
     assert picker.root.visible and asked == []
     picker.root.value = "last PC"
@@ -71,9 +54,9 @@ def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number(page: Simpl
     assert asked[-1] == {"kind": "coordinate", "i": 5000} and picker.root.value == "0: x1"
 
 
-def test_a_block_is_asked_for_by_its_place(page: SimpleNamespace) -> None:
+def test_a_block_is_asked_for_by_its_place() -> None:
     asked: list[int] = []
-    picker = page.blocks.BlockPicker(asked.append)
+    picker = blocks.BlockPicker(asked.append)
     scene = example_scene("network1d")
     picker.show(scene)
     assert not picker.root.visible and asked == []
@@ -84,15 +67,15 @@ def test_a_block_is_asked_for_by_its_place(page: SimpleNamespace) -> None:
     assert picker.root.visible and asked == [2, 2]
 
 
-def test_canonical_planes_are_offered_where_there_are_units_and_come_with_a_caution(page: SimpleNamespace) -> None:
+def test_canonical_planes_are_offered_where_there_are_units_and_come_with_a_caution() -> None:
     asked: list[dict] = []
-    picker = page.plane.PlanePicker(asked.append)
+    picker = plane.PlanePicker(asked.append)
     picker.show(example_scene("banana"))
-    assert page.plane.CANONICAL not in picker.kind.options
+    assert plane.CANONICAL not in picker.kind.options
     picker.show(example_scene("network1d"))
     assert not picker.caution.visible
-    picker.kind.value = page.plane.CANONICAL
+    picker.kind.value = plane.CANONICAL
     assert picker.caution.visible and picker.caution.object == "The units are in order."
     assert asked == [{"kind": "pca", "canonical": True}]
-    picker.kind.value = page.plane.COORDINATES
+    picker.kind.value = plane.COORDINATES
     assert asked[-1] == {"kind": "coordinates", "i": 0, "j": 1} and not picker.caution.visible

@@ -33,14 +33,14 @@ class Entry:
 
 
 _ENTRIES = (
-    Entry("lab", "Lab", "pages.lab"),
-    Entry("race", "Race", "pages.race"),
-    Entry("population", "Population", "pages.population"),
-    Entry("uncertainty", "Uncertainty", "pages.uncertainty"),
-    Entry("wells", "Wells", "pages.wells"),
-    Entry("microscope", "Step size", "pages.microscope"),
-    Entry("papers", "Papers", "pages.papers"),
-    Entry("recordings", "Recordings", "pages.recordings"),
+    Entry("lab", "Lab", "bnnviz_app.pages.lab"),
+    Entry("race", "Race", "bnnviz_app.pages.race"),
+    Entry("population", "Population", "bnnviz_app.pages.population"),
+    Entry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
+    Entry("wells", "Wells", "bnnviz_app.pages.wells"),
+    Entry("microscope", "Step size", "bnnviz_app.pages.microscope"),
+    Entry("papers", "Papers", "bnnviz_app.pages.papers"),
+    Entry("recordings", "Recordings", "bnnviz_app.pages.recordings"),
 )
 PAGES: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 FIRST = next(iter(PAGES))

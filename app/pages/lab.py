@@ -10,37 +10,34 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import address
-import projector
-import scenes
-import stage
-from access import Narrator
-from blocks import BlockPicker
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.views.journey import JourneyView
 from bnnviz.views.stage import BACKS, grid
-from caption import Caption
-from cards import Card, Table
-from follow import FollowPicker
-from futures import Futures
-from guide import Guide
-from heartbeat import Heartbeat
-from picks import PART, Picks
-from plane import PlanePicker
-from points import Points
-from recordbutton import RecordButton, going_on
-from scenebar import Menu, SceneBar
-from scenes import Action, Scene, Step
-from session import SLOW_EVERY, Session
-from settingout import dropped, set_out
-from share import Share
-from sidebar import Sidebar
-from tools import tool
-from tour import Tour
-from transport import Transport
-from turns import Turns
+from bnnviz_app import address, projector, scenes, stage
+from bnnviz_app.access import Narrator
+from bnnviz_app.blocks import BlockPicker
+from bnnviz_app.caption import Caption
+from bnnviz_app.cards import Card, Table
+from bnnviz_app.follow import FollowPicker
+from bnnviz_app.futures import Futures
+from bnnviz_app.guide import Guide
+from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.picks import PART, Picks
+from bnnviz_app.plane import PlanePicker
+from bnnviz_app.points import Points
+from bnnviz_app.recordbutton import RecordButton, going_on
+from bnnviz_app.scenebar import Menu, SceneBar
+from bnnviz_app.scenes import Action, Scene, Step
+from bnnviz_app.session import SLOW_EVERY, Session
+from bnnviz_app.settingout import dropped, set_out
+from bnnviz_app.share import Share
+from bnnviz_app.sidebar import Sidebar
+from bnnviz_app.tools import tool
+from bnnviz_app.tour import Tour
+from bnnviz_app.transport import Transport
+from bnnviz_app.turns import Turns
 
 OPENING = Path(__file__).parent.parent / "opening.json"
 OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 import panel as pn
 import panel_material_ui as pmui
 
-from access import Narrator
-from address import Address, named
 from bnnviz import link
 from bnnviz.papers import EXPERIMENTS
 from bnnviz.papers.measured import records
 from bnnviz.papers.paper import PAPERS, Paper, paper_of
-from guide import Guide
-from papercard import PaperCard
-from tools import tool
+from bnnviz_app.access import Narrator
+from bnnviz_app.address import Address, named
+from bnnviz_app.guide import Guide
+from bnnviz_app.papercard import PaperCard
+from bnnviz_app.tools import tool
 
 _NAME, _OPEN, _ALL = "papers", "open", "All papers"
 _SAID = 3  # names of the address that there are not

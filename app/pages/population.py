@@ -10,15 +10,15 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import address
 from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
-from cards import Card
-from plain import PlainPage, PlainTransport
-from plane import PlanePicker
-from sidebar import Sidebar, section
-from transport import clock, count, phase
+from bnnviz_app import address
+from bnnviz_app.cards import Card
+from bnnviz_app.plain import PlainPage, PlainTransport
+from bnnviz_app.plane import PlanePicker
+from bnnviz_app.sidebar import Sidebar, section
+from bnnviz_app.transport import clock, count, phase
 
 _EXAMPLES = Path(__file__).parent.parent / "populations.json"
 _POPULATION = "population"  # what a sampler emits that has one

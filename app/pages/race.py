@@ -10,24 +10,21 @@ from typing import Any
 
 import panel as pn
 
-import address
-import projector
-import racetrack
-import stage
-from access import PACE_S, Narrator
 from bnnviz import catalogue, link, racelink, views
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import RaceSpec
-from caption import Caption
-from cards import Card
-from guide import Guide
-from heartbeat import Heartbeat
-from lanes import Lanes
-from racetrack import LaneCard, RaceTransport
-from session import SLOW_EVERY, Session
-from share import Share
-from standings import StandingsCard
-from tools import tool
+from bnnviz_app import address, projector, racetrack, stage
+from bnnviz_app.access import PACE_S, Narrator
+from bnnviz_app.caption import Caption
+from bnnviz_app.cards import Card
+from bnnviz_app.guide import Guide
+from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.lanes import Lanes
+from bnnviz_app.racetrack import LaneCard, RaceTransport
+from bnnviz_app.session import SLOW_EVERY, Session
+from bnnviz_app.share import Share
+from bnnviz_app.standings import StandingsCard
+from bnnviz_app.tools import tool
 
 OPENING = Path(__file__).parent.parent / "race_opening.json"
 CURVES = "curves"

@@ -14,9 +14,6 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import openings
-from access import Narrator
-from address import Address, named
 from bnnviz import link
 from bnnviz.engine import compared, shelf
 from bnnviz.engine.export import Kept, export, suffix
@@ -25,10 +22,13 @@ from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.views.overlay import MOST, Course, legend_html, overlays
-from guide import Guide
-from recordinglist import RecordingList
-from tools import tool
-from upload import File
+from bnnviz_app import openings
+from bnnviz_app.access import Narrator
+from bnnviz_app.address import Address, named
+from bnnviz_app.guide import Guide
+from bnnviz_app.recordinglist import RecordingList
+from bnnviz_app.tools import tool
+from bnnviz_app.upload import File
 
 _NAME, _CHOSEN = "recordings", "runs"
 _PATIENCE_S = 60  # of a run that is done again for its replay

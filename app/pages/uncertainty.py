@@ -9,19 +9,19 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-import address
-from asker import ImageAsker
 from bnnviz import catalogue, link, racelink, views
 from bnnviz.errors import BnnvizError
 from bnnviz.galleryspec import GallerySpec
 from bnnviz.views.course import MEASURES
-from cards import Card
-from lanes import Lanes
-from plain import PlainPage
-from racetrack import RaceTransport
-from standings import StandingsCard
-from theme import TIGHT
-from wall import WallCard
+from bnnviz_app import address
+from bnnviz_app.asker import ImageAsker
+from bnnviz_app.cards import Card
+from bnnviz_app.lanes import Lanes
+from bnnviz_app.plain import PlainPage
+from bnnviz_app.racetrack import RaceTransport
+from bnnviz_app.standings import StandingsCard
+from bnnviz_app.theme import TIGHT
+from bnnviz_app.wall import WallCard
 
 OPENING = Path(__file__).parent.parent / "gallery_opening.json"
 _WORDS = {

@@ -18,8 +18,8 @@ from bnnviz.bench.browser import Lab as Measured
 from bnnviz.engine.backend import Backend, LiveHandle
 from bnnviz.engine.cluster import CONFIG, PRELOAD
 from bnnviz.engine.live import CAPACITY
-from bnnviz.serve import SESSION_LIFETIME_MS
 from bnnviz.spec import Spec
+from bnnviz_app.launch import SESSION_LIFETIME_MS
 
 MIB = 2**20
 TABS = 20

@@ -1,0 +1,111 @@
+"""Build the page that the address asks for, with its header, for one session."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.events import ConnectionLost
+from bokeh.models import CustomJS
+from panel.util import edit_readonly
+
+from bnnviz.views import DOCUMENT_THEME
+from bnnviz_app.pages import FIRST, PAGES
+from bnnviz_app.template import TEMPLATE
+from bnnviz_app.theme import THEME_COOKIE, is_dark, material
+
+_NAV = """
+:host {display: flex; height: 48px; align-items: stretch}
+a {display: inline-block; height: 45px; line-height: 46px; padding: 0 3px; font-size: 14.5px;
+  color: #fff; text-decoration: none; margin-right: 20px; opacity: .8}
+a.here {opacity: 1; border-bottom: 3px solid #f0a03c}
+"""
+# Nothing that comes from the server can say that the server is gone.
+_LOST = """
+const strip = document.createElement("div")
+strip.setAttribute("role", "alert")
+strip.textContent = "The connection to the server was lost. Reload the page when the server is back."
+strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px; text-align: center;" +
+  "font: 600 15px sans-serif; background: #b3261e; color: #fff"
+document.body.append(strip)
+"""
+
+# The next page, and this one when it comes again, open in the same theme.
+_KEEP_THEME = f"""
+const theme = cb_obj.dark_theme ? "dark" : "default"
+document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
+"""
+
+
+def _asked() -> str:
+    """Return the name of the page in the address, the first page if there is none such."""
+    asked = pn.state.session_args.get("page", [FIRST.encode()])[0].decode(errors="replace")
+    return asked if asked in PAGES else FIRST
+
+
+def _links(here: str) -> pn.pane.HTML:
+    links = "".join(
+        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'>{entry.title}</a>"
+        for entry in PAGES.values()
+    )
+    return pn.pane.HTML(links, stylesheets=[_NAV], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
+
+
+def _unbind(frame: pmui.Page) -> None:
+    """Take the page off Panel's count of callbacks.
+
+    Bound to it, the page would send two patches for each acknowledged frame, and what watches the count would keep
+    the pages of all closed tabs.
+    """
+    with edit_readonly(frame):
+        frame.busy = False
+    for watcher in list(pn.state.param.watchers["busy"]["value"]):
+        if getattr(getattr(watcher.fn, "__self__", None), "self", None) is frame:
+            pn.state.param.unwatch(watcher)
+
+
+def _resize(frame: pmui.Page, page: Any) -> None:
+    """Take the page's size of type, and what it has at the left."""
+    changed: dict[str, Any] = {"theme_config": material(page.large)}
+    # To close what a page never had would move all of it to the left.
+    if frame.sidebar or page.sidebar:
+        changed |= {"sidebar": page.sidebar, "sidebar_open": bool(page.sidebar)}
+    frame.param.update(**changed)
+
+
+def open_page() -> None:
+    """Build the page of the current session into its document."""
+    pn.extension()
+    pn.state.curdoc.theme = DOCUMENT_THEME
+    pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_LOST))
+    name = _asked()
+    dark = is_dark(pn.state.session_args, pn.state.cookies)
+    pn.config.theme = "dark" if dark else "default"
+    page = PAGES[name].build(dark)
+    question = pmui.IconButton(icon="help_outline", description="Keys and marks", color="default")
+    question.on_click(lambda event: page.guide.toggle())
+    frame = pmui.Page(
+        title="bnnviz",
+        template=TEMPLATE,
+        meta_name="bnnviz",
+        meta_title=f"bnnviz: {PAGES[name].title}",
+        header=[_links(name), page.tools, question],
+        sidebar=page.sidebar,
+        sidebar_width=280,
+        sidebar_variant="persistent",
+        sidebar_resizable=False,  # a mouse alone could do it
+        main=page.main,
+        theme_config=material(page.large),
+        busy_indicator=None,
+        dark_theme=dark,
+    )
+    _unbind(frame)
+    page.on_large = lambda: _resize(frame, page)
+    frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
+    frame.jscallback(dark_theme=_KEEP_THEME)
+    pn.state.on_session_destroyed(lambda context: page.close())
+    pn.state.onload(partial(pn.state.cache["loading"].discard, pn.state.curdoc.session_context.id))
+    # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
+    frame.servable(location=False)
