@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_LIGHTER = Path(__file__).with_name("lighter.js").read_text(encoding="utf-8")
+_LIGHTER = Path(__file__).with_name("bokeh_patches.js").read_text(encoding="utf-8")
 # The sentence lies behind the page, which covers it as soon as it is painted. Panel's own sign would lie over the page
 # until its last element has come to rest, and its turning wheel takes a core where there is no graphics card.
 TEMPLATE = f"""

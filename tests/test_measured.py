@@ -28,7 +28,7 @@ from bnnviz.version import VERSION
 from bnnviz.views import DARK
 from bnnviz.views.beside import Dot, beside
 from bnnviz.wellsspec import WellsSpec
-from bnnviz_app import address, openings
+from bnnviz_app import address, deep_links
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage
 
@@ -286,7 +286,7 @@ def test_the_picture_marks_what_differs(dark: bool) -> None:
 def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> None:
     codes = {Spec: link, WellsSpec: wellslink}
     for case in experiment.cases:
-        found = openings.opening(case.specs[0]) if case.specs else None
+        found = deep_links.opening(case.specs[0]) if case.specs else None
         if found is None:
             continue
         given = parse_qs(found.query())
@@ -299,30 +299,30 @@ def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> Non
 
 def test_what_a_link_cannot_hold_has_none() -> None:
     network = Spec("network", {"data": "toy_c"}, "bps")
-    assert openings.opening(network).page == "lab"
-    assert openings.opening(network.replace(chains=link.MOST_CHAINS + 1)) is None
-    assert openings.opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
-    assert openings.opening(network.replace(settings={"refresh_rate": -1})) is None
+    assert deep_links.opening(network).page == "lab"
+    assert deep_links.opening(network.replace(chains=link.MOST_CHAINS + 1)) is None
+    assert deep_links.opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
+    assert deep_links.opening(network.replace(settings={"refresh_rate": -1})) is None
 
 
 def test_a_population_and_the_wells_open_on_pages_of_their_own() -> None:
-    assert openings.opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
-    assert openings.opening(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
+    assert deep_links.opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
+    assert deep_links.opening(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
 
 
 def test_samplers_on_images_open_side_by_side() -> None:
     target = {"data": "mnist", "network": "lenet5", "train_rows": 100, "test_rows": 50}
     case = [Case(name, (Spec("images", target, name, {}, 1, 10, 2),), {}) for name in ("bps", "sgld")]
-    found = openings.together(small(cases=tuple(case)))
+    found = deep_links.together(small(cases=tuple(case)))
     given = parse_qs(found.query())
     assert given.pop("page") == ["uncertainty"]
     spec, sentences = racelink.from_query(given, found.spec)
     assert sentences == []
     assert isinstance(spec, GallerySpec)
     assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
-    assert openings.opening(case[0].specs[0]) is None
-    assert openings.together(small(cases=tuple(case[:1]))) is None
-    assert openings.together(small()) is None
+    assert deep_links.opening(case[0].specs[0]) is None
+    assert deep_links.together(small(cases=tuple(case[:1]))) is None
+    assert deep_links.together(small()) is None
 
 
 # --- the page

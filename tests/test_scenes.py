@@ -12,7 +12,7 @@ from bnnviz import diagnostics, link
 from bnnviz.engine.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
-from bnnviz_app import scenes
+from bnnviz_app.components.guidance import scenes
 
 NAMES = sorted(path.stem for path in scenes.FOLDER.glob("*.json"))
 PARTS = {"caption", "path", "envelope", "prediction", "trace", "acf", "table", "transport"}

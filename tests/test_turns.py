@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from example_frames import example_scene
 
-from bnnviz_app import blocks, follow, plane
-from bnnviz_app.turns import BACKS, Turns
+from bnnviz_app.components.cards.card_pairs import BACKS, Turns
+from bnnviz_app.components.controls import block_picker, component_picker, plane_picker
 
 EMITS = frozenset({"path", "acf", "envelope", "weights", "marginal", "ratios", "trace"})
 
@@ -35,7 +35,7 @@ def test_what_a_run_does_not_have_is_never_in_front() -> None:
 
 def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
     asked: list[dict] = []
-    picker = follow.FollowPicker(asked.append)
+    picker = component_picker.FollowPicker(asked.append)
     picker.show(example_scene("network1d"))
     assert picker.root.visible and asked == []
     picker.root.value = "last PC"
@@ -56,7 +56,7 @@ def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
 
 def test_a_block_is_asked_for_by_its_place() -> None:
     asked: list[int] = []
-    picker = blocks.BlockPicker(asked.append)
+    picker = block_picker.BlockPicker(asked.append)
     scene = example_scene("network1d")
     picker.show(scene)
     assert not picker.root.visible and asked == []
@@ -69,13 +69,13 @@ def test_a_block_is_asked_for_by_its_place() -> None:
 
 def test_canonical_planes_are_offered_where_there_are_units_and_come_with_a_caution() -> None:
     asked: list[dict] = []
-    picker = plane.PlanePicker(asked.append)
+    picker = plane_picker.PlanePicker(asked.append)
     picker.show(example_scene("banana"))
-    assert plane.CANONICAL not in picker.kind.options
+    assert plane_picker.CANONICAL not in picker.kind.options
     picker.show(example_scene("network1d"))
     assert not picker.caution.visible
-    picker.kind.value = plane.CANONICAL
+    picker.kind.value = plane_picker.CANONICAL
     assert picker.caution.visible and picker.caution.object == "The units are in order."
     assert asked == [{"kind": "pca", "canonical": True}]
-    picker.kind.value = plane.COORDINATES
+    picker.kind.value = plane_picker.COORDINATES
     assert asked[-1] == {"kind": "coordinates", "i": 0, "j": 1} and not picker.caution.visible

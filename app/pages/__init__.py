@@ -37,8 +37,8 @@ _ENTRIES = (
     Entry("race", "Race", "bnnviz_app.pages.race"),
     Entry("population", "Population", "bnnviz_app.pages.population"),
     Entry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
-    Entry("wells", "Wells", "bnnviz_app.pages.wells"),
-    Entry("microscope", "Step size", "bnnviz_app.pages.microscope"),
+    Entry("wells", "Wells", "bnnviz_app.pages.double_well"),
+    Entry("microscope", "Step size", "bnnviz_app.pages.step_size"),
     Entry("papers", "Papers", "bnnviz_app.pages.papers"),
     Entry("recordings", "Recordings", "bnnviz_app.pages.recordings"),
 )

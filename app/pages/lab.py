@@ -15,31 +15,32 @@ from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.views.journey import JourneyView
 from bnnviz.views.stage import BACKS, grid
-from bnnviz_app import address, projector, scenes, stage
-from bnnviz_app.access import Narrator
-from bnnviz_app.blocks import BlockPicker
-from bnnviz_app.caption import Caption
-from bnnviz_app.cards import Card, Table
-from bnnviz_app.follow import FollowPicker
-from bnnviz_app.futures import Futures
-from bnnviz_app.guide import Guide
+from bnnviz_app import address, projector, stage
+from bnnviz_app.components.cards.branches import Futures
+from bnnviz_app.components.cards.caption import Caption
+from bnnviz_app.components.cards.card_pairs import Turns
+from bnnviz_app.components.cards.cards import Card, Table
+from bnnviz_app.components.cards.selection import PART, Picks
+from bnnviz_app.components.controls.block_picker import BlockPicker
+from bnnviz_app.components.controls.component_picker import FollowPicker
+from bnnviz_app.components.controls.data_editor import Points
+from bnnviz_app.components.controls.plane_picker import PlanePicker
+from bnnviz_app.components.controls.sidebar import Sidebar
+from bnnviz_app.components.guidance import scenes
+from bnnviz_app.components.guidance.help import Guide
+from bnnviz_app.components.guidance.narrator import Narrator
+from bnnviz_app.components.guidance.scene_bar import Menu, SceneBar
+from bnnviz_app.components.guidance.scenes import Action, Scene, Step
+from bnnviz_app.components.guidance.tour import Tour
+from bnnviz_app.components.run.record_button import RecordButton, going_on
+from bnnviz_app.components.run.share import Share
+from bnnviz_app.components.run.tools import tool
+from bnnviz_app.components.run.transport import Transport
+from bnnviz_app.components.run.warm_start import dropped, set_out
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.picks import PART, Picks
-from bnnviz_app.plane import PlanePicker
-from bnnviz_app.points import Points
-from bnnviz_app.recordbutton import RecordButton, going_on
-from bnnviz_app.scenebar import Menu, SceneBar
-from bnnviz_app.scenes import Action, Scene, Step
 from bnnviz_app.session import SLOW_EVERY, Session
-from bnnviz_app.settingout import dropped, set_out
-from bnnviz_app.share import Share
-from bnnviz_app.sidebar import Sidebar
-from bnnviz_app.tools import tool
-from bnnviz_app.tour import Tour
-from bnnviz_app.transport import Transport
-from bnnviz_app.turns import Turns
 
-OPENING = Path(__file__).parent.parent / "opening.json"
+OPENING = Path(__file__).parent.parent / "presets" / "lab.json"
 OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
 RARE = (

@@ -12,11 +12,11 @@ from bnnviz import link
 from bnnviz.papers import EXPERIMENTS
 from bnnviz.papers.measured import records
 from bnnviz.papers.paper import PAPERS, Paper, paper_of
-from bnnviz_app.access import Narrator
 from bnnviz_app.address import Address, named
-from bnnviz_app.guide import Guide
-from bnnviz_app.papercard import PaperCard
-from bnnviz_app.tools import tool
+from bnnviz_app.components.cards.experiment_card import PaperCard
+from bnnviz_app.components.guidance.help import Guide
+from bnnviz_app.components.guidance.narrator import Narrator
+from bnnviz_app.components.run.tools import tool
 
 _NAME, _OPEN, _ALL = "papers", "open", "All papers"
 _SAID = 3  # names of the address that there are not

@@ -14,13 +14,13 @@ from bnnviz import catalogue, link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz_app import address
-from bnnviz_app.cards import Card
-from bnnviz_app.plain import PlainPage, PlainTransport
-from bnnviz_app.plane import PlanePicker
-from bnnviz_app.sidebar import Sidebar, section
-from bnnviz_app.transport import clock, count, phase
+from bnnviz_app.components.cards.cards import Card
+from bnnviz_app.components.controls.plane_picker import PlanePicker
+from bnnviz_app.components.controls.sidebar import Sidebar, section
+from bnnviz_app.components.run.transport import clock, count, phase
+from bnnviz_app.pages.base import PlainPage, PlainTransport
 
-_EXAMPLES = Path(__file__).parent.parent / "populations.json"
+_EXAMPLES = Path(__file__).parent.parent / "presets" / "population.json"
 _POPULATION = "population"  # what a sampler emits that has one
 _WORDS = {
     "proposal": "a normal law that draws are made from; M of them make a population, K draws each an iteration. M is"

@@ -13,20 +13,21 @@ import panel as pn
 from bnnviz import catalogue, link, racelink, views
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import RaceSpec
-from bnnviz_app import address, projector, racetrack, stage
-from bnnviz_app.access import PACE_S, Narrator
-from bnnviz_app.caption import Caption
-from bnnviz_app.cards import Card
-from bnnviz_app.guide import Guide
+from bnnviz_app import address, projector, stage
+from bnnviz_app.components.cards.caption import Caption
+from bnnviz_app.components.cards.cards import Card
+from bnnviz_app.components.cards.leaderboard import StandingsCard
+from bnnviz_app.components.controls.race_sidebar import Lanes
+from bnnviz_app.components.guidance.help import Guide
+from bnnviz_app.components.guidance.narrator import PACE_S, Narrator
+from bnnviz_app.components.run import race_cards
+from bnnviz_app.components.run.race_cards import LaneCard, RaceTransport
+from bnnviz_app.components.run.share import Share
+from bnnviz_app.components.run.tools import tool
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.lanes import Lanes
-from bnnviz_app.racetrack import LaneCard, RaceTransport
 from bnnviz_app.session import SLOW_EVERY, Session
-from bnnviz_app.share import Share
-from bnnviz_app.standings import StandingsCard
-from bnnviz_app.tools import tool
 
-OPENING = Path(__file__).parent.parent / "race_opening.json"
+OPENING = Path(__file__).parent.parent / "presets" / "race.json"
 CURVES = "curves"
 AT_ONCE = 2  # pictures in one frame, of those that move
 WORDS = {
@@ -67,10 +68,10 @@ class RacePage:
         self.address = address.Address(query=self._query(first))
         self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
-        self.pictures = racetrack.picture_switch()
+        self.pictures = race_cards.picture_switch()
         self.pictures.param.watch(lambda event: self._picture(), "value")
         self.transport = RaceTransport(self.session, self.pictures)
-        self._classes = {view.needs[0]: view for view in views.views() if view.needs[0] in racetrack.TITLES}
+        self._classes = {view.needs[0]: view for view in views.views() if view.needs[0] in race_cards.TITLES}
         curves = next(view for view in views.views_for({"emits": [CURVES]}))
         self.curves, self.standings = Card(curves(dark=dark), legend=False), StandingsCard(dark)
         self.cards: list[LaneCard] = []
@@ -199,18 +200,18 @@ class RacePage:
         self.pictures.visible = len(pictures) > 1
         if not keep:
             # What weights mean is in the functions, where there are any.
-            self.pictures.value = racetrack.TITLES[pictures[-1]]
+            self.pictures.value = race_cards.TITLES[pictures[-1]]
         self._picture()
 
     def _share_out(self) -> None:
         """Share the stage among the cards."""
         lanes = len({card.number for card in self.cards})
-        self.stage.styles = {"grid-template": racetrack.grid(lanes, self.large)}
+        self.stage.styles = {"grid-template": race_cards.grid(lanes, self.large)}
 
     def _picture(self) -> None:
         """Show this kind of picture of every lane."""
         for card in self.cards:
-            card.root.visible = racetrack.TITLES[card.part] == self.pictures.value
+            card.root.visible = race_cards.TITLES[card.part] == self.pictures.value
 
     def _shown(self) -> list[Any]:
         return [self.caption, self.transport, self.curves, self.standings, *self.cards]

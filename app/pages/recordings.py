@@ -22,13 +22,13 @@ from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.views.overlay import MOST, Course, legend_html, overlays
-from bnnviz_app import openings
-from bnnviz_app.access import Narrator
+from bnnviz_app import deep_links
 from bnnviz_app.address import Address, named
-from bnnviz_app.guide import Guide
-from bnnviz_app.recordinglist import RecordingList
-from bnnviz_app.tools import tool
-from bnnviz_app.upload import File
+from bnnviz_app.components.cards.recordings import RecordingList
+from bnnviz_app.components.controls.upload import File
+from bnnviz_app.components.guidance.help import Guide
+from bnnviz_app.components.guidance.narrator import Narrator
+from bnnviz_app.components.run.tools import tool
 
 _NAME, _CHOSEN = "recordings", "runs"
 _PATIENCE_S = 60  # of a run that is done again for its replay
@@ -403,7 +403,7 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     """Say what one recording is, and where its spec can be run again."""
     header = recording.header
     spec = Spec(**{name: value for name, value in header["spec"].items() if name != "version"})
-    opening = openings.opening(spec) if not header["changes"] else None
+    opening = deep_links.opening(spec) if not header["changes"] else None
     text = f"<h2>{html.escape(recording.name)}</h2><p>Made with bnnviz {html.escape(str(header['bnnviz']))} on"
     text += f" {html.escape(str(header['device']))}."
     if recording.progress.get("error"):

@@ -14,16 +14,16 @@ from bnnviz.errors import BnnvizError
 from bnnviz.galleryspec import GallerySpec
 from bnnviz.views.course import MEASURES
 from bnnviz_app import address
-from bnnviz_app.asker import ImageAsker
-from bnnviz_app.cards import Card
-from bnnviz_app.lanes import Lanes
-from bnnviz_app.plain import PlainPage
-from bnnviz_app.racetrack import RaceTransport
-from bnnviz_app.standings import StandingsCard
+from bnnviz_app.components.cards.cards import Card
+from bnnviz_app.components.cards.image_wall import WallCard
+from bnnviz_app.components.cards.leaderboard import StandingsCard
+from bnnviz_app.components.controls.image_input import ImageAsker
+from bnnviz_app.components.controls.race_sidebar import Lanes
+from bnnviz_app.components.run.race_cards import RaceTransport
+from bnnviz_app.pages.base import PlainPage
 from bnnviz_app.theme import TIGHT
-from bnnviz_app.wall import WallCard
 
-OPENING = Path(__file__).parent.parent / "gallery_opening.json"
+OPENING = Path(__file__).parent.parent / "presets" / "uncertainty.json"
 _WORDS = {
     "lane, budget": "samplers with the same images, network and seed; each may spend so many gradients of single"
     " images",

@@ -7,8 +7,8 @@ from typing import Any
 
 from bnnviz import wellslink
 from bnnviz.wellsspec import WellsSpec
-from bnnviz_app.plain import PlainPage, PlainTransport, opened
-from bnnviz_app.transport import clock, count, phase
+from bnnviz_app.components.run.transport import clock, count, phase
+from bnnviz_app.pages.base import PlainPage, PlainTransport, opened
 
 _TITLES = {
     "figure": "figure: modes at ±1",

@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
-from bnnviz_app.dialogs import Dialog
+from bnnviz_app.components.guidance.dialogs import Dialog
 
 KEYS = {
     "space": "play or pause",

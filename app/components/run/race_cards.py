@@ -10,9 +10,9 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.views import DARK, LIGHT, View, of_lane
-from bnnviz_app.cards import Card
+from bnnviz_app.components.cards.cards import Card
+from bnnviz_app.components.run.transport import Transport, clock, count, phase
 from bnnviz_app.session import Session
-from bnnviz_app.transport import Transport, clock, count, phase
 
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels

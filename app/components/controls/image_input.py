@@ -36,7 +36,7 @@ class Asker(JSComponent):
     taken = param.Integer(0, doc="Grows when a test image takes the place of what was drawn.")
     complaint = param.List(doc="[name, when] of a file that is no picture.")
 
-    _esm = "asker.js"
+    _esm = "image_input.js"
 
 
 class ImageAsker:

@@ -11,10 +11,10 @@ import panel_material_ui as pmui
 from bnnviz import catalogue, scopelink
 from bnnviz.plainspec import PlainSpec
 from bnnviz.scopespec import ScopeSpec
-from bnnviz_app.controls import Controls, number_text
-from bnnviz_app.plain import PlainPage, PlainTransport, opened
-from bnnviz_app.sidebar import section
-from bnnviz_app.transport import clock, count, phase
+from bnnviz_app.components.controls.controls import Controls, number_text
+from bnnviz_app.components.controls.sidebar import section
+from bnnviz_app.components.run.transport import clock, count, phase
+from bnnviz_app.pages.base import PlainPage, PlainTransport, opened
 
 _TITLES = {"normal": "N(0, 1)", "narrow": "narrow, 2 coordinates", "two_wells": "double well"}
 _WORDS = {

@@ -9,8 +9,8 @@ from bnnviz.engine import shelf
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz_app.address import Visit
+from bnnviz_app.components.run.tools import tool
 from bnnviz_app.session import Session
-from bnnviz_app.tools import tool
 
 _START, _STOP = "Record", "Stop recording"
 

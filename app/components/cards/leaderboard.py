@@ -12,7 +12,7 @@ from panel.custom import JSComponent
 from bnnviz.views import DARK, LIGHT
 from bnnviz.views import standings as written
 from bnnviz_app import projector
-from bnnviz_app.cards import HEAD, surface
+from bnnviz_app.components.cards.cards import HEAD, surface
 
 _LARGE = ":host(.large) table {font-size: 16px}"
 _STYLE = """
@@ -42,7 +42,7 @@ class Standings(JSComponent):
 
     first = param.String("error", doc="The figure that rows are sorted by at first.")
 
-    _esm = "standings.js"
+    _esm = "leaderboard.js"
 
 
 class StandingsCard:

@@ -19,7 +19,7 @@ Rows = list[list[float]]
 _OWN = "the data's own"
 _HISTORY = 100
 _DIGITS = 4  # what a link keeps
-_PRESETS = json.loads(Path(__file__).with_name("points.json").read_text(encoding="utf-8"))
+_PRESETS = json.loads((Path(__file__).parents[2] / "presets" / "points.json").read_text(encoding="utf-8"))
 _ICON = {"size": "small", "margin": (1, 0), "width": 30, "height": 28, "description_delay": 800}
 _HEAD = {"size": "small", "margin": (2, 3), "height": 26}
 _WORDS = {"padding": "1px 8px !important", "fontSize": "12.5px", "whiteSpace": "nowrap", "textTransform": "none"}

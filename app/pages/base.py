@@ -13,17 +13,17 @@ from bnnviz import link, views
 from bnnviz.errors import BnnvizError
 from bnnviz.plainspec import PlainSpec
 from bnnviz_app import address, projector, stage
-from bnnviz_app.access import PACE_S, Narrator
-from bnnviz_app.caption import Caption
-from bnnviz_app.cards import Card, Table
-from bnnviz_app.controls import Controls
-from bnnviz_app.guide import Guide
+from bnnviz_app.components.cards.caption import Caption
+from bnnviz_app.components.cards.cards import Card, Table
+from bnnviz_app.components.controls.controls import Controls
+from bnnviz_app.components.controls.sidebar import section
+from bnnviz_app.components.guidance.help import Guide
+from bnnviz_app.components.guidance.narrator import PACE_S, Narrator
+from bnnviz_app.components.run.share import Share
+from bnnviz_app.components.run.tools import tool
+from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.session import SLOW_EVERY, Session
-from bnnviz_app.share import Share
-from bnnviz_app.sidebar import section
-from bnnviz_app.tools import tool
-from bnnviz_app.transport import Transport
 
 
 class PlainTransport(Transport):

@@ -12,9 +12,9 @@ from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, FEWEST, LEAST_BUDGET, MOST, MOST_BUDGET, START, RaceSpec
 from bnnviz.spec import Spec
 from bnnviz.views import DARK, LIGHT
-from bnnviz_app.controls import Controls, folded
-from bnnviz_app.sidebar import Part, section
-from bnnviz_app.upload import Upload
+from bnnviz_app.components.controls.controls import Controls, folded
+from bnnviz_app.components.controls.sidebar import Part, section
+from bnnviz_app.components.controls.upload import Upload
 
 SHARED = ("chains", "seed", "device")
 BUDGET = {

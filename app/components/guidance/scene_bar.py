@@ -11,9 +11,9 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from bnnviz_app import scenes
-from bnnviz_app.dialogs import Dialog
-from bnnviz_app.scenes import Scene, Step
+from bnnviz_app.components.guidance import scenes
+from bnnviz_app.components.guidance.dialogs import Dialog
+from bnnviz_app.components.guidance.scenes import Scene, Step
 
 _BAR = """
 :host {display: block; padding: 8px 14px 0; background: var(--mui-palette-background-default)}
@@ -62,7 +62,7 @@ class Bar(JSComponent):
     back = param.Boolean(doc="Whether there is a step before.")
     next = param.String(doc="What the button that goes on says.")
 
-    _esm = "scenebar.js"
+    _esm = "scene_bar.js"
 
 
 class SceneBar:

@@ -10,7 +10,7 @@ from panel.custom import JSComponent
 from bnnviz import link
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
-from bnnviz_app.dialogs import Dialog
+from bnnviz_app.components.guidance.dialogs import Dialog
 
 _STYLE = """
 :host {font-size: 14px; color: var(--mui-palette-text-primary)}

@@ -10,8 +10,8 @@ import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
-from bnnviz_app.controls import Controls
-from bnnviz_app.upload import Upload
+from bnnviz_app.components.controls.controls import Controls
+from bnnviz_app.components.controls.upload import Upload
 
 _DATA = "data"
 RUN = ("chains", "seed", "device", "kernel")

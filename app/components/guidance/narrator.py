@@ -17,7 +17,7 @@ class Access(JSComponent):
 
     said = param.String(default="", doc="What a screen reader says next.")
 
-    _esm = "access.js"
+    _esm = "narrator.js"
 
 
 class Narrator:

@@ -10,7 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz_app import projector
-from bnnviz_app.cards import HEAD, surface
+from bnnviz_app.components.cards.cards import HEAD, surface
 
 _SHORTEST = 9  # letters of a class that are written on a tile
 _STYLE = """
@@ -38,7 +38,7 @@ class Wall(JSComponent):
     fresh = param.Boolean(False, doc="Whether these are the images of another set.")
     chosen = param.List(doc="[index, when] of the tile that was pressed last.")
 
-    _esm = "wall.js"
+    _esm = "image_wall.js"
 
 
 class WallCard:

@@ -22,7 +22,7 @@ from bnnviz.views.band_multiples import Panel as Band
 from bnnviz.views.band_multiples import band_multiples
 from bnnviz.views.panels import Panel, arrays, panels
 from bnnviz.views.small_multiples import small_multiples
-from bnnviz_app import openings
+from bnnviz_app import deep_links
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _BAND = "band"  # pictures of this kind share their axes
@@ -112,7 +112,7 @@ class CardHead(JSComponent):
     open = param.Boolean(False)
     sought = param.Boolean(False, doc="Whether the address names this card.")
 
-    _esm = "cardhead.js"
+    _esm = "card_head.js"
 
 
 class Command(JSComponent):
@@ -273,7 +273,7 @@ class PaperCard:
         )
 
     def _together(self) -> str:
-        found = openings.together(self.experiment)
+        found = deep_links.together(self.experiment)
         return "" if found is None else f"<p>{_link(found, f'Open these samplers in {found.title}', self._flags)}</p>"
 
     def _command(self) -> Command:
@@ -349,7 +349,7 @@ def _table(experiment: Experiment, rows: list[dict[str, Any]], found: list[Figur
     lines = []
     for case in experiment.cases:
         figures_of = "".join(_cells(cells[case.name, key], both) for key, both in groups)
-        seen = openings.opening(case.specs[0]) if case.specs else None
+        seen = deep_links.opening(case.specs[0]) if case.specs else None
         link = "" if seen is None else _link(seen, f"Open in {_the(seen.title)}", flags)
         lines.append(
             f"<tr><td class='case'>{html.escape(case.name)}{link}</td><td>{runs.get(case.name) or '–'}</td>"
@@ -398,7 +398,7 @@ def _printed(value: float | None) -> str:
     return "–" if value is None else f"{value:.6g}".replace("-", "\u2212")
 
 
-def _link(found: openings.Opening, text: str, flags: Mapping[str, str]) -> str:
+def _link(found: deep_links.Opening, text: str, flags: Mapping[str, str]) -> str:
     return f"<a href='?{html.escape(found.query(flags), quote=True)}'>{html.escape(text)}</a>"
 
 

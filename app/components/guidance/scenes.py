@@ -22,7 +22,7 @@ from typing import Any
 
 from bnnviz.spec import Spec
 
-FOLDER = Path(__file__).with_suffix("")
+FOLDER = Path(__file__).parents[2] / "scenes"
 ACTIONS = ("play", "pause", "proposal", "event", "speed", "change")
 
 Action = tuple[str, Any]

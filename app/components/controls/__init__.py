@@ -1,0 +1,1 @@
+"""What somebody sets: controls, sidebars, pickers, data that are drawn or opened."""

@@ -1,0 +1,1 @@
+"""What explains: tour, help, scenes, the voice for screen readers."""
