@@ -19,13 +19,15 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help install serve lint test test-slow test-all screenshots clean
+.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all screenshots clean
 
 help:
 	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
 	@echo 'make test         lint and the quick tests, a walk in a browser included: minutes'
+	@echo 'make test-quick   of make test what needs no browser; make test-browser: the rest'
 	@echo 'make test-slow    a sample of the long tests: statistics, processes that are killed, more in a browser'
 	@echo 'make test-all     every test, those too that only repeat others at length: hours'
+	@echo 'make browser      get a browser for the tests where there is none, as make test does'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
 	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make clean        remove the environment and everything generated'
@@ -45,17 +47,30 @@ lint: $(TESTABLE)
 # Where tests need a browser: the others are not read for them, which takes a quarter of a minute.
 BROWSER := tests/browser tests/test_bench.py tests/test_score_views.py tests/test_views.py
 
-# Two at a time; but what a browser shows is timed, and has the machine to itself.
-test: lint
-	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and not slow and not demand'
-	$(PY) -m pytest $(BROWSER) -m 'browser and not slow and not demand'
+# Where there is no browser and none can be got, one line says so; where one is required, the tests fail for want of it.
+in_browser = if $(PY) tests/get_browser.py || [ "$${BNNVIZ_REQUIRE_BROWSER:-}" = 1 ]; then \
+	    set -x; $(PY) -m pytest $(BROWSER) -m '$(1)'; fi
 
+# Two at a time; but what a browser shows is timed, and has the machine to itself.
+test: test-quick test-browser
+
+test-quick: lint
+	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and not slow and not demand'
+
+test-browser: $(TESTABLE)
+	@$(call in_browser,browser and not slow and not demand)
+
+# With those of the published data sets, where BNNVIZ_DATA names a folder of them.
 test-slow: $(TESTABLE)
-	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and slow and not demand'
-	$(PY) -m pytest $(BROWSER) -m 'browser and slow and not demand'
+	$(PY) -m pytest -n 2 --ignore tests/browser -m '(slow or data) and not browser and not demand'
+	@$(call in_browser,browser and slow and not demand)
 
 test-all: lint
+	@$(PY) tests/get_browser.py || true
 	$(PY) -m pytest
+
+browser: $(TESTABLE)
+	@$(PY) tests/get_browser.py
 
 screenshots: $(TESTABLE)
 	$(PY) tests/screenshots.py $(WHAT)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bnnviz import samplers, targets
+from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
 from bnnviz.engine import attack as attacking
@@ -220,6 +220,8 @@ def start(
     BnnvizError
         If something given does not fit; the sentence says what and the remedy.
     """
+    if record is not None:
+        shelf.check_zarr("record")
     folder = None if record is None else shelf.new_place(str(record))
     search = target.record() if isinstance(target, PriorSearch) else None
     target = target.spec if isinstance(target, PriorSearch) else target
@@ -339,7 +341,9 @@ class Race(Background):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if not optional.has("bokeh"):
+            return None  # a notebook shows the text then
         table = self.frame(["table"])["table"]
         return _standings().table_html(table["rows"], table["scores"], self.spec.lanes[0].chains)
 
@@ -562,10 +566,8 @@ def replay(
     --------
     >>> replay(run, "run.html")  # doctest: +SKIP
     """
-    try:
+    with optional.needed("A replay needs"):
         from bnnviz.player import write
-    except ModuleNotFoundError as error:
-        raise BnnvizError(f"A replay needs {error.name}; install it with: pip install 'bnnviz[app]'.") from error
     if isinstance(run, Run):
         with run._lock:
             run = filming.past_of_run(run._run)
@@ -578,10 +580,8 @@ def replay(
 
 
 def _standings() -> Any:
-    try:
+    with optional.needed("A figure needs"):
         from bnnviz.views import standings
-    except ModuleNotFoundError as error:
-        raise BnnvizError(f"A figure needs {error.name}; install it with: pip install 'bnnviz[app]'.") from error
     return standings
 
 

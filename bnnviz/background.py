@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+from bnnviz import optional
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -260,14 +261,8 @@ class Background:
         BnnvizError
             If a library is missing, or there is no such view.
         """
-        try:
+        with optional.needed("Live figures need", extra="notebook"):
             from bnnviz.live import Live
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("bnnviz"):
-                raise
-            raise BnnvizError(
-                f"Live figures need {error.name}; install it with: pip install 'bnnviz[notebook]'."
-            ) from error
         return Live(self, views, height, dark)
 
     def listen(self, listener: Callable[[], Any]) -> None:

@@ -7,7 +7,6 @@ one sentence. Nothing here imports torch before something is sampled.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import signal
@@ -19,16 +18,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from bnnviz import __version__, catalogue
+from bnnviz import __version__, catalogue, optional
 from bnnviz.engine.jsontext import plain
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
 from bnnviz.spec import Spec
 
-try:
-    import typer
-except ModuleNotFoundError:
-    sys.exit("The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'.")
+BAD_INPUT = 2
+
+if not (optional.has("typer") and optional.has("rich")):
+    print(
+        "bnnviz: The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'.", file=sys.stderr
+    )
+    sys.exit(BAD_INPUT)
+
+import typer  # noqa: E402
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +50,6 @@ if TYPE_CHECKING:
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
-BAD_INPUT = 2
 INTERRUPTED = 130
 SLICE_S = 0.2  # seconds of sampling between two looks at the progress and at Ctrl-C
 SHOWN_COORDINATES = 20
@@ -92,6 +95,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = app(args=arguments, prog_name="bnnviz", standalone_mode=False)
     except BnnvizError as error:
         code = _complain(error.sentence)
+    except ImportError as error:
+        explained = optional.explain(error, "This command needs")
+        if explained is None:
+            raise
+        code = _complain(explained.sentence)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bnnviz"
@@ -259,6 +267,8 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
+    # What a run comes to is kept: figures that are missing would be kept as missing.
+    optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
     found = _papers().find(experiment).at(data, scale)
     found.check()
     out = _check_figure(found, out)
@@ -396,8 +406,7 @@ def _check_figure(experiment: papers.Experiment, out: Path | None) -> Path | Non
 def _place_for_figure(out: Path | None, option: str) -> Path | None:
     if out is None:
         return None
-    if importlib.util.find_spec("bokeh") is None:
-        raise BnnvizError("A figure needs bokeh; install it with: pip install 'bnnviz[app]'.", option)
+    optional.check("bokeh", "A figure needs", option)
     return _free_place(out, ".html", option)
 
 
@@ -666,9 +675,9 @@ def _check_out(out: Path | None) -> Path | None:
     """Refuse a place that cannot be written before the run, not after it."""
     if out is None:
         return None
-    for package in ("arviz_base", "h5netcdf", "h5py"):
-        if importlib.util.find_spec(package) is None:
-            raise BnnvizError(f"Saving a run needs {package}; install it with: pip install 'bnnviz[metrics]'.", "out")
+    from bnnviz.engine import recording
+
+    optional.check(recording.NETCDF, "Saving a run needs", "out")
     return _free_place(out, ".nc")
 
 
@@ -684,13 +693,8 @@ def _free_place(out: Path, suffix: str, option: str = "out") -> Path:
 def _new_recording(word: str) -> Path:
     from bnnviz.engine import shelf
 
-    _check_zarr()
+    shelf.check_zarr("record")
     return shelf.new_place(word)
-
-
-def _check_zarr() -> None:
-    if importlib.util.find_spec("zarr") is None:
-        raise BnnvizError("Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.", "record")
 
 
 def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
@@ -859,7 +863,7 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     """Go on with a recorded run to its end, with the draws that it would have made."""
     from bnnviz.engine import recorder, shelf
 
-    _check_zarr()
+    shelf.check_zarr("run")
     folder = shelf.find(run)
     found = recorder.resume(folder)
     if found.spec.draws is None:
@@ -882,7 +886,7 @@ def export(
     from bnnviz.engine.export import export as write
     from bnnviz.engine.export import suffix
 
-    _check_zarr()
+    shelf.check_zarr("run")
     recording = shelf.Recording(shelf.find(run))
     print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form))))
 
@@ -1010,12 +1014,12 @@ def sweep(
     The same command goes on where it was stopped. A run that fails is named, and the others finish; the exit code is
     then 1. Ctrl-C lets the runs write what they have.
     """
+    from bnnviz.engine import shelf
     from bnnviz.engine.sweep import Sweep
     from bnnviz.sweepspec import SweepSpec
 
     spec = SweepSpec.from_text(_read_text(runs, "sweep", "a YAML file"))
-    if importlib.util.find_spec("zarr") is None:
-        raise BnnvizError("Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.", "out")
+    shelf.check_zarr("out")
     with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
         raise typer.Exit(_sweep(found, as_json))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from bnnviz import optional
 from bnnviz.engine.film import Film, save
 from bnnviz.errors import BnnvizError
 
@@ -26,7 +26,7 @@ def check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
     if not places and not folders:
         raise BnnvizError("Say what to make: --html FILE, or --gif, --mp4, --png, --svg, --csv, --film.", "html")
     if set(places) - {"csv", "film"} or folders:
-        _need("bokeh", "A replay")
+        optional.check("bokeh", "A replay needs")
     for name, folder in folders.items():
         if folder.exists() and not folder.is_dir():
             raise BnnvizError(f"{folder} is a file; choose a folder for --{name}.", name)
@@ -78,8 +78,3 @@ def table(found: Film) -> str:
     for step, frame in zip(found.steps, found.frames, strict=True):
         rows.writerows((step, label, text) for label, text, _ in frame.get("table", {"rows": []})["rows"])
     return out.getvalue()
-
-
-def _need(package: str, what: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise BnnvizError(f"{what} needs {package}; install it with: pip install 'bnnviz[app]'.")

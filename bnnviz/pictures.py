@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
+from bnnviz import optional
+from bnnviz.bench.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 from bnnviz.engine.film import Film, save
 from bnnviz.errors import BnnvizError
 from bnnviz.player import page
@@ -28,7 +28,6 @@ _COLOURS = 256
 _SEEK = (
     "async (frame) => { const p = await bnnviz_player; p.seek(frame); await p.when_painted(); await p.when_painted() }"
 )
-_PACKAGES = {"playwright": "playwright", "PIL": "pillow", "imageio_ffmpeg": "imageio-ffmpeg"}
 
 
 def check(movie: bool = False) -> None:
@@ -44,11 +43,9 @@ def check(movie: bool = False) -> None:
     BnnvizError
         With the remedy.
     """
-    for module, name in _PACKAGES.items():
-        if (module != "imageio_ffmpeg" or movie) and importlib.util.find_spec(module) is None:
-            raise BnnvizError(f"Pictures need {name}; install it with: pip install 'bnnviz[pictures]'.")
+    optional.check(("playwright", "PIL", *(["imageio_ffmpeg"] if movie else [])), "Pictures need", extra="pictures")
     if find_chromium() is None:
-        raise BnnvizError("Pictures need Chromium: install it (apt install chromium), or name it in CHROMIUM.")
+        raise BnnvizError(f"Pictures need Chromium: {REMEDY}.")
 
 
 def stills(film: Film, folder: str | Path, kind: str, at: int | None = None, dark: bool = False) -> list[Path]:

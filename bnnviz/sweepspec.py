@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from bnnviz import catalogue
+from bnnviz import catalogue, optional
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import BYTES, Spec
 
@@ -105,10 +105,7 @@ class SweepSpec:
 
 
 def _loaded(text: str) -> Any:
-    try:
-        import yaml
-    except ModuleNotFoundError:
-        raise BnnvizError("Sweeps need pyyaml; install it with: pip install 'bnnviz[cluster]'.", "sweep") from None
+    yaml = optional.require("yaml", "Sweeps need", "sweep")
 
     class Loader(yaml.SafeLoader):
         """Plain values only; a key twice is a mistake, and 1e-3 a number."""

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
+from bnnviz.bench.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 
 # One thread for each process: the tests start worker processes of their own, and two cores are
 # shared by all of them. Set before torch is imported anywhere, and inherited by those processes.
@@ -289,7 +289,7 @@ def chromium() -> str:
     """Return the path of a Chromium; without one skip, or fail where a browser is required."""
     path = find_chromium()
     if path is None:
-        sentence = "no Chromium found: install it (apt install chromium) or name it in CHROMIUM"
+        sentence = f"no Chromium found: {REMEDY}"
         if os.environ.get("BNNVIZ_REQUIRE_BROWSER") == "1":
             pytest.fail(sentence)
         pytest.skip(sentence)

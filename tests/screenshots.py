@@ -18,6 +18,8 @@ from typing import Any
 from conftest import ARTIFACTS, BROWSER_FLAGS, ROOT, VIEWPORT, find_chromium, start_dashboard, stop_dashboard
 from playwright.sync_api import sync_playwright
 
+from bnnviz.bench.chromium import REMEDY
+
 DOCS = ROOT / "docs"
 DRAWS = 400  # of each chain: the bands have settled and the trace has something to show
 PATIENCE_S = 180.0
@@ -80,7 +82,7 @@ def main() -> None:
         names = sorted(path.stem for path in SCENES.glob("*.json"))
     chromium = find_chromium()
     if chromium is None:
-        sys.exit("Pictures need Chromium; install it (apt install chromium) or name it in CHROMIUM.")
+        sys.exit(f"Pictures need Chromium: {REMEDY}.")
     DOCS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         served = start_dashboard(Path(folder) / "server.log")

@@ -722,10 +722,8 @@ def test_cache_that_cannot_be_used(cache, register, server):
 
 def test_without_pooch_the_sentence_names_it(monkeypatch):
     monkeypatch.delenv(files.VARIABLE, raising=False)
-    # As without pooch: there is no cache either.
-    monkeypatch.setattr(files, "_has_pooch", lambda: False)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(BnnvizError, match="needs the package pooch: install it"):
+    with pytest.raises(BnnvizError, match="Downloading data needs pooch; install it with: .*, or set BNNVIZ_DATA to"):
         data.load("naval")
     assert len(data.load("boston").x_train) == 455
     digits = data.load("mnist")

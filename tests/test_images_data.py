@@ -678,7 +678,7 @@ def test_traffic_signs_that_are_none_are_refused(tmp_path, monkeypatch):
         read_training(place)
     place.write_bytes(whole)
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(BnnvizError, match="needs the package Pillow"):
+    with pytest.raises(BnnvizError, match="Reading pictures needs pillow; install it with"):
         read_training(place)
 
 

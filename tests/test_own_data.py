@@ -61,7 +61,7 @@ def test_a_file_of_too_many_rows_is_not_read_to_its_end(tmp_path, monkeypatch):
 
 def test_without_pandas_the_sentence_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(BnnvizError, match="needs the package pandas: pip install"):
+    with pytest.raises(BnnvizError, match="Reading a CSV file needs pandas; install it with: pip install"):
         read(GOOD)
 
 

@@ -8,60 +8,27 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
+from core_only import CORE, PROJECT, ROOT, run_with
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import bnnviz
 from bnnviz import catalogue
 
-ROOT = Path(__file__).resolve().parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
-# Runs in a process of its own: lets through the standard library, bnnviz, and what the named
-# distributions need, and nothing else that happens to be installed.
 CORE_ONLY = """
-import importlib.metadata as metadata, sys
-from packaging.requirements import Requirement
-
-allowed, queue = set(), {core!r}
-while queue:
-    name = queue.pop().lower().replace("_", "-")
-    if name not in allowed:
-        allowed.add(name)
-        try:
-            requires = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:
-            continue
-        for requirement in map(Requirement, requires):
-            if requirement.marker is None or requirement.marker.evaluate({{"extra": ""}}):
-                queue.append(requirement.name)
-
-owners = metadata.packages_distributions()
-
-class Only:
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        if top in owners and top not in ("bnnviz", "bnnviz_app"):
-            if not any(owner.lower().replace("_", "-") in allowed for owner in owners[top]):
-                raise ModuleNotFoundError(f"No module named {{name!r}} (not in the core)", name=name)
-
-sys.meta_path.insert(0, Only())
-for module in [name for name in sys.modules if name.partition(".")[0] == "packaging"]:
-    del sys.modules[module]
-
 import bnnviz, bnnviz.data, bnnviz.engine.run, bnnviz.models, bnnviz.samplers, bnnviz.targets
 run = bnnviz.sample("gaussian", "bps", draws=20, chains=2)
 assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
 """
 
-# The same for the page's modules: main.py is not among them, because it builds a page when it is
+# For the page's modules: main.py is not among them, because it builds a page when it is
 # imported; the process that the server really is in is looked at in test_cli.py.
 NO_TORCH = """
 import importlib, pkgutil, sys
@@ -107,24 +74,14 @@ def pins() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_core_samples_with_its_four_dependencies_only() -> None:
-    core = [Requirement(line).name for line in PROJECT["dependencies"]]
-    assert sorted(core) == ["numpy", "param", "scipy", "torch"]
-    result = run_python(CORE_ONLY.format(core=core))
+    assert sorted(CORE) == ["numpy", "param", "scipy", "torch"]
+    result = run_with(CORE_ONLY)
     assert result.returncode == 0, result.stderr
 
 
 def test_page_views_and_command_line_load_no_torch() -> None:
     result = run_python(NO_TORCH)
     assert result.returncode == 0, result.stderr
-
-
-def test_a_missing_extra_is_named_in_one_sentence() -> None:
-    code = "import sys; sys.modules['typer'] = None; import bnnviz.cli"
-    result = run_python(code)
-    assert result.returncode == 1
-    assert result.stderr.strip() == (
-        "The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'."
-    )
 
 
 # --- versions
@@ -270,3 +227,27 @@ def test_links_between_documents_resolve(name: str) -> None:
 
 def test_changelog_speaks_of_this_version() -> None:
     assert f"## {bnnviz.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_citation_has_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == bnnviz.__version__
+    assert citation["license"] == PROJECT["license"]
+    assert citation["repository-code"] == PROJECT["urls"]["Homepage"]
+
+
+def test_pre_commit_has_the_ruff_of_the_constraints() -> None:
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["rev"] == f"v{pins()['ruff']}"
+    assert [hook["id"] for hook in repository["hooks"]] == ["ruff-check", "ruff-format"]
+
+
+def test_the_workflow_runs_make_on_every_python_that_is_supported() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    quick, browser = workflow["jobs"]["quick"], workflow["jobs"]["browser"]
+    supported = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    assert quick["strategy"]["matrix"]["python"] == supported
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for job in (quick, browser):
+        (command,) = [step["run"] for step in job["steps"] if "run" in step]
+        assert command.split()[:1] == ["make"] and command.split()[1] in targets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import tempfile
@@ -15,7 +14,8 @@ from typing import Any
 
 import psutil
 
-from bnnviz.bench.chromium import BROWSER_FLAGS, find_chromium
+from bnnviz import optional
+from bnnviz.bench.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 from bnnviz.bench.processes import end
 from bnnviz.errors import BnnvizError
 
@@ -400,9 +400,8 @@ def _playwright() -> Iterator[tuple[Any, str, psutil.Process]]:
     """Give what drives a browser, the path of one, and the process that drives it, which is ended."""
     path = find_chromium()
     if path is None:
-        raise BnnvizError("This benchmark needs Chromium; install it (apt install chromium) or name it in CHROMIUM.")
-    if importlib.util.find_spec("playwright") is None:
-        raise BnnvizError("This benchmark needs playwright; install it with: pip install playwright.")
+        raise BnnvizError(f"This benchmark needs Chromium: {REMEDY}.")
+    optional.check("playwright", "This benchmark needs")
     from playwright.sync_api import Error, sync_playwright
 
     before = set(psutil.Process().children())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from pathlib import Path
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Software drawing, and no request of the browser's own.
@@ -19,9 +21,23 @@ BROWSER_FLAGS = [
 ]
 
 
+#: How to get one, to go on a sentence that says what needs it.
+REMEDY = "install one (apt install chromium, or playwright install chromium) or name it in CHROMIUM"
+
+
 def find_chromium() -> str | None:
-    """Return the path of a Chromium: ``CHROMIUM``, the system's, or none."""
+    """Return the path of a Chromium: ``CHROMIUM``, the system's, the newest that Playwright has downloaded, or none."""
     named = os.environ.get("CHROMIUM")
     if named:
         return shutil.which(named)
-    return next(filter(None, map(shutil.which, _BROWSERS)), None)
+    return next(filter(None, map(shutil.which, _BROWSERS)), None) or _downloaded()
+
+
+def _downloaded() -> str | None:
+    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"
+    found = [path for path in Path(folder).glob("chromium-*/chrome-linux*/chrome") if os.access(path, os.X_OK)]
+    return str(max(found, key=_revision)) if found else None
+
+
+def _revision(path: Path) -> int:
+    return int(re.sub(r"\D", "", path.parent.parent.name) or 0)

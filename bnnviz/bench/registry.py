@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 
+from bnnviz import optional
 from bnnviz.bench import suites
 from bnnviz.bench.suite import Suite
 from bnnviz.errors import BnnvizError
@@ -30,6 +31,6 @@ def find(name: str) -> Suite:
     except ModuleNotFoundError as error:
         if error.name.startswith("bnnviz"):
             raise
-        raise BnnvizError(
-            f"The benchmark {name} needs {error.name}; install it with: pip install {error.name}."
-        ) from None
+        needs = f"The benchmark {name} needs"
+        plain = BnnvizError(f"{needs} {error.name}; install it with: pip install {error.name}.")
+        raise (optional.explain(error, needs) or plain) from None

@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from reprlib import repr as short_repr
+from types import ModuleType
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from bnnviz import optional
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.table import OwnTable
 from bnnviz.errors import BnnvizError
@@ -296,12 +298,8 @@ def _parse(text: str, names: list[str], separator: str, headless: bool, name: st
     return frame
 
 
-def _pandas():
-    try:
-        import pandas
-    except ImportError as error:
-        raise _wrong("Reading a CSV file needs the package pandas: pip install 'bnnviz[data]'.") from error
-    return pandas
+def _pandas() -> ModuleType:
+    return optional.require("pandas", "Reading a CSV file needs", "data")
 
 
 # --- columns

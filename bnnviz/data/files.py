@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import importlib.util
 import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 
+from bnnviz import optional
 from bnnviz.errors import BnnvizError
 
 VARIABLE = "BNNVIZ_DATA"
@@ -261,16 +262,12 @@ def _elsewhere(file: DataFile) -> str:
 
 
 def _has_pooch() -> bool:
-    return importlib.util.find_spec("pooch") is not None
+    return optional.has("pooch")
 
 
-def _pooch():
+def _pooch() -> ModuleType:
     try:
-        import pooch
-    except ImportError as error:
-        raise DownloadError(
-            "Downloading data needs the package pooch: install it (pip install 'bnnviz[data]'), or set"
-            f" {VARIABLE} to a folder that holds the files.",
-            "the package pooch is missing",
-        ) from error
-    return pooch
+        return optional.require("pooch", "Downloading data needs", "data")
+    except BnnvizError as error:
+        remedy = f"{error.sentence.removesuffix('.')}, or set {VARIABLE} to a folder that holds the files."
+        raise DownloadError(remedy, "the package pooch is missing") from error

@@ -1,5 +1,6 @@
 """Diagnostics: arrays in, arrays out."""
 
+from bnnviz.diagnostics.arviz import has_arviz
 from bnnviz.diagnostics.calibration import PAPER_BINS, Reliability, calibration_error, reliability
 from bnnviz.diagnostics.chances import ChanceSpread, chance_spread
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
@@ -19,7 +20,7 @@ from bnnviz.diagnostics.intervals import mean_interval, share_interval
 from bnnviz.diagnostics.kliep import Ratio, kliep
 from bnnviz.diagnostics.learn import has_learn, learn_metrics
 from bnnviz.diagnostics.marginals import correlation, density
-from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics
+from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics, without_learn
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
 from bnnviz.diagnostics.quantiles import column_quantiles
@@ -73,6 +74,7 @@ __all__ = [
     "expected_entropy",
     "forgetting",
     "function_ess",
+    "has_arviz",
     "has_learn",
     "kliep",
     "largest_stable",
@@ -100,4 +102,5 @@ __all__ = [
     "weight_ess",
     "weighted_moments",
     "widening",
+    "without_learn",
 ]

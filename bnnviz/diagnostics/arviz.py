@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from bnnviz.errors import BnnvizError
+from bnnviz import optional
+
+_PACKAGE = "arviz_stats"
 
 
 def array_stats() -> ModuleType:
@@ -15,11 +17,9 @@ def array_stats() -> ModuleType:
     BnnvizError
         If ArviZ is not installed.
     """
-    try:
-        from arviz_stats.base import array_stats
-    except ImportError as error:
-        raise BnnvizError(
-            "Effective sample sizes and densities come from ArviZ, which is not installed: pip install"
-            " 'bnnviz[metrics]'."
-        ) from error
-    return array_stats
+    return optional.require(f"{_PACKAGE}.base", "Effective sample sizes, R-hat and densities need").array_stats
+
+
+def has_arviz() -> bool:
+    """Return whether ArviZ's functions are there: a figure of theirs is nan without them."""
+    return optional.has(_PACKAGE)

@@ -1,18 +1,25 @@
-"""Effective sample size, R-hat and autocorrelation of chains (ArviZ's, where it is installed)."""
+"""Effective sample size, R-hat and autocorrelation of chains.
+
+The first two are ArviZ's. Where it is not installed they are nan, so that a run goes on without them; whoever shows
+them asks `has_arviz`, and says what is missing.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.diagnostics.arviz import array_stats
+from bnnviz.diagnostics.arviz import array_stats, has_arviz
 
 _STILL = 1e-12  # of the spread of all: rounding
 _TAILS = (0.05, 0.95)
 
 
 def ess(values: np.ndarray) -> float:
-    """Return the bulk effective sample size of (chains, draws); nan for fewer than four draws or no spread."""
-    if values.shape[1] < 4 or not np.ptp(values) > 0:
+    """Return the bulk effective sample size of (chains, draws).
+
+    It is nan for fewer than four draws, no spread, or without ArviZ.
+    """
+    if not _measurable(values):
         return float("nan")
     return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
 
@@ -20,9 +27,9 @@ def ess(values: np.ndarray) -> float:
 def ess_tail(values: np.ndarray) -> float:
     """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
 
-    As Vehtari et al. (2021) define it; nan for fewer than four draws or no spread.
+    As Vehtari et al. (2021) define it; nan for fewer than four draws, no spread, or without ArviZ.
     """
-    if values.shape[1] < 4 or not np.ptp(values) > 0:
+    if not _measurable(values):
         return float("nan")
     return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="tail", prob=_TAILS))
 
@@ -33,11 +40,12 @@ def ess_each(values: np.ndarray) -> np.ndarray:
 
 
 def rhat(values: np.ndarray) -> float:
-    """Return the rank-normalised split R-hat of (chains, draws); nan for fewer than four draws or no spread.
+    """Return the rank-normalised split R-hat of (chains, draws).
 
-    Infinite where every chain stands still, each at its own place.
+    It is nan for fewer than four draws, no spread, or without ArviZ; infinite where every chain stands still, each at
+    its own place.
     """
-    if values.shape[1] < 4 or not np.ptp(values) > 0:
+    if not _measurable(values):
         return float("nan")
     if np.ptp(values, axis=1).max() < _STILL * np.ptp(values):
         return float("inf")
@@ -56,3 +64,7 @@ def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
     spectrum = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
     covariance = np.fft.irfft(spectrum.mean(0), size)[: min(lags + 1, draws)] / draws
     return covariance / covariance[0] if covariance[0] > 0 else np.full_like(covariance, np.nan)
+
+
+def _measurable(values: np.ndarray) -> bool:
+    return values.shape[1] >= 4 and np.ptp(values) > 0 and has_arviz()

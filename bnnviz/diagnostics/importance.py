@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.diagnostics.arviz import array_stats
+from bnnviz.diagnostics.arviz import array_stats, has_arviz
 
 
 class Weighted(NamedTuple):
@@ -41,12 +41,12 @@ def weight_ess(logs: np.ndarray) -> float:
 def pareto_k(logs: np.ndarray) -> float:
     """Return the shape k-hat of the generalised Pareto tail of the weights (Vehtari et al. 2024).
 
-    Estimates are reliable below 0.7; from 1 on the weights' mean need not exist. nan of fewer than 25 draws, or where
-    all weights are equal.
+    Estimates are reliable below 0.7; from 1 on the weights' mean need not exist. nan of fewer than 25 draws, where all
+    weights are equal, or without ArviZ.
     """
     found = np.asarray(logs, dtype=float).ravel()
     found = found[np.isfinite(found)]
-    if len(found) < 25 or np.ptp(found) == 0:
+    if len(found) < 25 or np.ptp(found) == 0 or not has_arviz():
         return float("nan")
     # It takes log likelihoods, whose reciprocals are the weights of leave-one-out. Of weights that differ by many
     # powers of ten the smaller ones are lost in rounding.

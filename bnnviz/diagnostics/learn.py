@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from types import ModuleType
 
-from bnnviz.errors import BnnvizError
+from bnnviz import optional
+
+_PACKAGE = "sklearn"
 
 
 def learn_metrics() -> ModuleType:
@@ -16,16 +17,9 @@ def learn_metrics() -> ModuleType:
     BnnvizError
         If scikit-learn is not installed.
     """
-    try:
-        from sklearn import metrics
-    except ImportError as error:
-        raise BnnvizError(
-            "Precision, recall, F1, AUC and ROC curves come from scikit-learn, which is not installed: pip install"
-            " 'bnnviz[metrics]'."
-        ) from error
-    return metrics
+    return optional.require(f"{_PACKAGE}.metrics", "Precision, recall, F1, AUC and ROC curves need")
 
 
 def has_learn() -> bool:
     """Return whether scikit-learn is installed."""
-    return find_spec("sklearn") is not None
+    return optional.has(_PACKAGE)

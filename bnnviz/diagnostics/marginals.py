@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.diagnostics.arviz import array_stats
+from bnnviz.diagnostics.arviz import array_stats, has_arviz
 
 
 def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
     """Return places and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
 
-    Empty for fewer than four values or no spread.
+    Empty for fewer than four values, no spread, or without ArviZ.
     """
-    if values.size < 4 or not np.ptp(values) > 0:
+    if values.size < 4 or not np.ptp(values) > 0 or not has_arviz():
         return np.empty(0), np.empty(0)
     x, y, _ = array_stats().kde(values.ravel(), grid_len=points)
     return x, y

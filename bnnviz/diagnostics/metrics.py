@@ -7,11 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from bnnviz import optional
 from bnnviz.diagnostics.calibration import calibration_error
-from bnnviz.diagnostics.learn import learn_metrics
+from bnnviz.diagnostics.learn import has_learn, learn_metrics
 
 _PARTNERS = 30  # normals of a mixture that all of them are set beside, for its mean distance from itself
 _ROOT = np.sqrt(2 * np.pi)
+# What scikit-learn computes.
+_LEARNT_OF_TWO = ("precision", "recall", "specificity", "f1", "auc")
+_LEARNT_OF_MANY = ("precision", "recall", "f1", "f1_weighted", "auc", "auc_weighted")
 _LEAST = 1e-300  # a chance that is stored as 0 still has a logarithm
 
 
@@ -41,12 +45,8 @@ def class_metrics(chances: np.ndarray, observed: np.ndarray, positive: int = 1) 
         observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the chance from 0 or 1; over more
         than two classes the sum of the classes'). Of two classes also ``specificity``. Of more, precision, recall,
         F1 and AUC are means over the classes that have rows, each against the rest, and ``f1_weighted`` and
-        ``auc_weighted`` are means by the classes' rows.
-
-    Raises
-    ------
-    BnnvizError
-        If scikit-learn is not installed.
+        ``auc_weighted`` are means by the classes' rows. Without scikit-learn only accuracy, NLL,
+        ECE and Brier score are known.
     """
     observed = np.asarray(observed).astype(int)
     predicted, classes = chances.argmax(1), chances.shape[1]
@@ -60,6 +60,9 @@ def class_metrics(chances: np.ndarray, observed: np.ndarray, positive: int = 1) 
         "ece": calibration_error(chances, observed),
         "brier": float(distance / 2 if classes == 2 else distance),
     }
+    if not has_learn():
+        names = _LEARNT_OF_TWO if classes == 2 else _LEARNT_OF_MANY
+        return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()))
     more, unknown = _of_two(observed, predicted, positive) if classes == 2 else _of_many(observed, predicted, present)
     aucs, sentence = _aucs(chances, observed, present, positive)
     more["auc"] = float(np.mean(aucs)) if aucs else None
@@ -68,6 +71,11 @@ def class_metrics(chances: np.ndarray, observed: np.ndarray, positive: int = 1) 
     if sentence:
         unknown |= dict.fromkeys((name for name in more if name.startswith("auc")), sentence)
     return Figures(values | more, unknown)
+
+
+def without_learn() -> str:
+    """Return what is said of the figures that only scikit-learn computes, where it is missing."""
+    return f"Precision, recall, F1 and AUC are missing: {optional.install('sklearn')}."
 
 
 def _of_two(observed: np.ndarray, predicted: np.ndarray, positive: int) -> tuple[dict, dict[str, str]]:
@@ -115,13 +123,9 @@ def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.n
     predicted, observed : ndarray, shape (rows,)
         Class numbers from 0.
     classes : int
-
-    Raises
-    ------
-    BnnvizError
-        If scikit-learn is not installed.
     """
-    return learn_metrics().confusion_matrix(observed, predicted, labels=np.arange(classes))
+    cells = np.asarray(observed).astype(int) * classes + np.asarray(predicted).astype(int)
+    return np.bincount(cells, minlength=classes**2).reshape(classes, classes)
 
 
 def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> Figures:

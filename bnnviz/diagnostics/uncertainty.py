@@ -114,7 +114,7 @@ def function_ess(chances: np.ndarray) -> FunctionEss:
     Raises
     ------
     BnnvizError
-        If the shape is another one, or ArviZ is not installed.
+        If the shape is another one.
     """
     chances = np.asarray(chances, dtype=float)
     if chances.ndim != 4:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import importlib.util
 import logging
 import os
 import pickle
@@ -21,6 +20,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from bnnviz import optional
 from bnnviz.engine import cluster, live
 from bnnviz.engine.framesocket import FrameConnection, Question
 from bnnviz.errors import BnnvizError
@@ -83,8 +83,7 @@ class Backend:
         address = scheduler_address(address)
         if address is not None:
             return cls(remote_client(imported_dask("Live runs"), address))
-        if importlib.util.find_spec("distributed") is None:
-            raise _without_dask("Live runs")
+        optional.check("distributed", "Live runs need")
         # Begun before Dask is imported here, which takes as long.
         own = cluster.taken(workers)
         try:
@@ -605,22 +604,14 @@ def imported_dask(what: str) -> Any:
     Parameters
     ----------
     what : str
-        What needs it, as the error begins.
+        What needs it, a plural, as the error begins.
 
     Raises
     ------
     BnnvizError
         If it is not installed.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise _without_dask(what) from None
-    return distributed
-
-
-def _without_dask(what: str) -> BnnvizError:
-    return BnnvizError(f"{what} need the package distributed; install it with pip install 'bnnviz[cluster]'.")
+    return optional.require("distributed", f"{what} need")
 
 
 def scheduler_address(address: str | None) -> str | None:

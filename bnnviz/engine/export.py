@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.engine.recording import tree
+from bnnviz import optional
+from bnnviz.engine.recording import NETCDF, tree
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
 
@@ -104,6 +105,7 @@ def suffix(form: str) -> str:
 
 
 def _write_netcdf(recording: Recording, path: Path) -> None:
+    optional.check(NETCDF, "Saving a run needs", "format")
     to_arviz(recording).to_netcdf(path, engine="h5netcdf")
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from bnnviz import optional
 from bnnviz.engine import framecodec
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
@@ -311,10 +312,7 @@ def _json(path: Path, name: Path) -> dict[str, Any]:
 
 
 def _netcdf(path: Path) -> dict[str, Any]:
-    try:
-        import h5py
-    except ImportError as error:
-        raise BnnvizError("Saved runs need h5py: pip install 'bnnviz[metrics]'.", "run") from error
+    h5py = optional.require("h5py", "Saved runs need", "run")
     try:
         with h5py.File(path, "r") as file:
             found = json.loads(file.attrs["bnnviz"])

@@ -102,12 +102,12 @@ class GalleryCard(RaceCard):
         return known, diagnostics.predictive_entropy(outside) if outside.size else np.empty(0)
 
     def detected(self, number: int) -> diagnostics.Detection:
-        """Return how well a lane's entropy tells rows from elsewhere; nan where it is not known yet."""
+        """Return how well a lane's entropy tells rows from elsewhere; nan as yet, or without scikit-learn."""
         version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
         held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
         if held != version:
             inside, outside = self.entropies(number)
-            if len(inside) and len(outside):
+            if len(inside) and len(outside) and diagnostics.has_learn():
                 found = diagnostics.detection(inside, outside, resamples=100)
             self._detected[number] = version, found
         return found

@@ -33,15 +33,15 @@ class Quality:
     ----------
     emits : tuple of str
         The parts of a frame: ``history``, and ``roc`` of two classes, ``confusion`` of more, ``errors2`` of numbers;
-        none of classes where scikit-learn is missing.
+        none of two classes where scikit-learn is missing.
     """
 
     def __init__(self, run: Run, weighing: Weighing) -> None:
         self._run, self._weighing = run, weighing
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
-        measurable = not self._classes or diagnostics.has_learn()
-        if self._classes and measurable:
+        measurable = picture != "roc" or diagnostics.has_learn()
+        if picture == "roc" and measurable:
             # Its import takes a second or two: now, since nobody waits for a frame yet.
             diagnostics.learn_metrics()
         self.emits = ("history", picture) if measurable else ()

@@ -39,6 +39,7 @@ from bnnviz.engine.shelf import (
     SUMMARY,
     Recording,
     X,
+    check_zarr,
 )
 from bnnviz.engine.steplog import StepLog
 from bnnviz.errors import BnnvizError
@@ -76,10 +77,11 @@ class Recorder:
     Raises
     ------
     BnnvizError
-        If the folder cannot be written to, or holds something else.
+        If the folder cannot be written to, or holds something else, or zarr is not installed.
     """
 
     def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True) -> None:
+        check_zarr()
         self.run, self.folder, self.every_s = run, Path(folder), every_s
         self._last, self._cost = time.perf_counter(), 0.0
         self._worked = self._seen = run.seconds  # at the last write, and at the last look

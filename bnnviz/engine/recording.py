@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from bnnviz.engine.run import Run
     from bnnviz.targets import Target
+
+#: What writes a file of NetCDF.
+NETCDF = ("arviz_base", "h5netcdf", "h5py")
 
 
 def header(run: Run) -> dict[str, Any]:
@@ -62,10 +66,7 @@ def tree(
     draws: np.ndarray, log_weights: np.ndarray | None, names: list[str], header: dict[str, Any]
 ) -> xarray.DataTree:
     """Return an ArviZ data tree of draws (chains, draws, dim) and their log weights (chains, draws)."""
-    try:
-        import arviz_base
-    except ImportError as error:
-        raise BnnvizError("Data trees need arviz-base: pip install 'bnnviz[metrics]'.") from error
+    arviz_base = optional.require("arviz_base", "Data trees need")
     groups = {"posterior": {"x": draws}}
     if log_weights is not None:
         # No sum over the draws is right without them.
@@ -81,14 +82,13 @@ def save(run: Run, path: str | os.PathLike) -> Path:
     Raises
     ------
     BnnvizError
-        If the file cannot be written.
+        If the file cannot be written, or a package is missing that writes it.
     """
+    optional.check(NETCDF, "Saving a run needs", "out")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".nc")
     try:
         to_arviz(run).to_netcdf(path, engine="h5netcdf")
     except OSError as error:
         raise BnnvizError(f"The run cannot be written to {path}: {error.strerror or error}.", "out") from error
-    except ValueError as error:
-        raise BnnvizError(f"The run cannot be written: {error}. Try pip install 'bnnviz[metrics]'.", "out") from error
     return path

@@ -85,7 +85,8 @@ class Reference:
             self._due = time.perf_counter() + _EVERY_S
         if run.finished and self.error is None:
             self.finished = True
-            self._store()
+            if diagnostics.has_arviz():  # without R-hat it would be kept unjudged, for every later race
+                self._store()
         if self.finished:
             self._run = self._estimates = None
         self.seconds += time.perf_counter() - begun

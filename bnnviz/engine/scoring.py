@@ -154,14 +154,14 @@ def measure(
         ``number_metrics`` of `bnnviz.diagnostics`; of a regression ``nll`` is on the scale that the network sees, and
         coverage and CRPS of the averaged predictive are made of the resampled draws. ``confusion``: rows of each
         observed class (first axis) by predicted class, of the averaged predictive; ``confusion_per_draw``: its mean
-        over single draws. ``unknown``: by figure, a sentence on what is undefined. Also ``rows``, ``draws``,
-        ``resamples``, ``class_names`` and ``weights_ess``, the effective number of draws by the weights, None where
-        they are equal.
+        over single draws. ``unknown``: by figure, a sentence on what is undefined, or needs scikit-learn. Also
+        ``rows``, ``draws``, ``resamples``, ``class_names`` and ``weights_ess``, the effective number of draws by the
+        weights, None where they are equal.
 
     Raises
     ------
     BnnvizError
-        If it is no network, there are no draws, weights and draws do not fit, or scikit-learn is missing.
+        If it is no network, there are no draws, or weights and draws do not fit.
     """
     target, theta, log_weights, _, known = given_draws(target_or_run, draws, log_weights)
     picked = chosen(len(theta), log_weights, resamples, seed)

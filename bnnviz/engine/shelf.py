@@ -32,6 +32,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnviz import optional
 from bnnviz.engine.jsontext import unsealed
 from bnnviz.engine.live import home
 from bnnviz.errors import BnnvizError
@@ -93,6 +94,11 @@ def new_place(word: str) -> Path:
             "record",
         )
     return folder
+
+
+def check_zarr(field: str | None = None) -> None:
+    """Raise a `BnnvizError` at ``field`` if what writes and reads recordings is missing: before the work, not after."""
+    optional.check("zarr", "Recordings need", field)
 
 
 def free_name(stem: str) -> str:
@@ -351,10 +357,7 @@ class Recording:
             raise self.damaged(f"{DRAWS}/{path}")
 
     def _zarr(self) -> zarr.Group | None:
-        try:
-            import zarr
-        except ImportError as error:
-            raise BnnvizError("Recordings need zarr: pip install 'bnnviz[metrics]'.") from error
+        zarr = optional.require("zarr", "Recordings need")
         self.files()
         if not (self.folder / DRAWS).is_dir():
             return None

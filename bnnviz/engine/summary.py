@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnnviz import diagnostics
+from bnnviz import diagnostics, optional
 from bnnviz.engine.caution import warnings
 from bnnviz.engine.measures import measured_widening
 from bnnviz.engine.mixing import measured_mixing
@@ -52,7 +52,16 @@ def summarise(run: Run) -> dict[str, Any]:
         **_estimates(run, draws),
         "widening": None if run.sampler.weighted else _widening(run),
     }
-    return found | {"warnings": warnings(run, found)}
+    return found | {"warnings": [*warnings(run, found), *_missing(run)]}
+
+
+def _missing(run: Run) -> Iterator[str]:
+    """Say which figures are None for want of a package, and how to get it."""
+    if not diagnostics.has_arviz():
+        figures = "The weights' Pareto k-hat is" if run.sampler.weighted else "ESS and R-hat are"
+        yield f"{figures} missing: {optional.install('arviz_stats')}."
+    if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not diagnostics.has_learn():
+        yield diagnostics.without_learn()
 
 
 def _importance(run: Run) -> dict[str, float | None]:
@@ -136,7 +145,7 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws.astype(float)) | _along_path(run)
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive), known=run.answers()) | {"metrics": _metrics(run)}
+        found |= scores(run.target, run.store.view(run.alive), known=run.answers()) | {"metrics": measure(run)}
     return found
 
 
@@ -150,14 +159,8 @@ def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
     if isinstance(run.target, BNN):
         shares = diagnostics.normalised(logs)
-        found |= scores(run.target, run.store.view(run.alive), shares) | {"metrics": _metrics(run)}
+        found |= scores(run.target, run.store.view(run.alive), shares) | {"metrics": measure(run)}
     return found
-
-
-def _metrics(run: Run) -> dict[str, Any] | None:
-    """Return what `measure` does; None where it is of classes and scikit-learn is missing."""
-    needs = run.target.likelihood.task == "classification"
-    return None if needs and not diagnostics.has_learn() else measure(run)
 
 
 def _reweighted(run: Run, draws: np.ndarray) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import data as datasets
-from bnnviz import diagnostics
+from bnnviz import diagnostics, optional
 from bnnviz.engine.prediction import evenly
 from bnnviz.engine.scoring import Given, chances_at, chances_of, class_names, given_draws, normalised
 from bnnviz.errors import BnnvizError
@@ -130,7 +130,7 @@ def uncertainty(
     ------
     BnnvizError
         If it is no network with classes, there are no draws, weights and draws do not fit, rows from elsewhere do not
-        fit the network, a row number is none, or scikit-learn or ArviZ is missing.
+        fit the network, or a row number is none.
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
@@ -143,6 +143,11 @@ def uncertainty(
     outer = None if outside is None else predictive(target, theta, outside, weights, base)
     reliability = diagnostics.reliability(inner.chances, observed, bins)
     ess, unknown = _function_ess(given, x)
+    detected = None
+    if outer is not None and diagnostics.has_learn():
+        detected = _detected(inner, outer, seed)
+    elif outer is not None:
+        unknown["detection"] = f"It needs a ROC curve: {optional.install('sklearn')}."
     summary = {
         "rows": len(x),
         "draws": len(given.theta),
@@ -154,9 +159,7 @@ def uncertainty(
         "bins": bins,
         "test": _summed(inner, seed),
         "ood": None if outer is None else _summed(outer, seed),
-        "detection": None
-        if outer is None
-        else diagnostics.detection(inner.entropy, outer.entropy, seed=seed)._asdict(),
+        "detection": detected,
         "function_ess": ess,
         "unknown": unknown,
     }
@@ -275,6 +278,8 @@ def _function_ess(given: Given, x: Tensor) -> tuple[dict[str, Any] | None, dict[
         "series": found.each.size,
     }
     said = "It needs four draws of a chain that differ on some row."
+    if not diagnostics.has_arviz():
+        said = f"It is ArviZ's: {optional.install('arviz_stats')}."
     return summary, {} if known else {"function_ess": said}
 
 

@@ -9,11 +9,12 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 
 import numpy as np
 
+from bnnviz import optional
 from bnnviz.data.formats import broken
-from bnnviz.errors import BnnvizError
 
 SIDE = 32
 _MOST_SIDE = 2048  # of a picture; the largest that is published is 250 wide
@@ -156,11 +157,5 @@ class _Tree:
         return np.asarray(small).transpose(2, 0, 1)
 
 
-def _pillow():
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise BnnvizError(
-            "Reading pictures needs the package Pillow: install it (pip install 'bnnviz[data]').", "data"
-        ) from error
-    return Image
+def _pillow() -> ModuleType:
+    return optional.require("PIL.Image", "Reading pictures needs", "data")
