@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from bnnviz import __version__, catalogue
-from bnnviz.engine.jsontext import plain
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain
 from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
 from bnnviz.spec import Spec
 

@@ -12,12 +12,12 @@ import bnnviz
 from bnnviz import player
 from bnnviz.cli import main
 from bnnviz.engine import film, footage, shelf
-from bnnviz.engine.jsontext import sealed, unsealed
 from bnnviz.engine.parcel import pack, unpack
 from bnnviz.engine.recorder import Recorder, resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
+from bnnviz.files import sealed, unsealed
 from bnnviz.reel import Reel
 from bnnviz.spec import Spec
 

@@ -33,13 +33,13 @@ from bnnviz import samplers
 from bnnviz.cli import main
 from bnnviz.engine import compared, shelf
 from bnnviz.engine.export import FORMS, export, to_arviz
-from bnnviz.engine.jsontext import sealed, unsealed
 from bnnviz.engine.live import LiveLoop, LiveRun
 from bnnviz.engine.parcel import pack, unpack
 from bnnviz.engine.recorder import Recorder, resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
+from bnnviz.files import sealed, unsealed
 from bnnviz.spec import Spec
 
 SAMPLERS = [cls.registered for cls in samplers.REGISTRY]

@@ -28,6 +28,7 @@ from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.engine.sweep import Sweep
 from bnnviz.errors import BnnvizError
+from bnnviz.files import write_json
 from bnnviz.papers import EXPERIMENTS, Case, Experiment, find, measured
 from bnnviz.spec import Spec
 from bnnviz.sweepspec import SweepSpec
@@ -195,9 +196,7 @@ def test_what_was_written_after_a_run_was_taken_over_is_nobodys(tmp_path: Path) 
     late = going / "one~aaaa"  # chunks and progress, but not what is written when a recording is made
     (late / "draws.zarr" / "posterior").mkdir(parents=True)
     mark = {"file": "checkpoint-9-0123456789ab", "step": 9, "sha256": ""}
-    recorder.write_json(
-        late / "progress.json", {"format": 1, "counts": [5], "alive": [True], "marks": [mark], "steps": 9}
-    )
+    write_json(late / "progress.json", {"format": 1, "counts": [5], "alive": [True], "marks": [mark], "steps": 9})
     assert Recording(late).progress["counts"] == [5]
     assert sweepwork.unfinished(going, "one") == []
     mine = sweepwork.take_over(going, "one")

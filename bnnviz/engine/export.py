@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from bnnviz.engine.recording import tree
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
+from bnnviz.files import replacing
 
 if TYPE_CHECKING:
     import xarray
@@ -87,14 +87,11 @@ def export(recording: Recording, form: str, out: str | os.PathLike) -> Path:
     out = Path(out)
     if os.path.lexists(out):
         raise BnnvizError(f"{out} exists already; choose another name.", "out")
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        _WRITERS[form](recording, partial)
-        partial.rename(out)
+        with replacing(out) as new:
+            _WRITERS[form](recording, new)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
-    finally:
-        _remove(partial)
     return out
 
 
@@ -150,13 +147,6 @@ def _write_torch(recording: Recording, path: Path) -> None:
         saved["log_weights"] = torch.as_tensor(run.log_weights.ravel())
     with path.open("wb") as file:
         torch.save(saved, file)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 _WRITERS: dict[str, Callable[[Recording, Path], None]] = {

@@ -20,6 +20,7 @@ import scipy
 from bnnviz.engine import framecodec
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
+from bnnviz.files import write_whole
 from bnnviz.spec import Spec
 from bnnviz.version import VERSION
 
@@ -430,8 +431,6 @@ def save(path: Path, content: bytes) -> None:
     BnnvizError
         If it cannot be written.
     """
-    from bnnviz.engine.recorder import write_whole
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

@@ -15,9 +15,7 @@ import gc
 import importlib
 import json
 import logging
-import os
 import pickle
-import sys
 import threading
 import time
 import weakref
@@ -28,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bnnviz import files, paths
 from bnnviz.engine import framebytes, framesocket
 from bnnviz.engine.past import COMMANDS, Past
 from bnnviz.engine.timetravel import MAGIC, is_fork
@@ -51,20 +50,6 @@ TIMELINE = "timeline"  # a part of frames that the loop knows
 ALIVE = ("queued", "starting", "running")
 
 log = logging.getLogger(__name__)
-
-
-def home() -> Path:
-    """Return the folder of this user's live checkpoints and the like (``BNNVIZ_HOME`` moves it)."""
-    given = os.environ.get("BNNVIZ_HOME")
-    if given:
-        return Path(given).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "bnnviz"
 
 
 # Checkpoints -----------------------------------------------------------------------------------------
@@ -117,19 +102,13 @@ class Checkpoints:
     def _write(self, run_id: str, saved: Saved) -> float:
         begin = time.perf_counter()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.path(run_id)
-        partial = path.with_suffix(".tmp")
-        with partial.open("wb") as file:
-            file.write(json.dumps({"changes": saved.changes}).encode() + b"\n")
-            file.write(saved.data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        head = json.dumps({"changes": saved.changes}).encode()
+        files.write_whole(self.path(run_id), head + b"\n" + saved.data)
         return time.perf_counter() - begin
 
     def _sweep(self) -> None:
         oldest = time.time() - STALE_S
-        for path in [*self.folder.glob("*.ckpt"), *self.folder.glob("*.tmp")]:
+        for path in [*self.folder.glob("*.ckpt"), *self.folder.glob(files.HALF_WRITTEN)]:
             # another worker on this machine may sweep the same file
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
@@ -347,7 +326,7 @@ class LiveLoop:
     Parameters
     ----------
     folder : Path or None
-        Where checkpoints are kept; None: ``live`` in `home`.
+        Where checkpoints are kept; None: `bnnviz.paths.live`.
     capacity : int
         Runs that are advanced at a time; more are queued.
     slice_s : float
@@ -355,7 +334,7 @@ class LiveLoop:
     """
 
     def __init__(self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S) -> None:
-        self.checkpoints = Checkpoints(folder or home() / "live")
+        self.checkpoints = Checkpoints(folder or paths.live())
         self._capacity = capacity
         self._slice_s = slice_s
         self._slots: dict[str, Slot] = {}

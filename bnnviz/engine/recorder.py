@@ -24,7 +24,6 @@ import torch
 
 from bnnviz.engine import footage
 from bnnviz.engine.footage import Footage
-from bnnviz.engine.jsontext import plain, sealed
 from bnnviz.engine.recording import header
 from bnnviz.engine.shelf import (
     DRAWS,
@@ -42,6 +41,7 @@ from bnnviz.engine.shelf import (
 )
 from bnnviz.engine.steplog import StepLog
 from bnnviz.errors import BnnvizError
+from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
 
 if TYPE_CHECKING:
     import zarr
@@ -206,7 +206,7 @@ class Recorder:
 
     def _open(self) -> dict[str, zarr.Array]:
         """Open the arrays of the recording that the run goes on from, and forget what it does again."""
-        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(".*.new")):  # by a process that was killed
+        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # by a process that was killed
             left.unlink(missing_ok=True)
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
@@ -437,30 +437,6 @@ def _settle(folder: Path, since: float) -> None:
         if path.is_file() and path.stat().st_mtime >= newest:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file beside its place, make sure that it is on the disk, and move it there.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; what was there before is still there.
-    """
-    new = path.with_name(f".{path.name}.new")
-    try:
-        with new.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a JSON object with its checksum, whole or not at all."""
-    write_whole(path, sealed(value))
 
 
 def _unwritable(folder: Path, error: OSError) -> BnnvizError:

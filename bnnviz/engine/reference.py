@@ -6,17 +6,14 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics, link, samplers
+from bnnviz import diagnostics, files, link, paths, samplers
 from bnnviz.engine.estimates import Estimates, Truth
-from bnnviz.engine.live import home
 from bnnviz.engine.run import Run
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
@@ -120,7 +117,7 @@ class Reference:
         spec = {name: value for name, value in self.spec.to_json().items() if name not in ("device", "kernel")}
         named = {"format": _FORMAT, "version": VERSION, "spec": spec}
         key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]
-        return home() / "references" / f"{key}.npz"
+        return paths.references() / f"{key}.npz"
 
     def _load(self) -> bool:
         """Take over what an earlier race has left; return whether there was something."""
@@ -143,10 +140,8 @@ class Reference:
         try:
             folder = self._path.parent
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, partial = tempfile.mkstemp(dir=folder, suffix=".tmp")
-            with os.fdopen(handle, "wb") as file:
+            with files.replacing(self._path) as new, new.open("wb") as file:
                 np.savez(file, mean=truth.mean, sd=truth.sd, scale=truth.scale, told=np.array(told, dtype=float))
-            Path(partial).replace(self._path)
             _sweep(folder)
         except OSError as error:
             log.warning("the reference could not be kept: %s", error)
@@ -188,8 +183,8 @@ def reference_spec(spec: RaceSpec) -> Spec:
 
 def _sweep(folder: Path) -> None:
     """Remove all but the newest references, and what dead processes have left half written."""
-    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
-    old = [path for path in folder.glob("*.tmp") if time.time() - path.stat().st_mtime > 3600]
-    for path in [*files[_KEPT:], *old]:
+    kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    old = [path for path in folder.glob(files.HALF_WRITTEN) if time.time() - path.stat().st_mtime > 3600]
+    for path in [*kept[_KEPT:], *old]:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()

@@ -32,9 +32,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.engine.jsontext import unsealed
-from bnnviz.engine.live import home
+from bnnviz import paths
 from bnnviz.errors import BnnvizError
+from bnnviz.files import unsealed
 from bnnviz.spec import RECORDING, Spec
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ _BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryErro
 
 
 def shelf() -> Path:
-    """Return the folder of this user's recordings: ``recordings`` in `bnnviz.engine.live.home`."""
-    return home() / "recordings"
+    """Return the folder of this user's recordings."""
+    return paths.recordings()
 
 
 def place(name: str) -> Path:

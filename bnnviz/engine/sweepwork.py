@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.jobwork import Report, Stopped
-from bnnviz.engine.jsontext import plain
 from bnnviz.engine.shelf import LOCK, Recording
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain, write_json
 
 if TYPE_CHECKING:
     from bnnviz.engine.recorder import Recorder
@@ -208,8 +208,6 @@ def _note(folder: Path, recorder: Recorder, now: bool = False) -> None:
 
 
 def _write_row(folder: Path, run: Run) -> None:
-    from bnnviz.engine.recorder import write_json
-
     figures = {key: value for key, value in plain(run.summary()).items() if not isinstance(value, list | dict)}
     write_json(folder / ROW, {"row": {"error": run.error, "seconds": run.seconds, "figures": figures}})
 
