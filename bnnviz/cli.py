@@ -695,6 +695,7 @@ def _check_zarr() -> None:
 
 def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
     from bnnviz.engine.run import Run
+    from bnnviz.engine.warmstart import resolved
 
     found = None
     if search_by is not None:
@@ -704,7 +705,7 @@ def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, se
             print("bnnviz: stopped; no prior was chosen and nothing was kept.", file=sys.stderr)
             return INTERRUPTED
         spec = found.spec
-    run = Run(spec)
+    run = Run(resolved(spec.checked()))
     run.search = None if found is None else found.record()
     return _carry_out(run, out, folder, as_json)
 
@@ -857,11 +858,12 @@ app.add_typer(recordings_app, name="recordings")
 @app.command(epilog=_examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
 def resume(run: RecordingWord, as_json: Json = False) -> None:
     """Go on with a recorded run to its end, with the draws that it would have made."""
-    from bnnviz.engine import recorder, shelf
+    from bnnviz.engine import resume as resuming
+    from bnnviz.engine import shelf
 
     _check_zarr()
     folder = shelf.find(run)
-    found = recorder.resume(folder)
+    found = resuming.resume(folder)
     if found.spec.draws is None:
         raise BnnvizError("This run has no end; a live run goes on from its recording on the dashboard.", "run")
     if found.finished:

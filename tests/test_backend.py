@@ -35,6 +35,9 @@ PLAIN = "test_backend:PlainRun"
 class PlainRun:
     """A run with steps of known length, that breaks on demand: `settings` holds what it does."""
 
+    can_record = has_history = is_fork = False
+    device = SimpleNamespace(type="cpu")
+
     def __init__(self, spec: Spec) -> None:
         self.spec, self.does = spec, spec.settings
         self.phase, self.steps, self.finished, self.error = "start", 0, False, None

@@ -13,7 +13,8 @@ from bnnviz import player
 from bnnviz.cli import main
 from bnnviz.engine import film, footage, shelf
 from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.recorder import Recorder, resume
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError

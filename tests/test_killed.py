@@ -17,7 +17,8 @@ import pytest
 import torch
 
 from bnnviz.engine import recorder, shelf
-from bnnviz.engine.recorder import Recorder, resume
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.spec import Spec

@@ -35,7 +35,8 @@ from bnnviz.engine import compared, shelf
 from bnnviz.engine.export import FORMS, export, to_arviz
 from bnnviz.engine.live import LiveLoop, LiveRun
 from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.recorder import Recorder, resume
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
@@ -852,7 +853,7 @@ def test_a_live_recording_outlives_its_worker_and_its_server(
     recording.check()
     assert recording.progress["steps"] >= before
     done_again = again(recording)
-    np.testing.assert_array_equal(recording.to_arviz().posterior.x.values, done_again.draws)
+    np.testing.assert_array_equal(to_arviz(recording).posterior.x.values, done_again.draws)
     resumed = resume(folder)
     for run in (resumed, done_again):
         step_to(run, recording.progress["steps"] + 200)

@@ -22,8 +22,9 @@ import psutil
 import pytest
 
 from bnnviz.cli import main
-from bnnviz.engine import jobs, jobwork, recorder, sweepwork
-from bnnviz.engine.recorder import resume
+from bnnviz.engine import jobs, jobwork, sweepwork
+from bnnviz.engine import resume as resuming
+from bnnviz.engine.resume import resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.engine.sweep import Sweep
@@ -101,7 +102,7 @@ def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resumed = []
-    monkeypatch.setattr(recorder, "resume", lambda folder: resumed.append(folder) or resume(folder))
+    monkeypatch.setattr(resuming, "resume", lambda folder: resumed.append(folder) or resume(folder))
     text = LONG + "grid: {seed: 0-2}"
     rows, _ = swept(text, tmp_path / "out", scheduler, stopped=soon())
     assert {row["state"] for row in rows} == {"left"}

@@ -16,7 +16,7 @@ import torch
 
 from bnnviz.engine import run as runs
 from bnnviz.engine import shelf, timetravel, vault
-from bnnviz.engine.fork import Fork
+from bnnviz.engine.fork import Fork, taken_up
 from bnnviz.engine.live import LiveLoop, LiveRun
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.run import Run
@@ -429,7 +429,7 @@ def test_what_cannot_be_is_said(travel: Any) -> None:
 
 
 def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
-    history = History()
+    history = History(taken_up)
     for step in range(0, 200_000, 50):
         history.reached(step)
         history.add(Mark(step, bytes(1000)))
@@ -440,13 +440,13 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     assert gaps[-20:].max() <= 300
     assert (gaps <= 0.25 * age + 200).all()
     # Large ones: what they take has a limit, and the first and the last stay.
-    large = History()
+    large = History(taken_up)
     for step in range(40):
         large.add(Mark(step, bytes(timetravel._BYTES // 10)))
     assert len(large._marks) <= 10
     assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
-        History().before(10)
+        History(taken_up).before(10)
 
 
 # --- draws of many checkpoints
@@ -484,7 +484,7 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
     monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
-    history, run = History(), Run(spec_of(chains=3))
+    history, run = History(taken_up), Run(spec_of(chains=3))
     had = noted(history, run, 25, 1250)
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
@@ -505,10 +505,10 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
 
 def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
-    history, run = History(), Run(spec_of(chains=3))
+    history, run = History(taken_up), Run(spec_of(chains=3))
     free = noted(history, run, 32, 1300)
     size = history._size()
-    small = History()
+    small = History(taken_up)
     monkeypatch.setattr(timetravel, "_BYTES", size // 2)
     had = noted(small, Run(spec_of(chains=3)), 32, 1300)
     assert had.keys() == free.keys()
@@ -518,7 +518,7 @@ def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.M
 
 
 def test_a_fork_has_its_draws_there_too() -> None:
-    history, run = History(), Run(spec_of())
+    history, run = History(taken_up), Run(spec_of())
     noted(history, run, 32, 320)
     fork = Fork.of(run, Timeline(), deque())
     fork.branches[1].run.change({"refresh_rate": 4.0})

@@ -45,7 +45,7 @@ def kept(recording: Recording) -> Kept:
     header = {name: value for name, value in recording.header.items() if name != "format"}
     header["changes"] = recording.progress["changes"]  # the header is not written at each change
     if draws is None:  # a run without an end, that has not come to one
-        from bnnviz.engine.recorder import resume
+        from bnnviz.engine.resume import resume
 
         run = resume(recording.folder)
         return Kept(run.draws, run.log_weights, list(run.target.names()), header)
@@ -132,7 +132,7 @@ def _write_csv(recording: Recording, path: Path) -> None:
 def _write_torch(recording: Recording, path: Path) -> None:
     import torch
 
-    from bnnviz.engine.recorder import resume
+    from bnnviz.engine.resume import resume
     from bnnviz.targets import BNN
 
     run = resume(recording.folder)

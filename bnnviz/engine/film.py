@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 
 from bnnviz.engine import framecodec
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
@@ -25,7 +26,6 @@ from bnnviz.spec import Spec
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
     from bnnviz.targets import Target
 
 FRAMES, MOST_FRAMES = 300, 2000
@@ -130,7 +130,7 @@ class Past:
 
 
 def film(
-    past: Past | Run | Spec,
+    past: Past | SingleRun | Spec,
     frames: int = FRAMES,
     *,
     steps: int | None = None,
@@ -234,9 +234,9 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def past_of_run(run: Run) -> Past:
+def past_of_run(run: SingleRun) -> Past:
     """Return a run of this process as a file would have it."""
-    own = run.target if run._own_target else None
+    own = run.target if run.own_target else None
     return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
 
 
@@ -329,9 +329,10 @@ def _netcdf(path: Path) -> dict[str, Any]:
 # --- doing a run again
 
 
-def _begin(past: Past) -> tuple[Run, str]:
+def _begin(past: Past) -> tuple[SingleRun, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
     from bnnviz.engine.run import Run, choose_device
+    from bnnviz.engine.warmstart import resolved
 
     spec, note = past.spec, ""
     if not is_here(past.device):
@@ -342,7 +343,7 @@ def _begin(past: Past) -> tuple[Run, str]:
     if any("kernel" in settings for _, settings in past.changes):
         # The change log says from which step on it was compiled.
         spec = spec.replace(kernel="eager")
-    return Run(spec, target=past.target), note
+    return Run(resolved(spec.checked(past.target is not None)), target=past.target), note
 
 
 class _Taking:
@@ -350,13 +351,13 @@ class _Taking:
 
     Parameters
     ----------
-    run : Run
+    run : SingleRun
     changes : list of (step, settings)
     last : int or None
         The last step; None where the run has an end of its own.
     """
 
-    def __init__(self, run: Run, changes: Iterable[Change], last: int | None) -> None:
+    def __init__(self, run: SingleRun, changes: Iterable[Change], last: int | None) -> None:
         self.run, self.last = run, last
         self._changes = deque(changes)
         self.progress: Callable[[float, str], Any]
@@ -417,7 +418,7 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
     return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
 
 
-def _frame(run: Run, scene: dict[str, Any]) -> dict[str, Any]:
+def _frame(run: SingleRun, scene: dict[str, Any]) -> dict[str, Any]:
     """Take a frame as of a run at rest, which leaves nothing out."""
     run.frame([])
     return plain(timeless(run.frame(parts(scene))))

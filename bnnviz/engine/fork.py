@@ -11,15 +11,16 @@ import string
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
 from bnnviz import catalogue, diagnostics
 from bnnviz.engine import checkpoint
+from bnnviz.engine.resume import resume
 from bnnviz.engine.run import LONGEST_EVENT, Run
-from bnnviz.engine.timetravel import MAGIC, Change, Timeline, asked
+from bnnviz.engine.timetravel import MAGIC, Change, Mark, Timeline, asked
 from bnnviz.engine.vault import Vault
 from bnnviz.errors import BnnvizError
 
@@ -94,6 +95,10 @@ class Fork:
     branches : list of Branch
     followed : int, default 0
     """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = True
+    is_fork: ClassVar[bool] = True
 
     def __init__(self, at: int, branches: list[Branch], followed: int = 0) -> None:
         self.at, self.branches, self.followed = at, branches, followed
@@ -345,6 +350,21 @@ def restored(data: bytes, vault: Vault | None = None) -> Run | Fork:
         each.run.patient = False
     if isinstance(run, Run):
         run.patient = False
+    return run
+
+
+def taken_up(mark: Mark, vault: Vault | None = None) -> Run | Fork:
+    """Return the run or the fork that a mark of a history was made of, as it was then.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be read.
+    """
+    if mark.folder is None:
+        return restored(mark.data, vault)
+    run = resume(mark.folder, mark.step)
+    run.patient = False
     return run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +15,13 @@ from bnnviz.engine.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.measures import AGED, Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.quality import Quality
 from bnnviz.engine.selection import NOTHING, Selection
 from bnnviz.engine.weighing import Weighing
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 # Of draws with weights: their order means nothing.
@@ -52,7 +50,7 @@ _BINS, _DENSITY_POINTS, _CURVE_POINTS = 60, 300, 161
 class FrameBuilder:
     """Builds scene and frames of one run; holds nothing that a draw depends on."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: SingleRun) -> None:
         self.run, self.chain = run, 0
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
@@ -464,7 +462,7 @@ class _Counted:
         self.rows: list[list[str]] = []
         self.sentence = ""
 
-    def note(self, run: Run, fast: bool) -> None:
+    def note(self, run: SingleRun, fast: bool) -> None:
         """Count anew, unless it is too soon."""
         now = time.perf_counter()
         if fast and now < self._due:
@@ -481,7 +479,7 @@ class _Rates:
         self.events = self.gradients = 0.0
         self._at: tuple[float, int, int] | None = None
 
-    def note(self, run: Run) -> None:
+    def note(self, run: SingleRun) -> None:
         """Note where the run is now."""
         now = (time.perf_counter(), run.tally.events, run.gradients)
         if self._at is None or now[1] < self._at[1]:

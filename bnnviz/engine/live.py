@@ -29,7 +29,8 @@ from typing import Any
 from bnnviz import files, paths
 from bnnviz.engine import framebytes, framesocket
 from bnnviz.engine.past import COMMANDS, Past
-from bnnviz.engine.timetravel import MAGIC, is_fork
+from bnnviz.engine.protocol import Simulation
+from bnnviz.engine.timetravel import MAGIC
 from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
@@ -806,14 +807,14 @@ class LiveLoop:
             log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)
 
 
-def _recorder(run: Any, name: str, anew: bool = False) -> Any:
+def _recorder(run: Simulation, name: str, anew: bool = False) -> Any:
     """Return what keeps a run in the recording of this name, a new one or one that it goes on with."""
     from bnnviz.engine import shelf
     from bnnviz.engine.recorder import Recorder
 
-    if is_fork(run):
+    if run.is_fork:
         raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
-    if not hasattr(run, "begun"):
+    if not run.can_record:
         raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
     folder = shelf.place(name)  # a page names no paths
     return Recorder(run, shelf.new_place(name) if anew else folder)
@@ -828,16 +829,19 @@ def _recording(name: str) -> Any:
 
 def _past(slot: Slot) -> Past | None:
     """Return the past of a run that can go back; None of one that cannot."""
-    return Past(slot) if hasattr(slot.run, "begun") else None
+    if not slot.run.has_history:
+        return None
+    from bnnviz.engine.fork import taken_up  # a run is there, and so is torch
+
+    return Past(slot, taken_up)
 
 
-def _worked(run: Any) -> float:
+def _worked(run: Simulation) -> float:
     """Return a clock of a run's work in seconds.
 
     On a CPU it stands while other processes have the core: a busy machine would make equal shares unequal.
     """
-    on_cpu = getattr(getattr(run, "device", None), "type", "cpu") == "cpu"
-    return time.thread_time() if on_cpu else time.perf_counter()
+    return time.thread_time() if run.device.type == "cpu" else time.perf_counter()
 
 
 def _resolve_all(waiters: deque[_Waiter]) -> None:
@@ -886,10 +890,18 @@ def _read(run_class: Any, data: bytes) -> Any:
     return Fork.restore(data)
 
 
+def _with_start(spec: Any) -> Any:
+    """Return a spec with the points that its chains set out from, where these are a recording's."""
+    from bnnviz.engine.warmstart import resolved
+    from bnnviz.spec import Spec
+
+    return resolved(spec.checked()) if isinstance(spec, Spec) and spec.start is not None else spec
+
+
 def _recorded(name: str) -> Any:
     """Return the run of a recording as it was last written."""
     from bnnviz.engine import shelf
-    from bnnviz.engine.recorder import resume
+    from bnnviz.engine.resume import resume
 
     return resume(shelf.place(name))
 
@@ -983,7 +995,7 @@ class LiveRun:
             run_class = getattr(importlib.import_module(module), name)
             run = _restored(run_class, checkpoints, slot) if restore else None
             if run is None:
-                run = run_class(spec) if origin is None else _recorded(origin)
+                run = run_class(_with_start(spec)) if origin is None else _recorded(origin)
             if restore:
                 slot.resumed = int(run.steps)
             # Who looks on does not wait for a compiler.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.components import Component
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
 
 # At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
 _EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
@@ -48,7 +46,7 @@ class Measures:
         That all measures have taken.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run, self.cpu_seconds = run, 0.0
         self.forget()
 
@@ -251,7 +249,9 @@ def is_clear(share: float, error: float) -> bool:
     return abs(share) > max(_CLEAR * error, _SMALL)
 
 
-def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS) -> diagnostics.Widening | None:
+def measured_widening(
+    run: DrawSource, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS
+) -> diagnostics.Widening | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
 
     None where there are too few draws, every chain stands still, or a gradient takes too long.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import Predictor, chosen_draws, evenly, weights
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
 
 # Of a run that goes on: inputs, draws of all chains, draws of each chain at least, multiply-adds at one time, and the
 # share of the time that it may take.
@@ -43,7 +41,7 @@ class Mixing(NamedTuple):
 class _Values:
     """U of draws, and of a network the predictions at a few inputs, each evaluated once."""
 
-    def __init__(self, run: Run, predictor: Predictor | None, points: int) -> None:
+    def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
         self._run, self._predictor, self._points = run, predictor, points
         self._known: dict[Key, np.ndarray] = {}
 
@@ -90,7 +88,7 @@ class LiveMixing:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     predictor : Predictor or None
         Gives the functions, where there are any.
 
@@ -103,7 +101,7 @@ class LiveMixing:
         That measuring has taken.
     """
 
-    def __init__(self, run: Run, predictor: Predictor | None) -> None:
+    def __init__(self, run: DrawSource, predictor: Predictor | None) -> None:
         self._run, self._predictor, self.cpu_seconds = run, predictor, 0.0
         self.forget()
 
@@ -137,14 +135,14 @@ class LiveMixing:
         return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""]]
 
 
-def measured_mixing(run: Run, predictor: Predictor | None) -> Mixing:
+def measured_mixing(run: DrawSource, predictor: Predictor | None) -> Mixing:
     """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
 
     They are not known where the work allows neither all draws nor a hundred.
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     predictor : Predictor or None
         Gives the functions, where there are any; they are taken at up to 40 of its inputs.
     """

@@ -8,10 +8,10 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import observed_rows
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.scoring import Predictions, class_names, predict
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
     from bnnviz.engine.weighing import Weighing
 
 _DRAWS = 50  # resampled by their weights
@@ -24,7 +24,7 @@ class Quality:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
         Of a network.
     weighing : Weighing
         Gives draws without weights.
@@ -36,7 +36,7 @@ class Quality:
         none of classes where scikit-learn is missing.
     """
 
-    def __init__(self, run: Run, weighing: Weighing) -> None:
+    def __init__(self, run: DrawSource, weighing: Weighing) -> None:
         self._run, self._weighing = run, weighing
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"

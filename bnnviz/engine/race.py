@@ -46,6 +46,9 @@ class Race:
         If the race cannot be run; ``field`` of a lane's own setting has the lane's number and a dot before it.
     """
 
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec
     lane_class: ClassVar[type[Lane]] = Lane
     card_class: ClassVar[type[RaceCard]] = RaceCard
@@ -82,7 +85,7 @@ class Race:
             if lane.target.dim > 2:
                 # One plane for all; the principal axes of each lane's own draws would be others.
                 lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
-        self._known = known_truth(lanes[0])
+        self._known = known_truth(lanes[0].target)
         self._card = self.card_class(self)
 
     @property

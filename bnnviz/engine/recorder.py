@@ -24,6 +24,7 @@ import torch
 
 from bnnviz.engine import footage
 from bnnviz.engine.footage import Footage
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import header
 from bnnviz.engine.shelf import (
     DRAWS,
@@ -46,9 +47,6 @@ from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
 if TYPE_CHECKING:
     import zarr
 
-    from bnnviz.engine.run import Run
-    from bnnviz.samplers import Sampler
-    from bnnviz.targets import Target
 
 _CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
 _EVERY_S = 2.0
@@ -65,7 +63,7 @@ class Recorder:
 
     Parameters
     ----------
-    run : Run
+    run : SingleRun
     folder : Path
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
@@ -79,7 +77,9 @@ class Recorder:
         If the folder cannot be written to, or holds something else.
     """
 
-    def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True) -> None:
+    def __init__(
+        self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
+    ) -> None:
         self.run, self.folder, self.every_s = run, Path(folder), every_s
         self._last, self._cost = time.perf_counter(), 0.0
         self._worked = self._seen = run.seconds  # at the last write, and at the last look
@@ -445,39 +445,3 @@ def _unwritable(folder: Path, error: OSError) -> BnnvizError:
         " another folder; what was written before is kept.",
         "out",
     )
-
-
-def resume(
-    folder: str | os.PathLike,
-    step: int | None = None,
-    *,
-    target: Target | None = None,
-    sampler: Sampler | None = None,
-) -> Run:
-    """Return the run of a recording as it was last written, which goes on with the draws that it would have made.
-
-    Parameters
-    ----------
-    folder : path
-    step : int, optional
-        Go on from the last checkpoint that is not after this step.
-    target, sampler : optional
-        Objects of your own, where the run began with such.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder is no recording, or a part of it is damaged.
-    """
-    from bnnviz.engine.run import Run
-
-    recording = Recording(Path(folder))
-    run = Run.restore(recording.checkpoint(step), target=target, sampler=sampler)
-    if run.spec.draws is not None:
-        most = int(run.store.counts.max())
-        draws, logs = recording.draws(most), recording.log_weights(most)
-        if most and (draws is None or draws.shape != (run.spec.chains, most, run.target.dim)):
-            raise BnnvizError(f"The recording {folder} has not the draws that its checkpoint speaks of.", "run")
-        if most:
-            run.refill(draws, logs)
-    return run

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -15,11 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray
 
-    from bnnviz.engine.run import Run
     from bnnviz.targets import Target
 
 
-def header(run: Run) -> dict[str, Any]:
+def header(run: SingleRun) -> dict[str, Any]:
     """Return what is needed to repeat the run: spec, change log, device, versions."""
     import torch
 
@@ -53,7 +53,7 @@ def data_checksum(target: Target) -> str | None:
     return digest.hexdigest()
 
 
-def to_arviz(run: Run) -> xarray.DataTree:
+def to_arviz(run: SingleRun) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
     return tree(run.draws, run.log_weights, list(run.target.names()), header(run))
 
@@ -75,7 +75,7 @@ def tree(
     return made
 
 
-def save(run: Run, path: str | os.PathLike) -> Path:
+def save(run: SingleRun, path: str | os.PathLike) -> Path:
     """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none.
 
     Raises

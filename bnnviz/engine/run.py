@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,9 +20,9 @@ from bnnviz.engine.frame import FrameBuilder
 from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent, Start, first_points
+from bnnviz.engine.startpoints import Points, attached, held
 from bnnviz.engine.summary import summarise
 from bnnviz.engine.vault import Vault
-from bnnviz.engine.warmstart import Points, resolved
 from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Block, Plane
@@ -63,7 +63,8 @@ class Run:
     Parameters
     ----------
     spec : Spec
-        What to run.
+        What to run. Where its chains set out from a recording, it carries the points already
+        (`bnnviz.engine.warmstart.resolved`).
     target : Target, optional
         A target of your own in the place of the spec's.
     sampler : Sampler, optional
@@ -89,6 +90,8 @@ class Run:
     patient : bool
         Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
+    own_target : bool
+        Whether its target is an object of the caller's, which no spec names.
     search : dict or None
         How its prior was chosen (`bnnviz.engine.search`), for its summary and its file.
     compiled_since : int or None
@@ -100,12 +103,17 @@ class Run:
         If the spec cannot be run: an unknown name, a value out of bounds, a device that is not there.
     """
 
+    can_record: ClassVar[bool] = True
+    has_history: ClassVar[bool] = True
+    is_fork: ClassVar[bool] = False
+
     def __init__(
         self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
     ) -> None:
         keep_freed()
-        self._own_target = target is not None
-        self.spec = self.begun = spec = resolved(spec.checked(self._own_target))
+        self.own_target = target is not None
+        spec = spec.checked(self.own_target)
+        self.spec = self.begun = spec = attached(spec, held(spec))
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         # Others may have theirs on the same network, or by the same instance, at the same time.
@@ -445,7 +453,7 @@ class Run:
         spec = self.spec.replace(
             settings={**self.spec.settings, **of_sampler},
             target_settings={**self.spec.target_settings, **of_target},
-        ).checked(self._own_target)
+        ).checked(self.own_target)
         _refuse_fixed(self.sampler, of_sampler)
         _refuse_fixed(self.target, of_target)
         sampler = type(self.sampler)(**spec.settings)
@@ -459,7 +467,7 @@ class Run:
         self._new_era()
 
     def _choose_kernel(self, name: str) -> None:
-        self.spec = self.spec.replace(kernel=name).checked(self._own_target)
+        self.spec = self.spec.replace(kernel=name).checked(self.own_target)
         if name == "eager":
             self._drop_kernel()
             self.changes.append((self.steps, {"kernel": name}))
@@ -720,7 +728,7 @@ class Run:
         """
         x = getattr(self.state, "x", None)
         known = self._mark is not None and self._mark.get("era", self.era) == self.era
-        may_differ = self._own_target or isinstance(self.target, targets.BNN)
+        may_differ = self.own_target or isinstance(self.target, targets.BNN)
         if not known and may_differ and x is not None and x.shape[-1] == self.target.dim:
             potential = float(self.target.potential(x[:1]))
             self._mark = {"dim": self.target.dim, "x": x[:1], "potential": potential, "era": self.era}

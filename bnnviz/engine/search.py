@@ -10,6 +10,7 @@ from typing import Any
 from bnnviz import targets
 from bnnviz.engine.run import Run
 from bnnviz.engine.scoring import RESAMPLES, measure
+from bnnviz.engine.warmstart import resolved
 from bnnviz.errors import BnnvizError
 from bnnviz.settings import declared
 from bnnviz.spec import Spec
@@ -144,7 +145,8 @@ def _check(spec: Spec, low: float, high: float, tries: int, by: str) -> None:
 
 def _try(spec: Spec, prior_sd: float, by: str, told: Callable[[float], Any]) -> dict[str, Any]:
     """Run the spec with one standard deviation, and judge its draws by the validation rows."""
-    run = Run(spec.replace(target_settings={**spec.target_settings, "prior_sd": prior_sd, "evaluate": "validation"}))
+    settings = {**spec.target_settings, "prior_sd": prior_sd, "evaluate": "validation"}
+    run = Run(resolved(spec.replace(target_settings=settings).checked()))
     task = run.target.likelihood.task
     if by != "nll" and (by == "accuracy") != (task == "classification"):
         raise BnnvizError(f"A {task} has no {by}; search by nll.", "by")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +11,9 @@ from torch import Tensor
 
 from bnnviz.engine.components import Component
 from bnnviz.engine.prediction import Predictor, chosen_draws, evenly, weights
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 VIEWS = ("prediction", "path", "trace")
 _MOST = 400
@@ -29,10 +27,10 @@ class Selection:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run = run
         self.clear()
 

@@ -33,13 +33,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz import paths
+from bnnviz.engine import framecodec
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.spec import RECORDING, Spec
 
 if TYPE_CHECKING:
     import numpy as np
-    import xarray
     import zarr
 
 FORMAT = 1
@@ -48,6 +48,8 @@ START = "start.bin"
 LOCK = ".lock"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
+_FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
+SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 # Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
 _MOST_SHRINK, _FREE = 200, 1 << 26
@@ -212,6 +214,30 @@ class Recording:
             raise self.damaged(name)
         return content
 
+    def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Return the entries of the file of the scene and of those of frames, as the progress has them."""
+        index = self.progress.get("frames") or {SCENE: None, PIECES: []}
+        try:
+            scene, pieces = index[SCENE], index[PIECES]
+            sound = all(
+                _FRAMES.fullmatch(entry["file"]) and isinstance(entry["sha256"], str) and entry["size"] >= 0
+                for entry in ([*pieces, scene] if pieces else [])
+            )
+            sound = sound and all(0 <= piece["first"] <= piece["last"] and piece["count"] > 0 for piece in pieces)
+        except (TypeError, LookupError):
+            sound = False
+        if not sound:
+            raise self.damaged("frames")
+        return scene, pieces
+
+    def frames(self, entry: dict[str, Any]) -> Any:
+        """Return what a file of `frame_files` holds: the scene, or some frames."""
+        content = self.part(entry["file"], entry["sha256"])
+        try:
+            return framecodec.unpack(content)
+        except (framecodec.OtherFormat, *framecodec.DAMAGE) as error:
+            raise self.damaged(entry["file"]) from error
+
     def attachment(self) -> bytes | None:
         """Return the rows of the user's own file that the run is on; None where there is none."""
         return self._bytes(FILE) if (self.folder / FILE).exists() else None
@@ -274,12 +300,6 @@ class Recording:
         names = [] if told is None else self._labels("steps", "figure")
         return {name: told[:, k] for k, name in enumerate(names)}
 
-    def to_arviz(self) -> xarray.DataTree:
-        """Return the draws as an ArviZ data tree, those that all living chains have."""
-        from bnnviz.engine.export import to_arviz
-
-        return to_arviz(self)
-
     def check(self) -> None:
         """Read all of it once.
 
@@ -288,12 +308,12 @@ class Recording:
         BnnvizError
             If any part is damaged.
         """
-        from bnnviz.engine import footage
-
         for mark in self.progress["marks"]:
             self.checkpoint(mark["step"])
         self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
-        footage.check(self)
+        scene, pieces = self.frame_files()
+        for entry in [*pieces, *([] if scene is None else [scene])]:
+            self.frames(entry)
         if self.draws() is None and self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
 

@@ -167,7 +167,8 @@ def _lost_or(folder: Path, error: Exception) -> Exception:
 
 def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
     """Advance a run to its end, recording it, and write its summary."""
-    from bnnviz.engine.recorder import PROGRESS, Recorder, resume
+    from bnnviz.engine.recorder import PROGRESS, Recorder
+    from bnnviz.engine.resume import resume
     from bnnviz.engine.run import Run
     from bnnviz.spec import Spec
 

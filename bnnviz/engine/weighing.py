@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
@@ -39,10 +35,10 @@ class Weighing:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run = run
         self.forget()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -132,6 +132,10 @@ class Wells:
     BnnvizError
         If a value does not fit.
     """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
 
     def __init__(self, spec: WellsSpec) -> None:
         self.spec = spec = spec.checked()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +180,8 @@ class Experiment:
         from bnnviz.papers.farmed import results  # with Dask
 
         left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
-        coming = results(self, [planned[place][2] for place in left], cluster)
+        bare = replace(self, cases=())  # a job needs no cases
+        coming = results(self.name, bare.result, [planned[place][2] for place in left], cluster)
         made: dict[int, dict[str, Any]] = {}
         missing = set(left)
         for place, (case, i, spec) in enumerate(planned):
