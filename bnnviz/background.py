@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Background:
     def __init__(self, run: Any, callback: Callable[[Any], Any] | None = None, *, paused: bool = False) -> None:
         self._run, self._callback = run, callback
         self._playing, self._speed, self._due = not paused, None, 0.0
-        self._called = self._seen = -math.inf
+        self._calls, self._seen = Throttle(least=_CALLBACK_S), -math.inf
         self._failure: Exception | None = None
         self._listeners: list[Callable[[], Any]] = []
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -124,9 +125,8 @@ class Background:
         return max(self._due - time.monotonic(), 0.0) if self._playing and self._speed is not None else None
 
     def _call_back(self) -> None:
-        now = time.monotonic()
-        if self._callback is not None and (now - self._called >= _CALLBACK_S or self._run.finished):
-            self._called = now
+        if self._callback is not None and (self._calls.due or self._run.finished):
+            self._calls.spent()
             self._callback(self)
 
     def _tell(self) -> None:

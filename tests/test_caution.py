@@ -112,7 +112,7 @@ def test_the_page_never_says_both_too_narrow_and_too_wide(variance: float, says:
 
 def test_what_took_no_gradients_has_no_rate_of_them() -> None:
     found = measures(4.0)
-    found.ess, found.rhat, found._next, found._spent = 100.0, 1.0, 0.0, (1.0, 0)
+    found.ess, found.rhat, found._made, found._spent = 100.0, 1.0, 0, (1.0, 0)
     assert found.mixing("PC 1", 90.0)[1] == ["ESS per second; per million gradients", "100; –", ""]
 
 

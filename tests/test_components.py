@@ -65,7 +65,7 @@ def test_a_single_coordinate_is_followed_as_it_comes_in():
 def test_the_table_and_the_status_stay_with_the_first_component():
     run = holding(WIDE)
     run.watch(component={"kind": "coordinate", "i": 4})
-    run._frames._due.clear()
+    run._frames._paces.clear()
     frame = run.frame(["acf", "table", "status"])
     assert "R-hat; bulk, tail ESS (PC 1)" in [label for label, _, _ in frame["table"]["rows"]]
     run.watch(component={"kind": "pc", "number": 1})

@@ -324,7 +324,7 @@ def test_frames_hold_what_the_views_need():
     while run.store.common(run.alive) < 100:
         run.advance(0.1)
     run.frame(["acf"])
-    run._frames._due.clear()
+    run._frames._paces.clear()
     frame = run.frame(PARTS)
     assert set(frame) == {"seq", *PARTS}
     assert frame["path"]["x"].shape == frame["path"]["y"].shape == frame["path"]["age"].shape
@@ -389,7 +389,7 @@ def test_one_dimension_has_a_histogram_beside_the_known_density():
     assert run.frame(["density"]) == {"seq": 1}, "there are no draws yet"
     while run.store.common(run.alive) < 500:
         run.advance(0.3)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     part = run.frame(["density"])["density"]
     assert part["draws"] == 16 * run.store.common(run.alive)
     assert part["width"] * part["y"].sum() == pytest.approx(1, abs=0.01)
@@ -402,11 +402,11 @@ def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read():
     run.step_proposal()
     assert "sets out" in run.frame(["caption"])["caption"]["text"]
     run.advance(0.5)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     text = run.frame(["caption"])["caption"]["text"]
     assert text.startswith(f"All chains so far: {run.tally.bounces:,} bounces and")
     run.advance(0.2)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     assert run.frame(["caption"])["caption"]["text"] == text
     run.step_proposal()
     assert "so far" not in run.frame(["caption"])["caption"]["text"], "a step is told for itself"
@@ -442,7 +442,7 @@ def test_the_paper_preset_says_that_it_is_wrong():
     preset = next(p for p in samplers.BPS.presets if p["name"] == "literal")
     run = prepared(spec(draws=None, chains=16, settings=preset["settings"]))
     run.advance(4.0)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     run.frame(["acf"])
     caption = run.frame(["caption"])["caption"]
     assert "violate the envelope" in caption["warning"]
@@ -626,7 +626,7 @@ def test_while_there_are_no_draws_the_band_is_made_of_the_warm_up():
     assert part["settling"] and part["draws"] == 0
     while run.phase != "sampling" or run.store.common(run.alive) < 30:
         run.advance(0.05)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     part = run.frame(["prediction"])["prediction"]
     assert not part["settling"] and part["draws"] == 3 * run.store.common(run.alive)
 
@@ -656,7 +656,7 @@ def watched() -> Run:
 
 def picked(run: Run, choice: dict | None) -> dict:
     run.select(choice)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     return run.frame(["selection"])["selection"]
 
 

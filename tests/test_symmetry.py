@@ -185,7 +185,7 @@ def test_a_crossing_is_a_gap_of_the_path(run):
 
 def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
     run.select({"view": "path", "box": [-1e9, 1e9, -1e9, 1e9]})
-    run._frames._due.clear()
+    run._frames._paces.clear()
     found, plane = run.frame(["selection"])["selection"], run._frames.plane()
     places = (folded(run, run.draws.reshape(-1, run.target.dim)) - plane.centre) @ plane.axes
     distance = np.abs(np.column_stack([found["path_x"], found["path_y"]])[:, None] - places[None]).max(2).min(1)
@@ -199,7 +199,7 @@ def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
 
 
 def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
-    run._frames._due.clear()
+    run._frames._paces.clear()
     run._frames._measures.expire()
     frame = run.frame(["acf", "table", "status"])
     first = run._frames._components.first

@@ -19,6 +19,7 @@ from bnnviz import catalogue
 from bnnviz.engine import film, framecodec
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.shelf import PIECES, SCENE, Recording, on_shelf, place
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -51,7 +52,7 @@ class Footage:
         self._last = last[0] if last else -1
         self._complete = False  # whether the last one has every part
         self._next = self._since = run.steps
-        self._era, self._at = run.era, -1.0
+        self._era, self._pace = run.era, Throttle(least=1 / _RATE)
         self._spent: dict[str, float] = {}
         self._begun = run.seconds
 
@@ -83,7 +84,8 @@ class Footage:
         if again and self._open:
             self._open.pop()
         self._open.append(film.plain(self._taken(last)))
-        self._last, self._complete, self._at = run.steps, last, time.perf_counter()
+        self._last, self._complete = run.steps, last
+        self._pace.spent()
         self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
 
     @property
@@ -91,7 +93,7 @@ class Footage:
         return _AT_ONCE_S + _SHARE * (self.run.seconds - self._begun)
 
     def _due(self) -> bool:
-        if self.run.steps < self._next or time.perf_counter() - self._at < 1 / _RATE:
+        if self.run.steps < self._next or not self._pace.due:
             return False
         count = sum(piece["count"] for piece in self._closed) + len(self._open)
         size = sum(piece["size"] for piece in self._closed)

@@ -18,6 +18,7 @@ from bnnviz.engine.prediction import Predictor
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.quality import Quality
 from bnnviz.engine.selection import NOTHING, Selection
+from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.weighing import Weighing
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
@@ -63,7 +64,7 @@ class FrameBuilder:
         self._block = self._blocks[0]
         self._seq = self._last_steps = 0
         self._last_frame = -np.inf
-        self._due: dict[str, float] = {}
+        self._paces: dict[str, Throttle] = {}  # of the parts
         self._rates = _Rates()
         self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
         self._weighing = Weighing(run)
@@ -125,7 +126,7 @@ class FrameBuilder:
         if component is not None:
             self._components.follow(component)
             self._measures.expire()
-            self._due.pop("marginal", None)
+            self._paces.pop("marginal", None)
         if block is not None:
             self._choose_block(block)
 
@@ -133,7 +134,7 @@ class FrameBuilder:
         if not isinstance(block, int) or not 0 <= block < len(self._blocks):
             raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
         self._block = self._blocks[block]
-        self._due.pop("weights", None)
+        self._paces.pop("weights", None)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Pick draws or an event (`Run.select`)."""
@@ -250,16 +251,15 @@ class FrameBuilder:
         self._counted.note(run, fast)
         frame: dict[str, Any] = {"seq": self._seq}
         for name in want:
-            if fast and time.perf_counter() < self._due.get(name, 0.0):
+            pace = self._paces.setdefault(name, Throttle(_SHARE, most=_LONGEST_WAIT))
+            if fast and not pace.due:
                 continue
             # CPU time: what else runs on this machine does not make a part dear.
             begun = time.thread_time() - self._apart
             part = self._part(name, fast)
             if part:
                 frame[name] = part
-            cost = time.thread_time() - self._apart - begun
-            wait = max(min(cost / _SHARE, _LONGEST_WAIT), self._seldom(name))
-            self._due[name] = time.perf_counter() + wait
+            pace.spent(time.thread_time() - self._apart - begun, least=self._seldom(name))
         return frame
 
     def _seldom(self, name: str) -> float:
@@ -457,17 +457,19 @@ class _Counted:
     """What all chains did so far; at full speed it stays for long enough to be read."""
 
     def __init__(self) -> None:
-        self._due = -np.inf
+        self._pace = Throttle(least=_COUNT_S)
         self.figures: dict[str, float] = {}
         self.rows: list[list[str]] = []
         self.sentence = ""
 
     def note(self, run: SingleRun, fast: bool) -> None:
         """Count anew, unless it is too soon."""
-        now = time.perf_counter()
-        if fast and now < self._due:
+        if fast and not self._pace.due:
             return
-        self._due = now + _COUNT_S if fast else -np.inf
+        if fast:
+            self._pace.spent()
+        else:
+            self._pace.expire()
         tally = run.tally
         self.figures, self.rows, self.sentence = tally.summary(), tally.rows(), tally.sentence()
 

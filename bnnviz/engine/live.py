@@ -30,6 +30,7 @@ from bnnviz import files, paths
 from bnnviz.engine import framebytes, framesocket
 from bnnviz.engine.past import COMMANDS, Past
 from bnnviz.engine.protocol import Simulation
+from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.timetravel import MAGIC
 from bnnviz.errors import BnnvizError
 
@@ -209,7 +210,7 @@ class Slot:
 
     dirty: bool = False  # has moved since the last checkpoint
     hurry: bool = False  # a checkpoint is due sooner than after the usual time
-    saved_at: float = field(default_factory=time.monotonic)
+    saving: Throttle = field(default_factory=lambda: Throttle(CHECKPOINT_SHARE))
     packing_s: float = 0.0  # what the last checkpoint took to make
     writing_s: float = 0.0  # and to write
     writing: Future[float] | None = None
@@ -462,7 +463,7 @@ class LiveLoop:
             with self._guarded(slot):
                 self._obey(slot)
                 self._show(slot)
-                self._save(slot, now)
+                self._save(slot)
                 self._keep(slot)
 
     @contextlib.contextmanager
@@ -498,7 +499,7 @@ class LiveLoop:
             slot.catch_up()
             slot.state = "running"
         self._begin_recording(slot)
-        slot.saved_at = time.monotonic()
+        slot.saving.spent()
         self._changed_together()
         _resolve_all(slot.builders)
 
@@ -776,12 +777,13 @@ class LiveLoop:
 
     # checkpoints
 
-    def _save(self, slot: Slot, now: float) -> None:
+    def _save(self, slot: Slot) -> None:
         if slot.state != "running" or not slot.dirty:
             return
         runs = sum(other.state == "running" for other in self._all())
-        least = runs * (slot.packing_s + slot.writing_s) / CHECKPOINT_SHARE
-        if now - slot.saved_at < (least if slot.hurry else max(CHECKPOINT_S, least)):
+        slot.saving.cost = runs * (slot.packing_s + slot.writing_s)  # they all share the time
+        slot.saving.least = 0.0 if slot.hurry else CHECKPOINT_S
+        if not slot.saving.due:
             return
         if slot.writing is None or slot.writing.done():
             self._checkpoint(slot)
@@ -793,7 +795,7 @@ class LiveLoop:
         begin = time.perf_counter()
         data = slot.run.checkpoint()
         slot.packing_s = time.perf_counter() - begin
-        slot.saved_at = time.monotonic()
+        slot.saving.spent()
         slot.dirty = slot.hurry = False
         slot.writing = self.checkpoints.write(slot.run_id, Saved(slot.changes, data))
 

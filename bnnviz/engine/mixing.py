@@ -11,6 +11,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import Predictor, chosen_draws, evenly, weights
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.throttle import Throttle
 
 # Of a run that goes on: inputs, draws of all chains, draws of each chain at least, multiply-adds at one time, and the
 # share of the time that it may take.
@@ -109,13 +110,13 @@ class LiveMixing:
         """Drop what was measured of earlier draws."""
         self.found, self.tail = Mixing(), float("nan")
         self._values = _Values(self._run, self._predictor, _POINTS)
-        self._due, self._made = -np.inf, 0
+        self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
         """Measure anew, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
         run = self._run
         made = int(run.store.made.sum())
-        if made == self._made or (time.perf_counter() < self._due and not run.finished):
+        if made == self._made or (not self._pace.due and not run.finished):
             return
         begun, self._made = time.thread_time(), made
         self.tail = diagnostics.ess_tail(component)
@@ -123,7 +124,7 @@ class LiveMixing:
             self.found = _measured(self._values.table(max(_DRAWS, _FEWEST * len(component)), _WORK))
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
-        self._due = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
+        self._pace.spent(cost)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""

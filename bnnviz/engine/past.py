@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz.engine.protocol import Place
+from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.timetravel import History, Journey, Restore, asked
 from bnnviz.errors import BnnvizError
 
@@ -40,7 +41,7 @@ class Past:
         self._history.timeline.follow(slot.run)
         self._history.furthest = slot.run.steps
         self.journey: Journey | None = None
-        self._noted, self._cost = 0.0, 0.0
+        self._pace = Throttle(_SHARE, least=_EVERY_S)  # of marks
         self.jumps = 0  # grows whenever what is seen is another state than the one before
         # Changes that were made before the page's: those of a recording that goes on.
         self._before = len(asked(slot.run.changes)) - slot.changes
@@ -74,11 +75,10 @@ class Past:
         if run.phase == "start" or self.journey is not None:
             return
         self._history.reached(run.steps)
-        now = time.perf_counter()
-        if self._history.empty or now - self._noted > max(_EVERY_S, self._cost / _SHARE):
+        if self._history.empty or self._pace.due:
+            begun = time.perf_counter()
             self._history.note(run)
-            self._noted = time.perf_counter()
-            self._cost = self._noted - now
+            self._pace.spent(time.perf_counter() - begun)
 
     def recall(self, recording: Recording) -> None:
         """Take over checkpoints and events of the recording that the run goes on with.

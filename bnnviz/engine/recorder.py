@@ -41,6 +41,7 @@ from bnnviz.engine.shelf import (
     X,
 )
 from bnnviz.engine.steplog import StepLog
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
 
@@ -80,10 +81,14 @@ class Recorder:
     def __init__(
         self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
     ) -> None:
-        self.run, self.folder, self.every_s = run, Path(folder), every_s
-        self._last, self._cost = time.perf_counter(), 0.0
-        self._worked = self._seen = run.seconds  # at the last write, and at the last look
-        self._moved, self._written = self._last, self._state  # when the run last worked, and what was last written
+        self.run, self.folder = run, Path(folder)
+        # Writing may take a share of the run's work; a run that rests is written too.
+        self._pace, self._by_work = Throttle(least=every_s), Throttle(_SHARE, clock=lambda: run.seconds)
+        self._resting = Throttle(_SHARE, least=every_s)  # since the run last worked
+        for pace in (self._pace, self._by_work, self._resting):
+            pace.spent()
+        self._begun = time.perf_counter()  # the write that is under way
+        self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
         self._whole = 0  # draws of all chains that are on disk
         self._marks: list[dict[str, Any]] = []
         self._log = StepLog()
@@ -116,31 +121,33 @@ class Recorder:
         """
         if self._looks_on:
             self._footage.look()
-        begun = time.perf_counter()
-        if not now and not self._due(begun):
+        if not now and not self._due():
             return False
-        self._last, self._worked = begun, self.run.seconds
+        self._begun = time.perf_counter()
+        self._pace.spent()
+        self._by_work.spent(self._by_work.cost)
         try:
             self._write()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         self._written = self._state
-        self._cost = time.perf_counter() - begun
-        self._last += self._cost
+        self._resting.cost = time.perf_counter() - self._begun
+        self._by_work.spent(self._resting.cost)
+        self._pace.spent()
         return True
 
     @property
     def _state(self) -> tuple[Any, ...]:
         return self.run.steps, self.run.phase, len(self.run.changes)
 
-    def _due(self, now: float) -> bool:
+    def _due(self) -> bool:
         """Return whether it is time to write: writing may take a share of the work, but what rests is written too."""
         if self._seen != self.run.seconds:
-            self._seen, self._moved = self.run.seconds, now
-        if self._state == self._written or now - self._last < self.every_s:
+            self._seen = self.run.seconds
+            self._resting.spent(self._resting.cost)
+        if self._state == self._written or not self._pace.due:
             return False
-        dear = self._cost / _SHARE
-        return self.run.seconds - self._worked >= dear or now - self._moved >= max(self.every_s, dear)
+        return self._by_work.due or self._resting.due
 
     def close(self, summary: bool = True, asks: bool = True) -> None:
         """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
@@ -235,7 +242,7 @@ class Recorder:
                 if path in self._arrays:
                     self._write_draws(self._arrays[path], getattr(run, attribute).buffer, self._whole, end)
         self._write_log()
-        _settle(self.folder / DRAWS, self._last)
+        _settle(self.folder / DRAWS, self._begun)
         self._mark()
         self._write_frames()
         self._write_progress()
@@ -326,7 +333,7 @@ class Recorder:
         whole = self.run.store.common(self.run.alive)
         for path, array in arrays.items():
             self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)
-        _settle(coming, self._last)
+        _settle(coming, self._begun)
         for group in reversed(_groups()):  # the draws last: where they are, their weights are
             if (coming / group).is_dir():
                 (coming / group).rename(self.folder / DRAWS / group)

@@ -15,6 +15,7 @@ import numpy as np
 from bnnviz import diagnostics, files, link, paths, samplers
 from bnnviz.engine.estimates import Estimates, Truth
 from bnnviz.engine.run import Run
+from bnnviz.engine.throttle import Throttle
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
 from bnnviz.version import VERSION
@@ -54,7 +55,7 @@ class Reference:
         self._estimates: Estimates | None = None
         self._truth: Truth | None = None
         self._told: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
-        self._due, self._wanted = -np.inf, CHAINS * DRAWS
+        self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = self._load()
 
     @property
@@ -77,9 +78,9 @@ class Reference:
         steps = run.advance(seconds)
         if run.phase == "failed":
             self.error, self.finished = f"The reference run failed: {run.error}", True
-        elif run.finished or begun >= self._due:
+        elif run.finished or self._pace.due:
             self._measure(run)
-            self._due = time.perf_counter() + _EVERY_S
+            self._pace.spent()
         if run.finished and self.error is None:
             self.finished = True
             self._store()

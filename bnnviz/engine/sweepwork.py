@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.jobwork import Report, Stopped
 from bnnviz.engine.shelf import LOCK, Recording
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain, write_json
 
@@ -177,13 +178,13 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
     recorder = Recorder(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
-    told = 0.0
+    pace = Throttle(least=_TOLD_S)
     while not run.finished:
         _stop_if_told(report, folder, recorder)
         run.advance(_SLICE_S)
         _note(folder, recorder)
-        if time.monotonic() - told > _TOLD_S:
-            told = time.monotonic()
+        if pace.due:
+            pace.spent()
             report.tell({"phase": run.phase, "progress": run.progress, "seconds": run.seconds})
     try:
         recorder.close()
