@@ -19,13 +19,13 @@ from bnnviz.engine import export, footage, scoring, shelf, warmstart
 from bnnviz.engine import film as filming
 from bnnviz.engine import race as racing
 from bnnviz.engine import resume as resuming
-from bnnviz.engine import run as engine
 from bnnviz.engine import search as searching
 from bnnviz.engine import uncertainty as unsure
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.scoring import RESAMPLES
 from bnnviz.engine.search import PriorSearch
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
@@ -66,7 +66,7 @@ class Run(Background):
         Where it is kept on disk while it goes on.
     """
 
-    _run: engine.Run
+    _run: ViewedRun
     _recorder: Recorder | None = None
 
     def _keep(self, folder: Path) -> Run:
@@ -234,7 +234,7 @@ def start(
         spec = _from_there(spec, start, start_from)
     spec = warmstart.resolved(spec.checked(own_target=own is not None))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
-    made = engine.Run(spec, target=own, sampler=instance)
+    made = ViewedRun(spec, target=own, sampler=instance)
     made.search = search
     run = Run(made, callback, paused=paused)
     return (run if folder is None else run._keep(folder)).begin()

@@ -340,7 +340,7 @@ def test_a_queued_run_starts_when_its_turn_comes(tmp_path: Path) -> None:
         assert "2 live runs" in reply["message"] and "number 1 in the queue" in reply["message"]
         await first.stop()
         await until(lambda: third._slot.state == "running")
-        await until(lambda: third._slot.speed == 100)
+        await until(lambda: third._slot.pace.speed == 100)
         assert (await third.status())["message"] == ""
 
     asyncio.run(main())

@@ -15,7 +15,7 @@ from bnnviz import diagnostics, targets
 from bnnviz.engine import mixing
 from bnnviz.engine.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.prediction import Predictor
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Rows
 from bnnviz.spec import Spec
 
@@ -40,13 +40,13 @@ def autoregressive(rho: float, chains: int = 4, draws: int = 1500, seed: int = 0
     return x
 
 
-def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> Run:
+def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> ViewedRun:
     """Return a run that has made these draws (chains, draws, dim)."""
     chains, count, dim = draws.shape
     own = {} if isinstance(target, str) else {"target": target}
     name, settings = (target, {"size": dim, "correlation": 0.0}) if isinstance(target, str) else ("", {})
     spec = Spec(target=name, target_settings=settings, sampler="bps", chains=chains, draws=count, warmup=0)
-    run = Run(spec, **own)
+    run = ViewedRun(spec, **own)
     chain, index = (torch.as_tensor(each.ravel()) for each in np.indices((chains, count)))
     run.store.add(Rows(chain, index, torch.as_tensor(draws.reshape(-1, dim), dtype=run.dtype)))
     return run
@@ -128,7 +128,7 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
 def test_a_summary_gives_each_size_and_what_it_cost():
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "5"}, "sampler": "boomerang"}
     for spec, functions in ((Spec(target="banana", sampler="bps"), False), (Spec(**network), True)):
-        run = Run(spec.replace(chains=4, draws=60, warmup=10).checked())
+        run = ViewedRun(spec.replace(chains=4, draws=60, warmup=10).checked())
         while not run.finished:
             run.advance(0.1)
         found = run.summary()
@@ -142,7 +142,7 @@ def test_a_summary_gives_each_size_and_what_it_cost():
 
 
 def test_a_summary_of_too_few_draws_says_none():
-    run = Run(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
+    run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
     while not run.finished:
         run.advance(0.1)
     found = run.summary()
@@ -152,7 +152,7 @@ def test_a_summary_of_too_few_draws_says_none():
 @pytest.mark.demand
 def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
     spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="bps", draws=None)
-    run = Run(spec.replace(chains=4, warmup=5).checked())
+    run = ViewedRun(spec.replace(chains=4, warmup=5).checked())
     run.prepare()
     for _ in range(2):
         while run.store.common(run.alive) < 60:
@@ -179,7 +179,7 @@ def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("age", "measured", "density"), [(1.0, 4.0, 2.0), (100.0, 5.0, 5.0), (1e4, 15.0, 10.0)])
 def test_what_has_been_drawn_for_long_is_measured_less_often(age: float, measured: float, density: float) -> None:
-    run = Run(Spec(target="gaussian", sampler="bps", chains=2, seed=3, warmup=0))
+    run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, seed=3, warmup=0))
     run.prepare()
     while run.store.common(run.alive) < 30:
         run.advance(0.05)

@@ -8,13 +8,13 @@ from bnnviz.engine.fork import Fork
 from bnnviz.engine.gallery import Gallery
 from bnnviz.engine.protocol import Simulation
 from bnnviz.engine.race import Race
-from bnnviz.engine.run import Run
 from bnnviz.engine.scope import Scope
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.engine.wells import Wells
 
 #: can_record, has_history, is_fork
 CAPABILITIES = {
-    Run: (True, True, False),
+    ViewedRun: (True, True, False),
     Race: (False, False, False),
     Gallery: (False, False, False),
     Wells: (False, False, False),
@@ -33,5 +33,5 @@ def test_what_is_driven_declares_its_capabilities(driven: type) -> None:
 def test_what_is_driven_has_all_methods_of_a_simulation(driven: type) -> None:
     assert {"advance", "frame", "checkpoint"} <= set(METHODS)
     # What a fork does not do itself, the branch that is followed does.
-    assert all(callable(getattr(driven, name, None) or getattr(Run, name)) for name in METHODS)
+    assert all(callable(getattr(driven, name, None) or getattr(ViewedRun, name)) for name in METHODS)
     assert driven is Fork or all(hasattr(driven, name) for name in METHODS)

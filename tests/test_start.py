@@ -19,10 +19,10 @@ from bnnviz.engine import shelf
 from bnnviz.engine.film import film, past_of_run, read_past
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.resume import resume
-from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.engine.sweep import Sweep
 from bnnviz.engine.sweepwork import record
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.engine.warmstart import Points, of_run, read, resolved
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import RaceSpec
@@ -33,12 +33,12 @@ SOURCE = Spec(target="banana", sampler="hmc", settings={"leaps": 3}, chains=3, d
 WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
 
 
-def begun(spec: Spec) -> Run:
+def begun(spec: Spec) -> ViewedRun:
     """Return the run of a spec, its points taken from the recording that it starts from."""
-    return Run(resolved(spec.checked()))
+    return ViewedRun(resolved(spec.checked()))
 
 
-def finished(run: Run, recorder: Recorder | None = None) -> Run:
+def finished(run: ViewedRun, recorder: Recorder | None = None) -> ViewedRun:
     while not run.finished:
         run.advance(0.1)
         if recorder is not None:
@@ -46,7 +46,7 @@ def finished(run: Run, recorder: Recorder | None = None) -> Run:
     return run
 
 
-def recorded(spec: Spec, folder: Path) -> Run:
+def recorded(spec: Spec, folder: Path) -> ViewedRun:
     run = begun(spec)
     recorder = Recorder(run, folder)
     finished(run)
@@ -186,7 +186,7 @@ def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> N
     early = begun(quick)
     saved = early.checkpoint()
     shelf.delete("source")
-    assert np.array_equal(finished(Run.restore(saved)).draws, run.draws)
+    assert np.array_equal(finished(ViewedRun.restore(saved)).draws, run.draws)
     past = read_past(tmp_path / "warm")
     assert np.array_equal(finished(begun(past.spec)).draws, run.draws)
     assert film(past, 4).scene["title"] == film(past_of_run(run), 4).scene["title"]
@@ -317,7 +317,7 @@ def test_what_is_no_start_is_said(start: object, words: str, source: Path) -> No
 
 def test_a_run_reads_no_recording(source: Path) -> None:
     with pytest.raises(BnnvizError, match="starts from the recording source, whose points it does not carry"):
-        Run(WARM)
+        ViewedRun(WARM)
 
 
 def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path: Path) -> None:

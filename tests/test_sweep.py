@@ -102,7 +102,7 @@ def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resumed = []
-    monkeypatch.setattr(resuming, "resume", lambda folder: resumed.append(folder) or resume(folder))
+    monkeypatch.setattr(resuming, "resume", lambda folder, **how: resumed.append(folder) or resume(folder, **how))
     text = LONG + "grid: {seed: 0-2}"
     rows, _ = swept(text, tmp_path / "out", scheduler, stopped=soon())
     assert {row["state"] for row in rows} == {"left"}

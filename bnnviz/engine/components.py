@@ -113,7 +113,7 @@ class Components:
         self.refit()
 
     def follow(self, choice: dict[str, Any]) -> None:
-        """Follow what `Run.watch` describes as a component."""
+        """Follow what `ViewedRun.watch` describes as a component."""
         self._choice = self._checked(choice)
         self._known = {which: known for which, known in self._known.items() if which == (("pc", 1), False)}
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from bnnviz.engine import framecodec
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import ShownRun
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
@@ -48,9 +48,9 @@ class Film:
     Parameters
     ----------
     scene : dict
-        As `Run.scene` gives it.
+        As `ViewedRun.scene` gives it.
     frames : list of dict
-        As `Run.frame` gives them, without what a clock said, in the order of their steps.
+        As `ViewedRun.frame` gives them, without what a clock said, in the order of their steps.
     header : dict
         ``spec`` and ``changes``, which are the run; ``bnnviz``, the version; ``device``; ``notes``, what the run said.
     """
@@ -130,7 +130,7 @@ class Past:
 
 
 def film(
-    past: Past | SingleRun | Spec,
+    past: Past | ShownRun | Spec,
     frames: int = FRAMES,
     *,
     steps: int | None = None,
@@ -234,7 +234,7 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def past_of_run(run: SingleRun) -> Past:
+def past_of_run(run: ShownRun) -> Past:
     """Return a run of this process as a file would have it."""
     own = run.target if run.own_target else None
     return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
@@ -329,9 +329,10 @@ def _netcdf(path: Path) -> dict[str, Any]:
 # --- doing a run again
 
 
-def _begin(past: Past) -> tuple[SingleRun, str]:
+def _begin(past: Past) -> tuple[ShownRun, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
-    from bnnviz.engine.run import Run, choose_device
+    from bnnviz.engine.run import choose_device
+    from bnnviz.engine.viewed import ViewedRun
     from bnnviz.engine.warmstart import resolved
 
     spec, note = past.spec, ""
@@ -343,7 +344,7 @@ def _begin(past: Past) -> tuple[SingleRun, str]:
     if any("kernel" in settings for _, settings in past.changes):
         # The change log says from which step on it was compiled.
         spec = spec.replace(kernel="eager")
-    return Run(resolved(spec.checked(past.target is not None)), target=past.target), note
+    return ViewedRun(resolved(spec.checked(past.target is not None)), target=past.target), note
 
 
 class _Taking:
@@ -351,13 +352,13 @@ class _Taking:
 
     Parameters
     ----------
-    run : SingleRun
+    run : ShownRun
     changes : list of (step, settings)
     last : int or None
         The last step; None where the run has an end of its own.
     """
 
-    def __init__(self, run: SingleRun, changes: Iterable[Change], last: int | None) -> None:
+    def __init__(self, run: ShownRun, changes: Iterable[Change], last: int | None) -> None:
         self.run, self.last = run, last
         self._changes = deque(changes)
         self.progress: Callable[[float, str], Any]
@@ -418,7 +419,7 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
     return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
 
 
-def _frame(run: SingleRun, scene: dict[str, Any]) -> dict[str, Any]:
+def _frame(run: ShownRun, scene: dict[str, Any]) -> dict[str, Any]:
     """Take a frame as of a run at rest, which leaves nothing out."""
     run.frame([])
     return plain(timeless(run.frame(parts(scene))))

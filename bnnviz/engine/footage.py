@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bnnviz import catalogue
 from bnnviz.engine import film, framecodec
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import ShownRun
 from bnnviz.engine.shelf import PIECES, SCENE, Recording, on_shelf, place
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -36,12 +36,12 @@ class Footage:
 
     Parameters
     ----------
-    run : SingleRun
+    run : ShownRun
     known : Known, optional
         What is there already of a run that goes on.
     """
 
-    def __init__(self, run: SingleRun, known: Known | None = None) -> None:
+    def __init__(self, run: ShownRun, known: Known | None = None) -> None:
         known = known or Known(None, [], [])
         self.run = run
         self._scene, self._shown = known.scene, None

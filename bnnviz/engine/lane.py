@@ -15,6 +15,7 @@ from bnnviz.engine.estimates import Estimates
 from bnnviz.engine.prediction import chosen_draws, scores, weights
 from bnnviz.engine.run import Run
 from bnnviz.engine.throttle import Throttle
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Block
 from bnnviz.targets import BNN
 
@@ -44,7 +45,7 @@ def dearest_step(run: Run) -> int:
     return run.sampler.examples_per_step * int(run.alive.sum())
 
 
-class Lane(Run):
+class Lane(ViewedRun):
     """A run with a budget.
 
     Attributes

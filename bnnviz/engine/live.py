@@ -28,6 +28,7 @@ from typing import Any
 
 from bnnviz import files, paths
 from bnnviz.engine import framebytes, framesocket
+from bnnviz.engine.drive import Pace
 from bnnviz.engine.past import COMMANDS, Past
 from bnnviz.engine.protocol import Simulation
 from bnnviz.engine.throttle import Throttle
@@ -181,7 +182,7 @@ class Slot:
     build: Callable[[Slot], Any]
     lease_s: float | None = LEASE_S
     playing: bool = False
-    speed: float | None = None
+    pace: Pace = field(default_factory=Pace)
     watch: dict[str, Any] = field(default_factory=dict)
     replay: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
     record: str | None = None  # the name of its recording
@@ -199,7 +200,6 @@ class Slot:
     abandoned: bool = False  # nobody can reach the run any more
 
     used: float = 0.0  # seconds of the loop thread in which it has advanced
-    due: float = 0.0  # when the next step is due, if there is a speed
     last_pull: float = field(default_factory=time.monotonic)
     version: int = 0  # grows with everything that a frame could show
     changed_at: float = 0.0
@@ -262,17 +262,7 @@ class Slot:
             return self.past.advance(seconds)
         if self.replay and self.playing:
             return self._replay(seconds)
-        if self.speed is None or self.run.phase == "start":
-            return self.run.advance(seconds)
-        now = time.monotonic()
-        end, steps = now + seconds, 0
-        while self.due <= now < end and not self.run.finished:
-            self.run.step_proposal()
-            steps += 1
-            # a run that cannot keep up must not owe ever more steps
-            self.due = max(self.due + 1 / self.speed, now - seconds)
-            now = time.monotonic()
-        return steps
+        return self.pace.advance(self.run, seconds)
 
     def _replay(self, seconds: float) -> int:
         """Make the changes of a lost run at the steps where they were made: the draws are the same."""
@@ -300,7 +290,7 @@ class Slot:
             "message": self.message,
             "field": self.about,
             "playing": self.playing,
-            "speed": self.speed,
+            "speed": self.pace.speed,
             "step": self.step,
             "resumed": self.resumed,
             "changes": self.changes,
@@ -378,7 +368,7 @@ class LiveLoop:
                 "run_id": slot.run_id,
                 "state": slot.state,
                 "playing": slot.playing,
-                "speed": slot.speed,
+                "speed": slot.pace.speed,
                 "step": slot.step,
                 "lease_s": slot.lease_s,
                 "unpulled_s": now - slot.last_pull,
@@ -435,7 +425,7 @@ class LiveLoop:
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
-        ready = [s for s in slots if s.going and s.watched(now) and (s.speed is None or s.due <= now)]
+        ready = [s for s in slots if s.going and s.watched(now) and not s.pace.rests(now)]
         # who comes back gets its share from now on, not the time that the others have had meanwhile
         least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
         for slot in ready:
@@ -448,7 +438,7 @@ class LiveLoop:
         """Return how long there is nothing to do; None if nothing will be without being asked."""
         if not slots:
             return None
-        due = [slot.due - now for slot in slots if slot.going and slot.watched(now)]
+        due = [slot.pace.due - now for slot in slots if slot.going and slot.watched(now)]
         return max(0.0, min([IDLE_S, *due]))
 
     def _attend(self, slot: Slot, now: float) -> None:
@@ -592,8 +582,7 @@ class LiveLoop:
             slot.playing = False
             slot.hurry = True
         elif name == "speed":
-            slot.speed = _speed(args.get("value"))
-            slot.due = time.monotonic()
+            slot.pace.set(_speed(args.get("value")))
         elif name == "proposal":
             slot.playing = False
             self._moved(slot, slot.run.step_proposal)
@@ -632,7 +621,7 @@ class LiveLoop:
             raise BnnvizError("This run has made all its draws; reset it to play again.")
         slot.playing = True
         slot.message = ""
-        slot.due = time.monotonic()
+        slot.pace.restart()
 
     def _moved(self, slot: Slot, step: Callable[[], Any]) -> None:
         if slot.run.finished:
@@ -768,7 +757,7 @@ class LiveLoop:
         """Return what the loop knows and the run does not."""
         return {
             "playing": slot.playing,
-            "speed": slot.speed,
+            "speed": slot.pace.speed,
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,
             "message": slot.message or status.get("message", ""),
@@ -1011,7 +1000,7 @@ class LiveRun:
             build,
             lease_s=lease_s,
             playing=play,
-            speed=_speed(speed),
+            pace=Pace(_speed(speed)),
             watch=dict(watch or {}),
             replay=deque(changes),
             record=record,

@@ -2,7 +2,7 @@
 
 - `Simulation` is what a driver moves: a run, a race, a gallery, the double well, the microscope or a fork.
 - `DrawSource` is what figures of draws read.
-- `SingleRun` is both, for whoever records a run of one sampler, shows it, or goes back in it.
+- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on, which is a `Simulation` too.
 
 Importing this loads no torch, so that a page may use it.
 """
@@ -114,8 +114,8 @@ class DrawSource(Protocol):
         Grows with each change, from which on estimates begin anew.
     origin : Tensor or None
         Where the first chain set out, (dim,).
-    tally, tracer : object
-        The sampler's counts, and what it knows of the watched chain.
+    tally : object
+        The sampler's counts.
     """
 
     spec: Spec
@@ -128,7 +128,6 @@ class DrawSource(Protocol):
     era: int
     origin: torch.Tensor | None
     tally: Any
-    tracer: Any
     steps: int
     gradients: int
     seconds: float
@@ -168,7 +167,7 @@ class DrawSource(Protocol):
         """Return what the draws put out at a network's test rows."""
 
 
-class SingleRun(DrawSource, Simulation, Protocol):
+class SingleRun(DrawSource, Protocol):
     """A run of one sampler.
 
     Attributes
@@ -179,6 +178,10 @@ class SingleRun(DrawSource, Simulation, Protocol):
         That are given each block of steps.
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
+    on_move, on_renewal : list of callables
+        Called when no path leads to where the chains are, and when estimates begin anew.
+    events : Tensor or None
+        Events of each chain since the beginning, (chains,).
     own_target : bool
         Whether its target is an object of the caller's, which no spec names.
     """
@@ -186,6 +189,11 @@ class SingleRun(DrawSource, Simulation, Protocol):
     begun: Spec
     changes: list[Change]
     listeners: list[Callable[[Block], None]]
+    on_move: list[Callable[[], None]]
+    on_renewal: list[Callable[[], None]]
+    events: torch.Tensor | None
+    error: str | None
+    patient: bool
     compiled_since: int | None
     own_target: bool
     threads: int
@@ -197,14 +205,47 @@ class SingleRun(DrawSource, Simulation, Protocol):
     def stats(self) -> dict[str, Any]:
         """Counts and ratios of the kernel."""
 
+    @property
+    def progress(self) -> float:
+        """Share of the work done, 0 to 1; nan without an end."""
+
+    def prepare(self) -> None:
+        """Find the starting points."""
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps that were done."""
+
+    def step_proposal(self) -> None:
+        """Take one step."""
+
     def take(self, most: int, seconds: float = 0.02) -> int:
         """Take one block of at most so many steps; return how many."""
 
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings between two steps."""
+
+    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+        """Return everything needed to go on."""
+
+    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
+        """Take back the draws that a checkpoint is without."""
+
+
+class ShownRun(SingleRun, Simulation, Protocol):
+    """A run of one sampler with what looks on.
+
+    Attributes
+    ----------
+    tracer : object
+        What the sampler knows of the watched chain.
+    """
+
+    @property
+    def tracer(self) -> Any:
+        """What the sampler knows of the watched chain."""
+
     def aside(self, part: str, since: int) -> dict[str, Any]:
         """Return a part of a frame for somebody beside the page."""
-
-    def trace_anew(self) -> None:
-        """Follow the watched chain from here on."""
 
     def show_here(self) -> None:
         """Show the watched chain from where it is."""
@@ -218,18 +259,12 @@ class SingleRun(DrawSource, Simulation, Protocol):
     def summary(self) -> dict[str, Any]:
         """Return settings, costs, and estimates with their errors."""
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
-        """Return everything needed to go on."""
-
-    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
-        """Take back the draws that a checkpoint is without."""
-
 
 class Future(Protocol):
     """One branch of a fork: a run under a letter, with the changes that it has still to make."""
 
     letter: str
-    run: SingleRun
+    run: ShownRun
     script: deque[Change]
 
 

@@ -264,7 +264,7 @@ class Race:
         raise BnnvizError("Nothing can change while a race goes on; start another one.", next(iter(settings), None))
 
     def watch(self, **what: Any) -> None:
-        """Choose what frames show of all lanes, as `Run.watch`."""
+        """Choose what frames show of all lanes, as `ViewedRun.watch`."""
         for lane in self.lanes:
             lane.watch(**what)
 

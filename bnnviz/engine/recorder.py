@@ -24,7 +24,7 @@ import torch
 
 from bnnviz.engine import footage
 from bnnviz.engine.footage import Footage
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import ShownRun, SingleRun
 from bnnviz.engine.recording import header
 from bnnviz.engine.shelf import (
     DRAWS,
@@ -41,6 +41,7 @@ from bnnviz.engine.shelf import (
     X,
 )
 from bnnviz.engine.steplog import StepLog
+from bnnviz.engine.summary import summarise
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
@@ -64,13 +65,13 @@ class Recorder:
 
     Parameters
     ----------
-    run : SingleRun
+    run : SingleRun or ShownRun
     folder : Path
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
         Seconds between two writes, at least; longer where a write takes more than a fiftieth of the run's work.
     frames : bool, default True
-        Whether frames are kept, for a replay where the run cannot be done again.
+        Whether frames are kept, for a replay where the run cannot be done again; the run is a `ShownRun` then.
 
     Raises
     ------
@@ -79,7 +80,7 @@ class Recorder:
     """
 
     def __init__(
-        self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
+        self, run: SingleRun | ShownRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
     ) -> None:
         self.run, self.folder = run, Path(folder)
         # Writing may take a share of the run's work; a run that rests is written too.
@@ -176,7 +177,7 @@ class Recorder:
             elif self.run.phase == "done":
                 self._cut()
             if summary and asks and self.run.store.common(self.run.alive):
-                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(self.run.summary())})
+                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(summarise(self.run))})
             self._write_header()
             (self.folder / LOCK).unlink(missing_ok=True)
         except OSError as error:

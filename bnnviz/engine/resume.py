@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TypeVar
 
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.targets import Target
+
+R = TypeVar("R", bound=Run)
 
 
 def resume(
@@ -18,7 +22,8 @@ def resume(
     *,
     target: Target | None = None,
     sampler: Sampler | None = None,
-) -> Run:
+    run_class: type[R] = ViewedRun,
+) -> R:
     """Return the run of a recording as it was last written, which goes on with the draws that it would have made.
 
     Parameters
@@ -28,6 +33,8 @@ def resume(
         Go on from the last checkpoint that is not after this step.
     target, sampler : optional
         Objects of your own, where the run began with such.
+    run_class : type, default ViewedRun
+        `Run` where nobody looks on.
 
     Raises
     ------
@@ -35,7 +42,7 @@ def resume(
         If the folder is no recording, or a part of it is damaged.
     """
     recording = Recording(Path(folder))
-    run = Run.restore(recording.checkpoint(step), target=target, sampler=sampler)
+    run = run_class.restore(recording.checkpoint(step), target=target, sampler=sampler)
     if run.spec.draws is not None:
         most = int(run.store.counts.max())
         draws, logs = recording.draws(most), recording.log_weights(most)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz import targets
+from bnnviz.engine.drive import drive
 from bnnviz.engine.run import Run
 from bnnviz.engine.scoring import RESAMPLES, measure
 from bnnviz.engine.warmstart import resolved
@@ -150,9 +151,7 @@ def _try(spec: Spec, prior_sd: float, by: str, told: Callable[[float], Any]) -> 
     task = run.target.likelihood.task
     if by != "nll" and (by == "accuracy") != (task == "classification"):
         raise BnnvizError(f"A {task} has no {by}; search by nll.", "by")
-    while not run.finished:
-        run.advance(_SLICE_S)
-        told(run.progress)
+    drive(run, _SLICE_S, lambda: told(run.progress))
     value = None
     if run.phase == "done":
         found = measure(run, resamples=1 if by == "nll" else RESAMPLES)

@@ -9,7 +9,7 @@ A recording is a folder that `bnnviz.engine.recorder` writes:
 - ``frames-N-...``: what was shown from step N on, some frames a file, and ``frames-scene-...``;
 - ``progress.json``: how many draws of each chain are whole, which checkpoints and frames there are; written
   last;
-- ``summary.json``: what `Run.summary` said when it was last written;
+- ``summary.json``: what `ViewedRun.summary` said when it was last written;
 - ``data.bin`` and ``start.bin``: the rows of the user's own file, and the points that chains set out from, where there
   are such; the header has the latter's checksum.
 

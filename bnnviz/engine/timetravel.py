@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.engine.protocol import Change, Forked, SingleRun
+from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
 
 
 #: Returns what a mark was made of.
-Restore = Callable[[Mark, "Vault | None"], "SingleRun | Forked"]
+Restore = Callable[[Mark, "Vault | None"], "ShownRun | Forked"]
 
 
 def asked(changes: list[Change]) -> list[Change]:
@@ -56,7 +56,7 @@ class Log(NamedTuple):
     branches: dict[str, list[Change]]
 
 
-def log_of(run: SingleRun | Forked) -> Log:
+def log_of(run: ShownRun | Forked) -> Log:
     """Return the change logs of a run or of a fork."""
     branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if run.is_fork else {}
     return Log(list(run.changes), branches)
@@ -67,7 +67,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.steps, self.kinds = array("q"), array("b")
-        self._run: SingleRun | None = None
+        self._run: ShownRun | None = None
 
     def copied(self) -> Timeline:
         """Return another one with the same events, of no run yet."""
@@ -75,7 +75,7 @@ class Timeline:
         copy.steps, copy.kinds = self.steps[:], self.kinds[:]
         return copy
 
-    def follow(self, run: SingleRun | None) -> None:
+    def follow(self, run: ShownRun | None) -> None:
         """Collect the events of this run from now on, or of none."""
         if self._run is not None:
             self._run.listeners.remove(self._hear)
@@ -157,7 +157,7 @@ class History:
         """Whether there is nothing to go back to."""
         return not self._marks
 
-    def log(self, run: SingleRun | Forked) -> Log:
+    def log(self, run: ShownRun | Forked) -> Log:
         """Return the changes as they were made before somebody went back."""
         return self._log or log_of(run)
 
@@ -166,7 +166,7 @@ class History:
         if step >= self.furthest:
             self.furthest, self._log = step, None
 
-    def note(self, run: SingleRun | Forked) -> None:
+    def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
         if self._vault is None:
             from bnnviz.engine.vault import Vault
@@ -203,7 +203,7 @@ class History:
             for mark, blocks in zip(self._marks, alone, strict=True)
         ]
 
-    def taken_up(self, mark: Mark) -> SingleRun | Forked:
+    def taken_up(self, mark: Mark) -> ShownRun | Forked:
         """Return what a mark was made of, as it was then.
 
         Raises
@@ -235,7 +235,7 @@ class History:
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
-    def leave(self, run: SingleRun | Forked) -> None:
+    def leave(self, run: ShownRun | Forked) -> None:
         """Remember the front, whence the run goes back."""
         if self._log is None:
             self._log, self.furthest = log_of(run), run.steps
@@ -252,7 +252,7 @@ class History:
         self._forks.append(fork.steps)
         self.note(fork)
 
-    def joined(self, run: SingleRun, at: int) -> None:
+    def joined(self, run: ShownRun, at: int) -> None:
         """Note that of a fork at a step one run was kept: it alone is gone back in."""
         self._forks = []
         self.part(run.steps)
@@ -276,7 +276,7 @@ class Journey:
 
     Parameters
     ----------
-    run : SingleRun or Forked
+    run : ShownRun or Forked
         As the checkpoint has it.
     goal : int
         The step.
@@ -285,13 +285,13 @@ class Journey:
 
     Attributes
     ----------
-    run : SingleRun or Forked
+    run : ShownRun or Forked
     goal : int
     left : deque of (step, settings)
         The changes that a run has still to make; in the end those at the goal and after it. A fork has them itself.
     """
 
-    def __init__(self, run: SingleRun | Forked, goal: int, log: Log) -> None:
+    def __init__(self, run: ShownRun | Forked, goal: int, log: Log) -> None:
         self.run, self.goal = run, goal
         self.left: deque[Change] = deque()
         if run.is_fork:
@@ -319,7 +319,7 @@ class Journey:
         return self.run.steps - first
 
 
-def _rest(run: SingleRun, log: list[Change]) -> deque[Change]:
+def _rest(run: ShownRun, log: list[Change]) -> deque[Change]:
     """Return the changes that a run has not made yet; a kernel that was compiled at some step is so again there."""
     rest = deque(log[len(run.changes) :])
     if run.compiled_since is None and any(set(settings) == _KERNEL for _, settings in rest):

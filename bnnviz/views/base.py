@@ -244,7 +244,7 @@ class View:
         Parameters
         ----------
         frame : dict
-            From `Run.frame`; parts that this view does not need are ignored.
+            From `ViewedRun.frame`; parts that this view does not need are ignored.
 
         Returns
         -------
