@@ -18,8 +18,9 @@ from sklearn.calibration import calibration_curve
 import bnnviz
 from bnnviz import catalogue, cli, diagnostics, samplers
 from bnnviz.engine import estimates, reference
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.lane import dearest_step
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.live import LiveLoop
 from bnnviz.engine.race import Race
 from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError

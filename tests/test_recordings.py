@@ -32,8 +32,9 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.cli import main
 from bnnviz.engine import compared, shelf
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.export import FORMS, export, to_arviz
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.live import LiveLoop
 from bnnviz.engine.parcel import pack, unpack
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.resume import resume

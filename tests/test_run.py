@@ -756,7 +756,7 @@ def test_device_time_is_the_threads_on_a_cpu():
 
 
 def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
-    from bnnviz.engine import run as runs
+    from bnnviz.engine.device import Clock
 
     queue = []
 
@@ -777,7 +777,7 @@ def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
     run = SimpleNamespace(device=torch.device("cuda:0"), threads=1, seconds=0.0, cpu_seconds=0.0, device_seconds=0.0)
-    with runs._Clock(run):
+    with Clock(run):
         pass
     assert run.device_seconds == 0.25
     assert [item[0] if isinstance(item, tuple) else item for item in queue] == ["stream of cuda:0"] * 2 + ["waited"]

@@ -16,8 +16,9 @@ import torch
 
 from bnnviz.engine import run as runs
 from bnnviz.engine import shelf, timetravel, vault
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.fork import Fork, taken_up
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.live import LiveLoop
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.timetravel import History, Journey, Mark, Timeline, log_of
 from bnnviz.engine.viewed import ViewedRun

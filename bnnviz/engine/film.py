@@ -197,7 +197,7 @@ def check_frames(frames: int) -> None:
 
 def is_here(device: str | None) -> bool:
     """Return whether this machine has a device, so that a run on it can be done again with the same draws."""
-    from bnnviz.engine.run import choose_device
+    from bnnviz.engine.device import choose_device
 
     try:
         return device is None or bool(choose_device(device))
@@ -331,7 +331,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
 
 def _begin(past: Past) -> tuple[ShownRun, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
-    from bnnviz.engine.run import choose_device
+    from bnnviz.engine.device import choose_device
     from bnnviz.engine.viewed import ViewedRun
     from bnnviz.engine.warmstart import resolved
 

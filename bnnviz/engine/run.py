@@ -16,6 +16,7 @@ import torch
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine import checkpoint
 from bnnviz.engine.answers import Answers
+from bnnviz.engine.device import Clock, choose_device
 from bnnviz.engine.draws import LIVE_CAPACITY, DrawStore
 from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
@@ -242,7 +243,7 @@ class Run:
             self._block(1)
 
     def _prepare_some(self, steps: int) -> None:
-        clock = _Clock(self)
+        clock = Clock(self)
         with clock:
             if self._descent is None:
                 self._begin()
@@ -303,7 +304,7 @@ class Run:
             self._compilation.wait()
         self._swap_kernel()
         step = self.sampler.step if self._kernel is None else self._kernel.step
-        clock = _Clock(self)
+        clock = Clock(self)
         with clock:
             before, infos, state = [], [], self.state
             for _ in range(length):
@@ -717,68 +718,3 @@ def _make_target(spec: Spec) -> targets.Target:
     attachment = spec.target_attachment
     extra = {} if attachment is None else {"attachment": attachment}
     return targets.REGISTRY.get(spec.target)(**spec.target_settings, **extra)
-
-
-class _Clock:
-    """Adds the time of a stretch of work to a run, and gives it the run's number of threads.
-
-    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
-    waited for.
-
-    Attributes
-    ----------
-    worked : float
-        Seconds that the stretch takes a machine that has nothing else to do: on a CPU those of the thread. By the
-        clock on the wall blocks would be shorter beside a browser, and each block costs as much as a step.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.worked = run, 0.0
-
-    def __enter__(self) -> None:
-        self._threads = torch.get_num_threads()
-        torch.set_num_threads(self.run.threads)
-        self._wall, self._cpu = time.perf_counter(), time.thread_time()
-        self._mark = _mark(self.run.device)
-
-    def __exit__(self, *_: object) -> None:
-        torch.set_num_threads(self._threads)
-        spent = None if self._mark is None else _since(self._mark, self.run.device)
-        seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
-        self.worked = cpu if spent is None else seconds
-        self.run.seconds += seconds
-        self.run.cpu_seconds += cpu
-        self.run.device_seconds += cpu if spent is None else spent
-
-
-def _mark(device: torch.device) -> torch.cuda.Event | None:
-    """Return a mark in a GPU's queue of work; None on a CPU."""
-    if device.type != "cuda":
-        return None
-    mark = torch.cuda.Event(enable_timing=True)
-    mark.record(torch.cuda.current_stream(device))
-    return mark
-
-
-def _since(mark: torch.cuda.Event, device: torch.device) -> float:
-    """Wait until the GPU has come to the end of its queue, and return the seconds since a mark."""
-    end = _mark(device)
-    end.synchronize()
-    return mark.elapsed_time(end) / 1000
-
-
-def choose_device(name: str) -> torch.device:
-    """Return the torch device of a name; ``auto`` is the first GPU if there is one.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such device.
-    """
-    if name == "auto":
-        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-    available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    wanted = "cuda:0" if name == "cuda" else name
-    if wanted not in available:
-        raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
-    return torch.device(wanted)
