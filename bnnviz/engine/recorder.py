@@ -24,7 +24,7 @@ import torch
 
 from bnnviz.engine import footage
 from bnnviz.engine.footage import Footage
-from bnnviz.engine.protocol import ShownRun, SingleRun
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import header
 from bnnviz.engine.shelf import (
     DRAWS,
@@ -65,7 +65,7 @@ class Recorder:
 
     Parameters
     ----------
-    run : SingleRun or ShownRun
+    run : SingleRun
     folder : Path
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
@@ -80,7 +80,7 @@ class Recorder:
     """
 
     def __init__(
-        self, run: SingleRun | ShownRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
+        self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
     ) -> None:
         self.run, self.folder = run, Path(folder)
         # Writing may take a share of the run's work; a run that rests is written too.

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
-START = "start.bin"
-LOCK = ".lock"
+START, LOCK = "start.bin", ".lock"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
 _FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
@@ -444,9 +443,6 @@ def _entries(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError as error:
         raise BnnvizError(f"The recording {folder} cannot be read ({error.strerror}).", "run") from error
-
-
-# --- the shelf
 
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:
