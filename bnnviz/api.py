@@ -15,16 +15,17 @@ from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
 from bnnviz.engine import attack as attacking
+from bnnviz.engine import export, footage, scoring, shelf, warmstart
 from bnnviz.engine import film as filming
-from bnnviz.engine import footage, recorder, scoring, shelf, warmstart
 from bnnviz.engine import race as racing
-from bnnviz.engine import run as engine
+from bnnviz.engine import resume as resuming
 from bnnviz.engine import search as searching
 from bnnviz.engine import uncertainty as unsure
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.scoring import RESAMPLES
 from bnnviz.engine.search import PriorSearch
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
@@ -61,11 +62,11 @@ class Run(Background):
     Attributes
     ----------
     spec : Spec
-    recording : bnnviz.engine.shelf.Recording or None
+    recording : KeptRun or None
         Where it is kept on disk while it goes on.
     """
 
-    _run: engine.Run
+    _run: ViewedRun
     _recorder: Recorder | None = None
 
     def _keep(self, folder: Path) -> Run:
@@ -74,9 +75,9 @@ class Run(Background):
         return self
 
     @property
-    def recording(self) -> Recording | None:
+    def recording(self) -> KeptRun | None:
         """The recording of the run."""
-        return None if self._recorder is None else Recording(self._recorder.folder)
+        return None if self._recorder is None else KeptRun(self._recorder.folder)
 
     def _advance(self) -> bool:
         worked = super()._advance()
@@ -233,8 +234,9 @@ def start(
         spec, own = _spec(target, sampler, dim, settings, target_settings, run)
     if start is not None:
         spec = _from_there(spec, start, start_from)
+    spec = warmstart.resolved(spec.checked(own_target=own is not None))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
-    made = engine.Run(spec, target=own, sampler=instance)
+    made = ViewedRun(spec, target=own, sampler=instance)
     made.search = search
     run = Run(made, callback, paused=paused)
     return (run if folder is None else run._keep(folder)).begin()
@@ -257,7 +259,21 @@ def sample(target: Any, sampler: Any = "bps", **options: Any) -> Run:
         raise
 
 
-def recording(word: str | Path) -> Recording:
+class KeptRun(Recording):
+    """A recording, with what else a program asks of it."""
+
+    def to_arviz(self) -> Any:
+        """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
+
+        Raises
+        ------
+        BnnvizError
+            If there are none, or the recording is damaged.
+        """
+        return export.to_arviz(self)
+
+
+def recording(word: str | Path) -> KeptRun:
     """Return a recording, by its name or its folder.
 
     Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
@@ -268,7 +284,7 @@ def recording(word: str | Path) -> Recording:
     BnnvizError
         If there is none.
     """
-    return Recording(shelf.find(word))
+    return KeptRun(shelf.find(word))
 
 
 def resume(
@@ -291,7 +307,7 @@ def resume(
         If there is none, or a part of it is damaged.
     """
     folder = shelf.find(word)
-    return Run(recorder.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()
+    return Run(resuming.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()
 
 
 class Race(Background):

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from bnnviz import optional
+from bnnviz.engine.drive import Pace
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class Background:
 
     Parameters
     ----------
-    run : bnnviz.engine.run.Run or bnnviz.engine.race.Race
+    run : bnnviz.engine.viewed.ViewedRun or bnnviz.engine.race.Race
     callback : callable, optional
         Called with this object about ten times a second, in its thread.
     paused : bool
@@ -68,8 +70,8 @@ class Background:
 
     def __init__(self, run: Any, callback: Callable[[Any], Any] | None = None, *, paused: bool = False) -> None:
         self._run, self._callback = run, callback
-        self._playing, self._speed, self._due = not paused, None, 0.0
-        self._called = self._seen = -math.inf
+        self._playing, self._pace = not paused, Pace()
+        self._calls, self._seen = Throttle(least=_CALLBACK_S), -math.inf
         self._failure: Exception | None = None
         self._listeners: list[Callable[[], Any]] = []
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -105,29 +107,22 @@ class Background:
     def _advance(self) -> bool:
         """Work for a slice, or do what the speed asks for; return whether there was something to do."""
         run = self._run
-        if run.phase == "start" or (self._playing and self._speed is None):
-            watched = time.monotonic() - self._seen < _WATCHED_FOR_S
-            run.advance(_WATCHED_SLICE_S if watched else _SLICE_S)
-            return True
         now = time.monotonic()
-        if not self._playing or now < self._due:
+        if run.phase != "start" and (not self._playing or self._pace.rests(now)):
             return False
-        end = now + _WATCHED_SLICE_S
-        while self._due <= now < end and not run.finished:
-            run.step_proposal()
-            # A run that cannot keep up must not owe ever more steps.
-            self._due = max(self._due + 1 / self._speed, now - _WATCHED_SLICE_S)
-            now = time.monotonic()
+        watched = self._pace.speed is not None or now - self._seen < _WATCHED_FOR_S
+        self._pace.advance(run, _WATCHED_SLICE_S if watched else _SLICE_S)
         return True
 
     def _rest(self) -> float | None:
         """Return the seconds until there is something to do again; None if somebody must call first."""
-        return max(self._due - time.monotonic(), 0.0) if self._playing and self._speed is not None else None
+        if not self._playing or self._pace.speed is None:
+            return None
+        return max(self._pace.due - time.monotonic(), 0.0)
 
     def _call_back(self) -> None:
-        now = time.monotonic()
-        if self._callback is not None and (now - self._called >= _CALLBACK_S or self._run.finished):
-            self._called = now
+        if self._callback is not None and (self._calls.due or self._run.finished):
+            self._calls.spent()
             self._callback(self)
 
     def _tell(self) -> None:
@@ -176,14 +171,14 @@ class Background:
     @property
     def speed(self) -> float | None:
         """Steps a second that it takes at most; None, which it is at first, is full speed. May be set."""
-        return self._speed
+        return self._pace.speed
 
     @speed.setter
     def speed(self, value: float | None) -> None:
         if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
             raise BnnvizError(f"speed = {value!r} must be a number of steps a second above 0, or None.", "speed")
         with self._lock:
-            self._speed, self._due = value, time.monotonic()
+            self._pace.set(value)
         self._moved()
 
     def play(self) -> Self:
@@ -196,7 +191,8 @@ class Background:
         """
         with self._lock:
             self._check_going()
-            self._playing, self._due = True, time.monotonic()
+            self._playing = True
+            self._pace.restart()
         return self._moved()
 
     def pause(self) -> Self:
@@ -280,7 +276,7 @@ class Background:
             self._seen = time.monotonic()
             frame = self._run.frame(want)
         if "status" in frame:
-            more = {"playing": self._playing, "speed": self._speed, "ended": self._ended}
+            more = {"playing": self._playing, "speed": self._pace.speed, "ended": self._ended}
             if self._failure is not None:
                 more["message"] = str(self._failure)
             frame["status"] = frame["status"] | more
@@ -290,7 +286,7 @@ class Background:
     def moment(self) -> tuple:
         """Something that is different whenever a frame would be."""
         run = self._run
-        return run.steps, run.phase, run.era, self._playing, self._speed, self._ended
+        return run.steps, run.phase, run.era, self._playing, self._pace.speed, self._ended
 
     def wait(self, timeout: float | None = None) -> Self:
         """Wait until the run has ended, or ``timeout`` seconds have passed; return the run.

@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from bnnviz import __version__, catalogue, optional
-from bnnviz.engine.jsontext import plain
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain
 from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
 from bnnviz.spec import Spec
 
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from bnnviz.engine.jobs import Cluster
     from bnnviz.engine.race import Race
     from bnnviz.engine.recorder import Recorder
-    from bnnviz.engine.run import Run
     from bnnviz.engine.search import PriorSearch
     from bnnviz.engine.shelf import Recording
     from bnnviz.engine.sweep import Sweep
+    from bnnviz.engine.viewed import ViewedRun
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
@@ -698,7 +698,8 @@ def _new_recording(word: str) -> Path:
 
 
 def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
-    from bnnviz.engine.run import Run
+    from bnnviz.engine.viewed import ViewedRun
+    from bnnviz.engine.warmstart import resolved
 
     found = None
     if search_by is not None:
@@ -708,12 +709,12 @@ def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, se
             print("bnnviz: stopped; no prior was chosen and nothing was kept.", file=sys.stderr)
             return INTERRUPTED
         spec = found.spec
-    run = Run(spec)
+    run = ViewedRun(resolved(spec.checked()))
     run.search = None if found is None else found.record()
     return _carry_out(run, out, folder, as_json)
 
 
-def _carry_out(run: Run, out: Path | None, folder: Path | None, as_json: bool) -> int:
+def _carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool) -> int:
     """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code."""
     recorder = None
     if folder is not None:
@@ -784,22 +785,27 @@ def _search(spec: Spec, by: str) -> PriorSearch:
     return found
 
 
-def _drive(run: Run | Race, recorder: Recorder | None = None) -> bool:
+def _drive(run: ViewedRun | Race, recorder: Recorder | None = None) -> bool:
     """Advance a run or a race to its end or to Ctrl-C, showing how far it is; return whether it was stopped.
 
     A recording that cannot be written is said once and tried again: sampling goes on.
     """
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    from bnnviz.engine.drive import drive
+
     columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
         task, said = bar.add_task(run.phase, total=None), ""
         run.prepare()
         with _hold_interrupt() as pressed:
-            while not (run.finished or pressed):
-                run.advance(seconds=SLICE_S)
+
+            def show_and_write() -> None:
+                nonlocal said
                 bar.update(task, description=run.phase, total=1.0, completed=run.progress)
                 said = _note(recorder, said)
+
+            drive(run, SLICE_S, show_and_write, stopped=lambda: bool(pressed))
     return bool(pressed)
 
 
@@ -861,11 +867,12 @@ app.add_typer(recordings_app, name="recordings")
 @app.command(epilog=_examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
 def resume(run: RecordingWord, as_json: Json = False) -> None:
     """Go on with a recorded run to its end, with the draws that it would have made."""
-    from bnnviz.engine import recorder, shelf
+    from bnnviz.engine import resume as resuming
+    from bnnviz.engine import shelf
 
     shelf.check_zarr("run")
     folder = shelf.find(run)
-    found = recorder.resume(folder)
+    found = resuming.resume(folder)
     if found.spec.draws is None:
         raise BnnvizError("This run has no end; a live run goes on from its recording on the dashboard.", "run")
     if found.finished:

@@ -63,7 +63,7 @@ class Spec:
     """
 
     #: What executes it, ``module:name``.
-    factory: ClassVar[str] = "bnnviz.engine.run:Run"
+    factory: ClassVar[str] = "bnnviz.engine.viewed:ViewedRun"
 
     target: str = "gaussian"
     target_settings: dict[str, Any] = field(default_factory=dict)

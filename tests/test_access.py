@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,10 @@ def test_the_description_follows_at_a_pace(monkeypatch: Any) -> None:
     view = views_for(scene)[0](scene)
     view.update(example_frame(scene, 30))
     first = view.root.html_attributes
-    clock = view._described
-    monkeypatch.setattr("bnnviz.views.base.time.monotonic", lambda: clock + 0.1)
+    clock = time.perf_counter() - view._describing.passed
+    monkeypatch.setattr("bnnviz.engine.throttle.time.perf_counter", lambda: clock + 0.1)
     view.update(example_frame(scene, 3))
     assert view.root.html_attributes is first
-    monkeypatch.setattr("bnnviz.views.base.time.monotonic", lambda: clock + 1.0)
+    monkeypatch.setattr("bnnviz.engine.throttle.time.perf_counter", lambda: clock + 1.0)
     view.update(example_frame(scene, 3))
     assert view.root.html_attributes != first

@@ -21,9 +21,11 @@ import psutil
 import pytest
 
 from bnnviz.engine import backend as backends
-from bnnviz.engine import cluster, live
+from bnnviz.engine import cluster, live, slot
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.backend import Backend
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.checkpoints import Saved
+from bnnviz.engine.live import LiveLoop
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 
@@ -34,6 +36,9 @@ PLAIN = "test_backend:PlainRun"
 
 class PlainRun:
     """A run with steps of known length, that breaks on demand: `settings` holds what it does."""
+
+    can_record = has_history = is_fork = False
+    device = SimpleNamespace(type="cpu")
 
     def __init__(self, spec: Spec) -> None:
         self.spec, self.does = spec, spec.settings
@@ -227,7 +232,7 @@ def test_a_refused_command_says_why_and_changes_nothing(loop: LiveLoop, name: st
 
 
 def test_frames_are_fresh_and_only_made_when_asked_for(loop: LiveLoop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "SETTLE_S", 0.2)
+    monkeypatch.setattr(slot, "SETTLE_S", 0.2)
     made = []
     frame = PlainRun.frame
     monkeypatch.setattr(PlainRun, "frame", lambda self, want: made.append(want) or frame(self, want))
@@ -337,7 +342,7 @@ def test_a_queued_run_starts_when_its_turn_comes(tmp_path: Path) -> None:
         assert "2 live runs" in reply["message"] and "number 1 in the queue" in reply["message"]
         await first.stop()
         await until(lambda: third._slot.state == "running")
-        await until(lambda: third._slot.speed == 100)
+        await until(lambda: third._slot.pace.speed == 100)
         assert (await third.status())["message"] == ""
 
     asyncio.run(main())
@@ -347,8 +352,8 @@ def test_a_queued_run_starts_when_its_turn_comes(tmp_path: Path) -> None:
 def test_a_run_that_looks_for_its_start_tells_now_and_then_how_far_it_is(
     loop: LiveLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert live.START_S > live.SETTLE_S, "there would be no pause between its frames"
-    monkeypatch.setattr(live, "SETTLE_S", 0.02)
+    assert live.START_S > slot.SETTLE_S, "there would be no pause between its frames"
+    monkeypatch.setattr(slot, "SETTLE_S", 0.02)
     monkeypatch.setattr(live, "START_S", 0.1)
     spec = Spec(target="network", target_settings={"data": "toy_c"}, sampler="hmc", settings={"mode_steps": 100_000})
 
@@ -433,9 +438,9 @@ def test_a_lost_run_makes_the_same_draws(loop: LiveLoop, kept: str) -> None:
         await run.command("pause", {})
         lost = loop._slots["a"].run
         if kept == "all":
-            loop.checkpoints.write("b", live.Saved(2, lost.checkpoint())).result()
+            loop.checkpoints.write("b", Saved(2, lost.checkpoint())).result()
         if kept == "early":
-            loop.checkpoints.write("b", live.Saved(0, early)).result()
+            loop.checkpoints.write("b", Saved(0, early)).result()
         last = lost.steps
         new = start(loop, run_id="b", restore=True, changes=log, play=True, lease_s=None)
         await new.ready()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import bnnviz
 from bnnviz import samplers, targets
 from bnnviz.cli import app
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.gradients import MiniBatch
 from bnnviz.samplers.noise import Noise
@@ -164,7 +164,7 @@ REFUSED = [
 @pytest.mark.parametrize(("target", "settings", "says"), REFUSED)
 def test_what_does_not_fit_is_refused(target: str, settings: dict, says: str) -> None:
     with pytest.raises(BnnvizError) as caught:
-        Run(Spec(target=target, sampler="bps", settings=settings, draws=5)).prepare()
+        ViewedRun(Spec(target=target, sampler="bps", settings=settings, draws=5)).prepare()
     assert says in str(caught.value)
     assert caught.value.field in settings
 
@@ -175,11 +175,11 @@ def test_what_does_not_fit_is_refused(target: str, settings: dict, says: str) ->
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_batch_that_is_held_is_in_the_checkpoint(sampler: str, batch: str) -> None:
     settings = {"batch_size": 1, "batch": batch, "control_variates": True, "mode_steps": 20}
-    run = Run(Spec(target="two_data", sampler=sampler, settings=settings, draws=20, warmup=5, chains=2, seed=4))
+    run = ViewedRun(Spec(target="two_data", sampler=sampler, settings=settings, draws=20, warmup=5, chains=2, seed=4))
     run.prepare()
     while run.phase == "tuning":
         run.step_proposal()
-    restored = Run.restore(run.checkpoint())
+    restored = ViewedRun.restore(run.checkpoint())
     for one in (run, restored):
         while not one.finished:
             one.advance(0.05)
@@ -189,7 +189,7 @@ def test_a_batch_that_is_held_is_in_the_checkpoint(sampler: str, batch: str) -> 
 
 @pytest.mark.demand
 def test_batches_may_change_while_a_run_goes_on() -> None:
-    run = Run(Spec(target="logistic_regression", sampler="bps", draws=None, chains=2, seed=1))
+    run = ViewedRun(Spec(target="logistic_regression", sampler="bps", draws=None, chains=2, seed=1))
     for settings in ({}, {"batch_size": 5}, {"batch": "event"}, {"batch_size": 10}, {"batch_size": None}):
         if settings:
             run.change(settings)
@@ -210,7 +210,7 @@ def test_points_may_be_drawn_while_batches_are_used() -> None:
         draws=None,
         seed=1,
     )
-    run = Run(spec)
+    run = ViewedRun(spec)
     for points in (None, [[-1.0, 0.0]], [], [[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]):
         if points is not None:
             run.change({"target.points": points})
@@ -222,7 +222,7 @@ def test_points_may_be_drawn_while_batches_are_used() -> None:
 
 @pytest.mark.demand
 def test_the_page_warns_of_a_batch_that_is_held() -> None:
-    run = Run(Spec(target="two_data", sampler="bps", settings={"batch_size": 1, "batch": "event"}, draws=300))
+    run = ViewedRun(Spec(target="two_data", sampler="bps", settings={"batch_size": 1, "batch": "event"}, draws=300))
     while not run.finished:
         run.advance(0.05)
     sentence, remedies = run.sampler.warning(run.tally.summary())

@@ -11,7 +11,7 @@ import pytest
 from bnnviz.diagnostics import Widening
 from bnnviz.engine.caution import warnings
 from bnnviz.engine.measures import Measures
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 GOOD = {"rhat_max": 1.005, "ess_min": 900.0, "widening": {"share": 0.01, "se": 0.02}}
@@ -90,7 +90,7 @@ def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_a
         seed=1,
     )
     for spec, says in ((few, "make more draws."), (network, "see ess_function_min")):
-        made = Run(spec)
+        made = ViewedRun(spec)
         while not made.finished:
             made.advance()
         assert says in " ".join(made.summary()["warnings"])
@@ -112,7 +112,7 @@ def test_the_page_never_says_both_too_narrow_and_too_wide(variance: float, says:
 
 def test_what_took_no_gradients_has_no_rate_of_them() -> None:
     found = measures(4.0)
-    found.ess, found.rhat, found._next, found._spent = 100.0, 1.0, 0.0, (1.0, 0)
+    found.ess, found.rhat, found._made, found._spent = 100.0, 1.0, 0, (1.0, 0)
     assert found.mixing("PC 1", 90.0)[1] == ["ESS per second; per million gradients", "100; –", ""]
 
 

@@ -23,7 +23,7 @@ import pytest
 from bnnviz import catalogue, cli, papers
 from bnnviz.engine import shelf
 from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,7 +94,7 @@ def answers(lines: list[str]) -> list[int]:
     for line in lines:
         for name in re.findall(r"--start ([\w-]+)", line):
             if not shelf.on_shelf(name):
-                Recorder(Run(Spec(target="gaussian", draws=5)), shelf.new_place(name))
+                Recorder(ViewedRun(Spec(target="gaussian", draws=5)), shelf.new_place(name))
         codes.append(run_here(line))
     return codes
 

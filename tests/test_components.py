@@ -8,7 +8,7 @@ import torch
 
 import bnnviz
 from bnnviz import diagnostics
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Rows
 from bnnviz.spec import Spec
 
@@ -16,23 +16,23 @@ RNG = np.random.default_rng(4)
 WIDE = RNG.normal(size=(3, 80, 5)) * (5.0, 3.0, 1.0, 0.5, 0.1)
 
 
-def holding(draws: np.ndarray) -> Run:
+def holding(draws: np.ndarray) -> ViewedRun:
     """Return a run that has made these draws (chains, draws, dim)."""
     chains, count, dim = draws.shape
     settings = {"size": dim, "correlation": 0.0}
     spec = Spec(target="gaussian", target_settings=settings, sampler="bps", chains=chains, draws=None, warmup=0)
-    run = Run(spec.replace(dtype="float64"))
+    run = ViewedRun(spec.replace(dtype="float64"))
     add(run, draws)
     return run
 
 
-def add(run: Run, draws: np.ndarray) -> None:
+def add(run: ViewedRun, draws: np.ndarray) -> None:
     begun = run.store.common(run.alive)
     chain, index = (torch.as_tensor(each.ravel()) for each in np.indices(draws.shape[:2]))
     run.store.add(Rows(chain, index + begun, torch.as_tensor(draws.reshape(-1, draws.shape[2]))))
 
 
-def shown(run: Run, **component) -> tuple[dict, dict]:
+def shown(run: ViewedRun, **component) -> tuple[dict, dict]:
     """Return the trace and the autocorrelation of a component."""
     run.watch(component=component)
     frame = run.frame(["acf", "trace"])
@@ -65,7 +65,7 @@ def test_a_single_coordinate_is_followed_as_it_comes_in():
 def test_the_table_and_the_status_stay_with_the_first_component():
     run = holding(WIDE)
     run.watch(component={"kind": "coordinate", "i": 4})
-    run._frames._due.clear()
+    run._frames._paces.clear()
     frame = run.frame(["acf", "table", "status"])
     assert "R-hat; bulk, tail ESS (PC 1)" in [label for label, _, _ in frame["table"]["rows"]]
     run.watch(component={"kind": "pc", "number": 1})

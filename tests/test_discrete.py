@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from families import DISCRETE, QUICK, STOCHASTIC, fits, fitting, target_of
 
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 
@@ -16,7 +16,7 @@ NETWORK = Spec(
 )
 
 
-def finished(run: Run) -> Run:
+def finished(run: ViewedRun) -> ViewedRun:
     while not run.finished:
         run.advance(0.2)
     return run
@@ -29,12 +29,12 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     settings = ROWS.settings if name in STOCHASTIC else fitting(name, every=2, batch_size=20) | QUICK[name]
     target, target_settings = target_of(name)
     spec = ROWS.replace(sampler=name, settings=settings, target=target, target_settings=target_settings).checked()
-    whole, single = finished(Run(spec)), Run(spec)
+    whole, single = finished(ViewedRun(spec)), ViewedRun(spec)
     assert whole.draws.shape == (3, 30, whole.target.dim)
     while single.store.made.min() < 10:
         single.step_proposal()
         single.frame(["path", "caption", "table"])
-    again = finished(Run.restore(single.checkpoint()))
+    again = finished(ViewedRun.restore(single.checkpoint()))
     assert np.array_equal(again.draws, whole.draws)
 
 
@@ -44,7 +44,7 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
 @pytest.mark.parametrize("target", ["network", "banana", "double_well"])
 def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
     spec = NETWORK if target == "network" else NETWORK.replace(target=target, target_settings={}, settings={})
-    run = Run(spec.replace(sampler=name, settings=fitting(name, **spec.settings) | QUICK.get(name, {})).checked())
+    run = ViewedRun(spec.replace(sampler=name, settings=fitting(name, **spec.settings) | QUICK.get(name, {})).checked())
     if not fits(name, target):
         with pytest.raises(BnnvizError, match="needs a"):
             run.prepare()
@@ -64,7 +64,7 @@ def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
 
 
 def test_a_step_is_one_move_and_says_so() -> None:
-    run = Run(NETWORK.checked())
+    run = ViewedRun(NETWORK.checked())
     run.prepare()
     before = run.steps
     run.step_event()
@@ -75,7 +75,7 @@ def test_a_step_is_one_move_and_says_so() -> None:
 
 
 def test_the_step_size_may_change_while_it_runs() -> None:
-    run = Run(NETWORK.checked())
+    run = ViewedRun(NETWORK.checked())
     run.prepare()
     run.advance(0.2)
     run.change({"step_size": 1e-5, "decay": 0.5})
@@ -85,7 +85,7 @@ def test_the_step_size_may_change_while_it_runs() -> None:
 
 
 def test_moved_data_give_another_posterior() -> None:
-    run = Run(NETWORK.checked())
+    run = ViewedRun(NETWORK.checked())
     run.prepare()
     run.advance(0.1)
     x = run.state.x
@@ -97,7 +97,7 @@ def test_moved_data_give_another_posterior() -> None:
 
 def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
     spec = Spec("banana", {}, "sgld", {"step_size": 0.15, "every": 1}, chains=16, draws=40, warmup=0, device="cpu")
-    run = finished(Run(spec.checked()))
+    run = finished(ViewedRun(spec.checked()))
     stopped = [note for note in run.notes if "not finite" in note]
     assert 0 < len(stopped) < 16
     assert run.phase == "done"
@@ -107,18 +107,18 @@ def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
 @pytest.mark.parametrize("temperature", [0.25, 1.0])
 def test_a_cold_posterior_is_not_called_wrong(temperature: float) -> None:
     spec = Spec("gaussian", {}, "hmc", {"temperature": temperature}, chains=16, draws=300, device="cpu")
-    widening = finished(Run(spec.checked())).summary()["widening"]
+    widening = finished(ViewedRun(spec.checked())).summary()["widening"]
     assert abs(widening["share"]) < 5 * widening["se"]
 
 
 def test_batches_need_rows() -> None:
     with pytest.raises(BnnvizError, match="needs a target with data rows") as caught:
-        Run(Spec("banana", {}, "sgld", {"batch_size": 3}, draws=5).checked()).prepare()
+        ViewedRun(Spec("banana", {}, "sgld", {"batch_size": 3}, draws=5).checked()).prepare()
     assert caught.value.field == "batch_size"
 
 
 def test_a_trajectory_costs_its_own_gradients() -> None:
-    run = Run(NETWORK.replace(sampler="hmc", settings={"leaps": 8, "mode_steps": 50}).checked())
+    run = ViewedRun(NETWORK.replace(sampler="hmc", settings={"leaps": 8, "mode_steps": 50}).checked())
     run.prepare()
     before = run.gradients
     for _ in range(40):
@@ -129,7 +129,7 @@ def test_a_trajectory_costs_its_own_gradients() -> None:
 
 
 def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
-    run = Run(NETWORK.replace(sampler="nuts", settings={"mode_steps": 50, "max_depth": 2}).checked())
+    run = ViewedRun(NETWORK.replace(sampler="nuts", settings={"mode_steps": 50, "max_depth": 2}).checked())
     run.prepare()
     assert "tree has not ended" in run.frame(["caption"])["caption"]["text"] or run.steps == 0
     while run.phase == "tuning":
@@ -143,7 +143,7 @@ def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
 
 @pytest.mark.parametrize(("name", "settings"), [("hmc", {"leaps": 6, "vary": False}), ("nuts", {"max_depth": 5})])
 def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
-    run = Run(Spec("banana", {}, name, settings, chains=3, draws=None, device="cpu").checked())
+    run = ViewedRun(Spec("banana", {}, name, settings, chains=3, draws=None, device="cpu").checked())
     run.prepare()
     run.advance(0.3)
     run.step_event()
@@ -164,8 +164,8 @@ def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
 @pytest.mark.demand
 def test_a_batch_costs_what_it_reads() -> None:
     plain, controlled = (
-        Run(ROWS.checked()),
-        Run(ROWS.replace(settings={"batch_size": 20, "control_variates": True}).checked()),
+        ViewedRun(ROWS.checked()),
+        ViewedRun(ROWS.replace(settings={"batch_size": 20, "control_variates": True}).checked()),
     )
     for run in (plain, controlled):
         run.prepare()

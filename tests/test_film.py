@@ -11,7 +11,7 @@ import pytest
 from bnnviz.engine.film import Film, Past, film, next_stride, past_of, plain, read_past
 from bnnviz.engine.recorder import Recorder
 from bnnviz.engine.recording import save
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 
@@ -59,7 +59,7 @@ def test_strides_are_single_then_grow_and_reach_the_end(frames: int, total: int)
 
 
 def test_a_film_ends_where_the_run_ends(shot: Film) -> None:
-    run = Run(SPEC)
+    run = ViewedRun(SPEC)
     run.prepare()
     while not run.finished:
         run.advance(1.0)
@@ -78,7 +78,7 @@ def test_tuning_leaves_frames_for_what_comes_after(shot: Film) -> None:
 
 
 def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: Film) -> None:
-    run = Run(SPEC)
+    run = ViewedRun(SPEC)
     run.prepare()
     scene = plain(run.scene())
     assert same(scene | {"run": ""}, shot.scene | {"run": ""})
@@ -102,7 +102,7 @@ def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: Film) -> Non
 
 
 def test_changes_are_made_at_their_steps() -> None:
-    run = Run(SPEC)
+    run = ViewedRun(SPEC)
     run.prepare()
     while run.steps < 90:
         run.step_proposal()
@@ -118,7 +118,7 @@ def test_changes_are_made_at_their_steps() -> None:
 def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
     from bnnviz.targets import Callable
 
-    run = Run(
+    run = ViewedRun(
         Spec(target="own", sampler="hmc", chains=2, draws=8, warmup=2, device="cpu"),
         target=Callable(lambda x: (x**2).sum(1) / 2, 2),
     )
@@ -202,7 +202,7 @@ def test_a_tree_of_something_else_is_no_film(tmp_path: Path) -> None:
 
 
 def test_a_spec_a_saved_run_and_a_folder_are_read(tmp_path: Path) -> None:
-    run = Run(SPEC)
+    run = ViewedRun(SPEC)
     while not run.finished:
         run.advance(1.0)
     written = tmp_path / "spec.json"
@@ -216,7 +216,7 @@ def test_a_spec_a_saved_run_and_a_folder_are_read(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_path: Path) -> None:
-    run = Run(SPEC.replace(draws=None))
+    run = ViewedRun(SPEC.replace(draws=None))
     run.prepare()
     for rate in (0.5, 3.0):
         run.take(40)

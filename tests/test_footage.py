@@ -12,12 +12,13 @@ import bnnviz
 from bnnviz import player
 from bnnviz.cli import main
 from bnnviz.engine import film, footage, shelf
-from bnnviz.engine.jsontext import sealed, unsealed
 from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.recorder import Recorder, resume
-from bnnviz.engine.run import Run
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.files import sealed, unsealed
 from bnnviz.reel import Reel
 from bnnviz.spec import Spec
 
@@ -36,7 +37,7 @@ def every_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
 
 
-def on(run: Run, recorder: Recorder, goal: int | None = None) -> None:
+def on(run: ViewedRun, recorder: Recorder, goal: int | None = None) -> None:
     """Advance to a step or to the end; all frames and files come at steps that no clock chooses."""
     run.prepare()
     while not run.finished and (goal is None or run.steps < goal):
@@ -45,11 +46,11 @@ def on(run: Run, recorder: Recorder, goal: int | None = None) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[ViewedRun, Path]:
     folder = tmp_path_factory.mktemp("recordings") / "run"
     with pytest.MonkeyPatch.context() as patch:
         eager(patch)
-        run = Run(BANANA)
+        run = ViewedRun(BANANA)
         recorder = Recorder(run, folder, every_s=1e9)
         on(run, recorder)
         recorder.close()
@@ -57,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
 
 
 @pytest.fixture
-def recorded(made: tuple[Run, Path], tmp_path: Path) -> tuple[Run, Recording]:
+def recorded(made: tuple[ViewedRun, Path], tmp_path: Path) -> tuple[ViewedRun, Recording]:
     return made[0], Recording(Path(shutil.copytree(made[1], tmp_path / "run")))
 
 
@@ -67,13 +68,13 @@ def same(first: dict, second: dict) -> bool:
     return True
 
 
-def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[Run, Recording]) -> None:
+def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[ViewedRun, Recording]) -> None:
     run, recording = recorded
     found = footage.shown(recording, most=2000)
     assert found.steps[0] == 1
     assert found.steps[-1] == run.steps
     assert found.header["spec"] == BANANA.checked().to_json()
-    again = Run(BANANA)
+    again = ViewedRun(BANANA)
     again.prepare()
     scene = again.scene()
     assert {**scene, "run": 0}.keys() == {**found.scene, "run": 0}.keys()
@@ -86,7 +87,7 @@ def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[Run, Recording]
 
 
 def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
-    runs = [Run(BANANA.replace(draws=None)) for _ in range(2)]
+    runs = [ViewedRun(BANANA.replace(draws=None)) for _ in range(2)]
     for run in runs:
         run.prepare()
     want = film.parts(runs[0].scene())
@@ -95,7 +96,7 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
             goal = run.steps + 40
             while run.steps < goal:
                 run.take(goal - run.steps, 1.0)
-            run._frames._due.clear()  # no part waits because the last one took long
+            run._frames._paces.clear()  # no part waits because the last one took long
         for part in want:
             runs[0].aside(part, 40)
         recorded, alone = (film.plain(film.timeless(run.frame(want))) for run in runs)
@@ -110,7 +111,7 @@ def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_s
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(footage, "_PART", -1.0)  # every part is dear
-    run = Run(BANANA)
+    run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 40)
     assert run.steps == recorder._footage._last
@@ -131,7 +132,7 @@ def test_of_fewer_frames_each_has_what_came_between() -> None:
     assert footage._fewer(frames, 100) == frames
 
 
-def test_a_table_stays_until_another_comes(recorded: tuple[Run, Recording]) -> None:
+def test_a_table_stays_until_another_comes(recorded: tuple[ViewedRun, Recording]) -> None:
     shown = footage.shown(recorded[1])
     rows = [shown.frames[0]["table"]["rows"], [["Draws", "9"]]]
     for number, frame in enumerate(shown.frames[1:], start=1):
@@ -142,7 +143,7 @@ def test_a_table_stays_until_another_comes(recorded: tuple[Run, Recording]) -> N
 
 
 def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
-    run = Run(BANANA.replace(draws=None))
+    run = ViewedRun(BANANA.replace(draws=None))
     recorder = Recorder(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 700)
     run.change({"refresh_rate": 3.0})
@@ -155,7 +156,7 @@ def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
     assert np.all(strides[(steps[1:] > 702) & (steps[1:] < 760)] == 1)
 
 
-def test_a_run_that_goes_on_adds_to_its_frames(recorded: tuple[Run, Recording], tmp_path: Path) -> None:
+def test_a_run_that_goes_on_adds_to_its_frames(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
     run, recording = recorded
     middle = run.steps // 2
     again = resume(recording.folder, step=middle)
@@ -178,7 +179,7 @@ def test_a_run_that_goes_on_adds_to_its_frames(recorded: tuple[Run, Recording], 
 
 
 def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
-    recorded: tuple[Run, Recording], tmp_path: Path, capsys: pytest.CaptureFixture
+    recorded: tuple[ViewedRun, Recording], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     _, recording = recorded
     path = recording.folder / shelf.HEADER
@@ -196,7 +197,7 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
     assert (tmp_path / "page.html").stat().st_size < 3_000_000
 
 
-def test_who_asks_gets_what_was_recorded(recorded: tuple[Run, Recording], tmp_path: Path) -> None:
+def test_who_asks_gets_what_was_recorded(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
     run, recording = recorded
     assert footage.film_of(recording.folder, 5).steps != footage.film_of(recording.folder, 5, recorded=True).steps
     early = footage.film_of(recording.folder, 300, steps=100, recorded=True)
@@ -205,7 +206,7 @@ def test_who_asks_gets_what_was_recorded(recorded: tuple[Run, Recording], tmp_pa
 
 
 def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
-    run = Run(BANANA)
+    run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run", every_s=1e9, frames=False)
     on(run, recorder)
     recorder.close()
@@ -218,7 +219,7 @@ def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
         footage.film_of(spec, recorded=True)
 
 
-def test_an_older_recording_has_none(recorded: tuple[Run, Recording]) -> None:
+def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> None:
     _, recording = recorded
     path = recording.folder / shelf.PROGRESS
     progress = unsealed(path.read_bytes())
@@ -242,7 +243,7 @@ def test_an_older_recording_has_none(recorded: tuple[Run, Recording]) -> None:
         {"scene": {"file": "frames-scene-0123456789ab", "sha256": "0", "size": -1}, "pieces": [{}]},
     ],
 )
-def test_an_index_is_not_believed(recorded: tuple[Run, Recording], broken: object) -> None:
+def test_an_index_is_not_believed(recorded: tuple[ViewedRun, Recording], broken: object) -> None:
     _, recording = recorded
     path = recording.folder / shelf.PROGRESS
     path.write_bytes(sealed(unsealed(path.read_bytes()) | {"frames": broken}))
@@ -250,7 +251,7 @@ def test_an_index_is_not_believed(recorded: tuple[Run, Recording], broken: objec
         Recording(recording.folder).check()
 
 
-def test_damaged_and_missing_frames_are_found(recorded: tuple[Run, Recording], tmp_path: Path) -> None:
+def test_damaged_and_missing_frames_are_found(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
     _, recording = recorded
     for number, path in enumerate(sorted(recording.folder.glob("frames-*"))[::3]):
         packed = pack(recording, tmp_path / f"{number}.zip")

@@ -15,7 +15,7 @@ import bnnviz
 from bnnviz import data, samplers, settings, targets
 from bnnviz.engine.mode import Descent
 from bnnviz.engine.prediction import scores
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.models import IMAGE_NETWORKS, image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
@@ -277,7 +277,9 @@ def test_other_images_can_take_their_place(bars):
 
 
 def test_convolutions_are_left_to_their_own_routines(bars):
-    run = Run(Spec("images", {"network": "lenet5"}, "sgld", {"start": "random"}, kernel="compiled", draws=2, warmup=0))
+    run = ViewedRun(
+        Spec("images", {"network": "lenet5"}, "sgld", {"start": "random"}, kernel="compiled", draws=2, warmup=0)
+    )
     run.prepare()
     assert not run._wants_kernel and any("not compiled: convolutions" in note for note in run.notes)
     assert target_of("mlp").compiles
@@ -317,9 +319,9 @@ def test_every_sampler_samples_a_convolutional_network(bars, name):
     spec = Spec("images", {"network": "lenet5"}, name, chosen, chains=2, draws=3, warmup=1)
     if name in REFUSED:
         with pytest.raises(BnnvizError, match=REFUSED[name]):
-            Run(spec).prepare()
+            ViewedRun(spec).prepare()
         return
-    run = Run(spec)
+    run = ViewedRun(spec)
     run.prepare()
     while not run.finished:
         run.advance(1.0)

@@ -11,7 +11,7 @@ import torch
 import bnnviz
 from bnnviz import data as datasets
 from bnnviz import papers
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.papers import judged_run
 from bnnviz.papers.framed import Framed
@@ -98,7 +98,7 @@ def test_its_figures_are_those_of_the_runs_draws():
     short = brief(papers.find("func-fig2"))
     spec = short.cases[0].specs[0]
     figures = next(iter(short.reproduce(1)))[2]["figures"]
-    run = Run(spec)
+    run = ViewedRun(spec)
     while not run.finished:
         run.advance(0.5)
     said = bnnviz.uncertainty(run, ood="notmnist")["summary"]
@@ -204,7 +204,7 @@ def test_mixing_is_of_several_chains_and_of_functions():
     case = dataclasses.replace(case, specs=(spec,))
     short = dataclasses.replace(whole, cases=(case,))
     (summary,) = [found for _, _, found in short.reproduce()]
-    run = Run(spec)
+    run = ViewedRun(spec)
     while not run.finished:
         run.advance(0.5)
     assert summary["figures"]["ess_pc1"] == run.summary()["ess_pc1"]
@@ -231,14 +231,14 @@ IMAGES = {"data": "mnist", "network": "mlp", "train_rows": 40, "test_rows": 30}
 SETTINGS = {"batch_size": 20, "every": 2, "step_size": 1e-6, "mode_steps": 10}
 
 
-def sampled(draws: int | None = DRAWS, chains: int = 2, sampler: str = "sgld") -> Run:
-    run = Run(Spec("images", IMAGES, sampler, SETTINGS, chains=chains, draws=draws, warmup=2))
+def sampled(draws: int | None = DRAWS, chains: int = 2, sampler: str = "sgld") -> ViewedRun:
+    run = ViewedRun(Spec("images", IMAGES, sampler, SETTINGS, chains=chains, draws=draws, warmup=2))
     while run.store.common(run.alive) < DRAWS:
         run.advance(0.01)
     return run
 
 
-def outputs(run: Run) -> torch.Tensor:
+def outputs(run: ViewedRun) -> torch.Tensor:
     rows, _ = run.target.held_out()
     return run.target.outputs(run.store.view(run.alive).flatten(0, 1), rows)
 
@@ -289,4 +289,4 @@ def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
 
 
 def test_draws_with_weights_and_densities_keep_none():
-    assert Run(Spec("banana", {}, "bps", {}, chains=2, draws=5)).answers() is None
+    assert ViewedRun(Spec("banana", {}, "bps", {}, chains=2, draws=5)).answers() is None

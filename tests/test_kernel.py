@@ -16,7 +16,7 @@ import torch
 from conftest import needs_compiler
 from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, target_of
 
-from bnnviz import diagnostics
+from bnnviz import diagnostics, paths
 from bnnviz.engine import kernel
 from bnnviz.engine.run import Run
 from bnnviz.samplers.thinning import BOUNCE, REFRESH
@@ -38,7 +38,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = base.parent / "torch" if "PYTEST_XDIST_WORKER" in os.environ else base / "torch"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_HOME", str(home))
-        yield kernel.folder()
+        yield paths.compiled()
 
 
 def sampling(spec: Spec) -> Run:
@@ -222,7 +222,7 @@ def test_a_damaged_file_is_made_anew(kept: Path, tmp_path: Path, monkeypatch: py
     expected = finished(BANANA.replace(kernel="compiled")).draws
     shutil.copytree(kept, tmp_path / kept.name)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    kept = kernel.folder()
+    kept = paths.compiled()
     for path in kept.glob("*.pt2"):
         path.write_bytes(b"no archive")
     again = finished(BANANA.replace(kernel="compiled"))

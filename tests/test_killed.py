@@ -17,9 +17,10 @@ import pytest
 import torch
 
 from bnnviz.engine import recorder, shelf
-from bnnviz.engine.recorder import Recorder, resume
-from bnnviz.engine.run import Run
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 DRAWS = 8
@@ -51,7 +52,7 @@ class Operations:
             os._exit(KILLED)
 
 
-def some_steps(run: Run) -> None:
+def some_steps(run: ViewedRun) -> None:
     for _ in range(EACH):
         if not run.finished:
             run.take(1)
@@ -60,7 +61,7 @@ def some_steps(run: Run) -> None:
 def record(spec: Spec, folder: Path, go_on: bool, step: int | None = None) -> None:
     """Record a run to its end, a write every few steps, with files so small that each write begins new ones."""
     recorder._CHUNK, recorder._STEPS_CHUNK = 64, 16
-    run = resume(folder, step) if go_on else Run(spec)
+    run = resume(folder, step) if go_on else ViewedRun(spec)
     keeper = Recorder(run, folder)
     run.prepare()
     while not run.finished and (spec.draws is not None or run.steps < STEPS):
@@ -86,7 +87,7 @@ def killed(last: int, *args: Any) -> None:
 def server() -> Iterator[Any]:
     """Give processes that have torch from the beginning."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr", "arviz_stats"])
+    context.set_forkserver_preload(["bnnviz.engine.viewed", "bnnviz.engine.recorder", "zarr", "arviz_stats"])
     yield context
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
@@ -109,14 +110,14 @@ def kill(server: Any, last: int, *args: Any) -> bool:
     return process.exitcode == KILLED
 
 
-def run_on(run: Run) -> Run:
+def run_on(run: ViewedRun) -> ViewedRun:
     run.prepare()
     while not run.finished and (run.spec.draws is not None or run.steps < STEPS):
         run.take(1)
     return run
 
 
-def check(folder: Path, truth: Run) -> None:
+def check(folder: Path, truth: ViewedRun) -> None:
     """Whatever is there is sound and goes on to the end that an undisturbed run comes to."""
     recording = Recording(folder)
     recording.check()
@@ -142,7 +143,7 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
 ) -> None:
     """Nothing that was acknowledged is lost, and what goes on, killed once more, comes to the same draws."""
     spec, folder, rng = SPECS[kind], tmp_path / "run", random.Random(part)
-    truth = run_on(Run(spec))
+    truth = run_on(ViewedRun(spec))
     came = 0
     for last in range(1 + part, operations(server, spec, tmp_path / "whole", False) + 1, PARTS):
         shutil.rmtree(folder, ignore_errors=True)
@@ -163,7 +164,7 @@ def test_a_process_that_goes_back_may_end_before_any_operation(
     kind: str, part: int, server: Any, tmp_path: Path
 ) -> None:
     spec, whole, folder = SPECS[kind], tmp_path / "whole", tmp_path / "run"
-    truth = run_on(Run(spec))
+    truth = run_on(ViewedRun(spec))
     operations(server, spec, whole, False)
     middle, came = Recording(whole).progress["steps"] // 2, 0
     other = Path(shutil.copytree(whole, tmp_path / "other"))

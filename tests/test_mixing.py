@@ -12,10 +12,10 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics, targets
-from bnnviz.engine import measures, mixing
+from bnnviz.engine import mixing
 from bnnviz.engine.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.prediction import Predictor
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Rows
 from bnnviz.spec import Spec
 
@@ -40,13 +40,13 @@ def autoregressive(rho: float, chains: int = 4, draws: int = 1500, seed: int = 0
     return x
 
 
-def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> Run:
+def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> ViewedRun:
     """Return a run that has made these draws (chains, draws, dim)."""
     chains, count, dim = draws.shape
     own = {} if isinstance(target, str) else {"target": target}
     name, settings = (target, {"size": dim, "correlation": 0.0}) if isinstance(target, str) else ("", {})
     spec = Spec(target=name, target_settings=settings, sampler="bps", chains=chains, draws=count, warmup=0)
-    run = Run(spec, **own)
+    run = ViewedRun(spec, **own)
     chain, index = (torch.as_tensor(each.ravel()) for each in np.indices((chains, count)))
     run.store.add(Rows(chain, index, torch.as_tensor(draws.reshape(-1, dim), dtype=run.dtype)))
     return run
@@ -106,7 +106,7 @@ def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
     assert live.rows() == [["ESS of U", f"{found.energy:,.0f}", ""]]
     evaluated = []
     monkeypatch.setattr(live._values, "_rows", lambda theta: evaluated.append(len(theta)))
-    live._due = -np.inf
+    live._pace.expire()
     live.take(component)
     assert evaluated == [] and live.found is found, "there are no other draws"
     live.forget()
@@ -128,7 +128,7 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
 def test_a_summary_gives_each_size_and_what_it_cost():
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "5"}, "sampler": "boomerang"}
     for spec, functions in ((Spec(target="banana", sampler="bps"), False), (Spec(**network), True)):
-        run = Run(spec.replace(chains=4, draws=60, warmup=10).checked())
+        run = ViewedRun(spec.replace(chains=4, draws=60, warmup=10).checked())
         while not run.finished:
             run.advance(0.1)
         found = run.summary()
@@ -142,7 +142,7 @@ def test_a_summary_gives_each_size_and_what_it_cost():
 
 
 def test_a_summary_of_too_few_draws_says_none():
-    run = Run(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
+    run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
     while not run.finished:
         run.advance(0.1)
     found = run.summary()
@@ -152,12 +152,12 @@ def test_a_summary_of_too_few_draws_says_none():
 @pytest.mark.demand
 def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
     spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="bps", draws=None)
-    run = Run(spec.replace(chains=4, warmup=5).checked())
+    run = ViewedRun(spec.replace(chains=4, warmup=5).checked())
     run.prepare()
     for _ in range(2):
         while run.store.common(run.alive) < 60:
             run.advance(0.1)
-        run._frames._due.clear()
+        run._frames._paces.clear()
         run.frame(["acf", "table"])
         rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
         assert rows["ESS of U; functions (least, median)"].count(",") == 1
@@ -178,18 +178,16 @@ def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("age", "measured", "density"), [(1.0, 4.0, 2.0), (100.0, 5.0, 5.0), (1e4, 15.0, 10.0)])
-def test_what_has_been_drawn_for_long_is_measured_less_often(
-    monkeypatch: pytest.MonkeyPatch, age: float, measured: float, density: float
-) -> None:
-    run = Run(Spec(target="gaussian", sampler="bps", chains=2, seed=3, warmup=0))
+def test_what_has_been_drawn_for_long_is_measured_less_often(age: float, measured: float, density: float) -> None:
+    run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, seed=3, warmup=0))
     run.prepare()
     while run.store.common(run.alive) < 30:
         run.advance(0.05)
-    monkeypatch.setattr(measures, "_SHARE", 1e-9)  # however little they cost
     builder, now = run._frames, time.perf_counter()
     builder._begun = builder._measures._begun = now - age
+    builder._measures._pace.share = 1e-9  # however little they cost
     first = builder._components.first
     builder._measures.take(first, first, True)
-    assert builder._measures._next - time.perf_counter() == pytest.approx(measured, abs=0.5)
+    assert builder._measures._pace.left == pytest.approx(measured, abs=0.5)
     assert builder._seldom("marginal") == pytest.approx(density, abs=0.5)
     assert builder._seldom("path") == 0

@@ -13,7 +13,7 @@ import torch
 from bokeh.models import Plot
 
 from bnnviz import cli, papers
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.papers import Case, Experiment
 from bnnviz.papers.experiment import _band
 from bnnviz.spec import Spec
@@ -105,7 +105,7 @@ def test_all_samplers_of_a_seed_set_out_from_one_map(name: str) -> None:
     for case in same:
         for spec in case.specs[:2]:
             assert spec.settings["start"] == "mode"
-            run = Run(spec.replace(settings=spec.settings | {"mode_steps": 20}))
+            run = ViewedRun(spec.replace(settings=spec.settings | {"mode_steps": 20}))
             run.prepare()
             starts.setdefault(spec.seed, []).append(run.origin)
     for seed in starts:

@@ -10,7 +10,7 @@ import torch
 
 import bnnviz
 from bnnviz.diagnostics import path_moments
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Block
 from bnnviz.samplers.pdmp_draws import PathEmitter
 from bnnviz.spec import Spec
@@ -37,7 +37,7 @@ def spec(sampler: str, **settings: object) -> Spec:
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_integrals_agree_with_quadrature(sampler: str) -> None:
-    run = Run(spec(sampler))
+    run = ViewedRun(spec(sampler))
     run.prepare()
     rng = torch.Generator().manual_seed(1)
     x = 5 + torch.randn(40, 2, dtype=torch.float64, generator=rng)
@@ -56,7 +56,7 @@ def test_integrals_agree_with_quadrature(sampler: str) -> None:
 def worst(sampler: str, target: str = "gaussian", **settings: object) -> float:
     """Return the largest |z| of the path's means and variances."""
     wanted = spec(sampler, **settings)
-    run = Run(wanted if target == "gaussian" else wanted.replace(target=target, target_settings={"bend": 0.4}))
+    run = ViewedRun(wanted if target == "gaussian" else wanted.replace(target=target, target_settings={"bend": 0.4}))
     run.prepare()
     while not run.finished:
         run.advance(0.2)
@@ -111,7 +111,7 @@ def test_it_takes_two_stretches_of_path() -> None:
 
 @pytest.mark.demand
 def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
-    run = Run(spec("bps", refresh_rate=0.1).replace(draws=None))
+    run = ViewedRun(spec("bps", refresh_rate=0.1).replace(draws=None))
     run.prepare()
     found = {}
     for samples in ("path", "events", "path"):
@@ -126,11 +126,11 @@ def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
 
 @pytest.mark.demand
 def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
-    one = Run(spec("boomerang").replace(draws=None))
+    one = ViewedRun(spec("boomerang").replace(draws=None))
     one.prepare()
     while one.path.common(one.alive) < 10:
         one.step_event()
-    other = Run.restore(one.checkpoint())
+    other = ViewedRun.restore(one.checkpoint())
     for run in (one, other):
         for _ in range(300):
             run.step_proposal()
@@ -144,7 +144,7 @@ def test_many_numbers_are_not_integrated() -> None:
 
 
 def test_the_table_shows_the_three_ways_side_by_side() -> None:
-    run = Run(spec("bps", refresh_rate=0.1, samples="events").replace(draws=None, target_settings={"size": 1}))
+    run = ViewedRun(spec("bps", refresh_rate=0.1, samples="events").replace(draws=None, target_settings={"size": 1}))
     run.prepare()
     for _ in range(100):
         run.advance(0.02)

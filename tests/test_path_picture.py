@@ -5,29 +5,29 @@ import math
 import numpy as np
 import pytest
 
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.pdmp_trace import _through
 from bnnviz.spec import Spec
 
 
 @pytest.fixture(params=["bps", "boomerang", "zigzag"])
-def run(request) -> Run:
+def run(request) -> ViewedRun:
     target = {"size": 3, "correlation": 0.4, "spread": 5.0}
-    run = Run(Spec(target="gaussian", target_settings=target, sampler=request.param, chains=2, seed=3))
+    run = ViewedRun(Spec(target="gaussian", target_settings=target, sampler=request.param, chains=2, seed=3))
     run.prepare()
     while run.steps < 200 or not run.tracer.now.duration > 0:
         run.step_proposal()
     return run
 
 
-def test_the_path_ends_where_the_flow_leads_and_heads_where_it_goes(run: Run):
+def test_the_path_ends_where_the_flow_leads_and_heads_where_it_goes(run: ViewedRun):
     path, plane, now = run.frame(["path"])["path"], run.plane(), run.tracer.now
     x, v = (part.double().numpy() for part in run.tracer._at_end(now))
     assert (path["now_x"], path["now_y"]) == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
     assert (path["now_dx"], path["now_dy"]) == pytest.approx(v @ plane.axes, abs=1e-5)
 
 
-def test_the_path_goes_through_the_flow_between_two_events(run: Run):
+def test_the_path_goes_through_the_flow_between_two_events(run: ViewedRun):
     plane, segment = run.plane(), run.tracer.past[-1]
     path = run.frame(["path"])["path"]
     points = np.column_stack([path["x"], path["y"]])
@@ -43,7 +43,7 @@ def test_the_path_goes_through_the_flow_between_two_events(run: Run):
 @pytest.mark.parametrize("sampler", ["bps", "boomerang"])
 def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: str, target: str):
     spec = Spec(target=target, sampler=sampler, chains=2, seed=3)
-    often, once = Run(spec), Run(spec)
+    often, once = ViewedRun(spec), ViewedRun(spec)
     since = 0
     for steps in (3, 4, 44, 250, 252, 1000, 1007):
         for run in (often, once):
@@ -60,7 +60,7 @@ def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: 
     assert len(seen["event_step"]) == (60 if often.sampler.curved else 120)
 
 
-def test_another_plane_is_drawn_at_once(run: Run):
+def test_another_plane_is_drawn_at_once(run: ViewedRun):
     before = run.frame(["path"])["path"]
     run.watch(plane={"kind": "coordinates", "i": 2, "j": 1})
     path = run.frame(["path"])["path"]
@@ -70,7 +70,7 @@ def test_another_plane_is_drawn_at_once(run: Run):
     assert (path["x"][-2 * each - 1], path["y"][-2 * each - 1]) == pytest.approx((x[2], x[1]), abs=1e-5)
 
 
-def test_at_speed_a_segment_is_shown_whose_rate_needs_no_gradient(run: Run):
+def test_at_speed_a_segment_is_shown_whose_rate_needs_no_gradient(run: ViewedRun):
     tracer = run.tracer
     tracer.shown(True)
     seen = tracer.count

@@ -12,7 +12,7 @@ import xarray
 import bnnviz
 from bnnviz import diagnostics, samplers, views
 from bnnviz.engine.race import Race
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
@@ -25,7 +25,7 @@ def spec(sampler: str = "pmcnet", target: str = "banana", **more: object) -> Spe
     return Spec(target, values.pop("target_settings", {}), sampler, **values)
 
 
-def finished(run: Run) -> Run:
+def finished(run: ViewedRun) -> ViewedRun:
     while not run.finished:
         run.advance(0.5)
     return run
@@ -33,7 +33,7 @@ def finished(run: Run) -> Run:
 
 @pytest.mark.parametrize("sampler", ["pmcnet", "pmcnet_light"])
 def test_a_run_keeps_the_weights_of_its_draws(sampler: str) -> None:
-    run = finished(Run(spec(sampler, draws=40)))
+    run = finished(ViewedRun(spec(sampler, draws=40)))
     assert run.draws.shape == (6, 40, 2) and run.log_weights.shape == (6, 40)
     # Weights belong to the draws beside them: the target over a mixture that is smooth.
     potential = run.target.potential(torch.as_tensor(run.draws.reshape(-1, 2))).numpy()
@@ -42,8 +42,8 @@ def test_a_run_keeps_the_weights_of_its_draws(sampler: str) -> None:
 
 
 def test_steps_one_by_one_make_the_same_draws_as_blocks() -> None:
-    together = finished(Run(spec()))
-    alone = Run(spec())
+    together = finished(ViewedRun(spec()))
+    alone = ViewedRun(spec())
     alone.prepare()
     while not alone.finished:
         alone.step_proposal()
@@ -52,19 +52,19 @@ def test_steps_one_by_one_make_the_same_draws_as_blocks() -> None:
 
 
 def test_a_checkpoint_goes_on_in_any_phase_with_the_same_draws() -> None:
-    whole = finished(Run(spec()))
+    whole = finished(ViewedRun(spec()))
     for steps in (1, 2, 3, 4, 5, 18):
-        run = Run(spec())
+        run = ViewedRun(spec())
         run.prepare()
         for _ in range(steps):
             run.step_proposal()
-        again = finished(Run.restore(run.checkpoint()))
+        again = finished(ViewedRun.restore(run.checkpoint()))
         np.testing.assert_array_equal(again.draws, whole.draws)
         np.testing.assert_array_equal(again.log_weights, whole.log_weights)
 
 
 def test_the_summary_has_weighted_estimates_and_no_r_hat() -> None:
-    run = finished(Run(spec(target="gaussian", chains=20, draws=60, warmup=0, settings=SMALL | {"sigma0": 1.5})))
+    run = finished(ViewedRun(spec(target="gaussian", chains=20, draws=60, warmup=0, settings=SMALL | {"sigma0": 1.5})))
     found = run.summary()
     assert found["ess_min"] is None and found["rhat_max"] is None and found["widening"] is None
     assert 0 < found["weight_ess"] <= 1200
@@ -76,7 +76,7 @@ def test_the_summary_has_weighted_estimates_and_no_r_hat() -> None:
 
 
 def test_gradients_count_every_evaluation() -> None:
-    run = Run(spec(draws=None))
+    run = ViewedRun(spec(draws=None))
     run.prepare()
     before = run.gradients
     counts = []
@@ -122,7 +122,7 @@ def test_errors_of_weighted_means_are_right() -> None:
 
 
 def test_frames_feed_the_views_of_every_phase() -> None:
-    run = Run(spec("pmcnet", "network", target_settings={"data": "toy_c", "hidden": "3"}, draws=None, warmup=0))
+    run = ViewedRun(spec("pmcnet", "network", target_settings={"data": "toy_c", "hidden": "3"}, draws=None, warmup=0))
     run.prepare()
     scene = run.scene()
     assert {"population", "gauge", "prediction"} <= set(scene["emits"]) and "trace" not in scene["emits"]
@@ -145,7 +145,7 @@ def test_frames_feed_the_views_of_every_phase() -> None:
 def test_test_rows_are_measured_once_an_iteration(data: str, picture: str) -> None:
     network = {"data": data, "hidden": "3"}
     settings = SMALL | {"start": "random"}
-    run = Run(spec(target="network", target_settings=network, draws=None, warmup=0, settings=settings))
+    run = ViewedRun(spec(target="network", target_settings=network, draws=None, warmup=0, settings=settings))
     run.prepare()
     assert {"history", picture} <= set(run.scene()["emits"])
     assert "history" not in run.frame(["history", picture])
@@ -162,7 +162,7 @@ def test_test_rows_are_measured_once_an_iteration(data: str, picture: str) -> No
 
 
 def test_an_iteration_is_a_step_to_the_next_event() -> None:
-    run = Run(spec(draws=None, warmup=0))
+    run = ViewedRun(spec(draws=None, warmup=0))
     for iteration in (1, 2):
         run.step_event()
         assert run.steps == 5 * iteration and run.tally.events == iteration
@@ -171,7 +171,7 @@ def test_an_iteration_is_a_step_to_the_next_event() -> None:
 def test_collapsed_weights_are_an_alarm() -> None:
     settings = {"draws_each": 10, "sigma0": 0.1, "mode_steps": 50}
     network = {"data": "toy_c", "hidden": "10"}
-    run = Run(spec(target="network", target_settings=network, chains=10, settings=settings, draws=None, warmup=0))
+    run = ViewedRun(spec(target="network", target_settings=network, chains=10, settings=settings, draws=None, warmup=0))
     run.step_event()
     frame = run.frame(["caption", "table", "gauge"])
     assert "The weights have collapsed: 100 draws are worth" in frame["caption"]["warning"]
@@ -186,7 +186,7 @@ def test_collapsed_weights_are_an_alarm() -> None:
 @pytest.mark.parametrize("sampler", ["pmcnet", "pmcnet_light"])
 def test_small_populations_go_on(sampler: str, chains: int, each: int) -> None:
     gaussian = {"size": 4}
-    run = Run(
+    run = ViewedRun(
         spec(sampler, "gaussian", target_settings=gaussian, chains=chains, settings={"draws_each": each}, draws=200)
     )
     finished(run)
@@ -210,7 +210,7 @@ class Cliff(bnnviz.targets.Target):
 
 @pytest.mark.parametrize("beyond", [math.inf, math.nan])
 def test_draws_where_u_is_not_finite_have_no_weight(beyond: float) -> None:
-    run = finished(Run(spec(chains=10), target=Cliff(0.0, beyond)))
+    run = finished(ViewedRun(spec(chains=10), target=Cliff(0.0, beyond)))
     assert run.phase == "done"
     weights = diagnostics.normalised(run.log_weights)
     assert (weights[run.draws[..., 0] <= 0] == 0).all() and not np.isnan(run.log_weights).any()
@@ -219,7 +219,7 @@ def test_draws_where_u_is_not_finite_have_no_weight(beyond: float) -> None:
 
 
 def test_a_population_without_any_weight_says_so_and_stays() -> None:
-    run = Run(spec(draws=None, warmup=0), target=Cliff(50.0, math.inf))
+    run = ViewedRun(spec(draws=None, warmup=0), target=Cliff(50.0, math.inf))
     run.step_event()
     frame = run.frame(["caption", "population", "table", "gauge", "prediction"])
     assert "No draw has a weight" in frame["caption"]["warning"]
@@ -228,7 +228,7 @@ def test_a_population_without_any_weight_says_so_and_stays() -> None:
 
 
 def test_a_covariance_that_cannot_be_factorised_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(spec(draws=None, warmup=0))
+    run = ViewedRun(spec(draws=None, warmup=0))
     run.prepare()
     for _ in range(3):
         run.step_proposal()
@@ -248,16 +248,16 @@ def test_a_covariance_that_cannot_be_factorised_stays(monkeypatch: pytest.Monkey
 def test_a_full_covariance_of_too_many_dimensions_is_refused() -> None:
     big = {"data": "toy_c", "hidden": "100-100"}
     with pytest.raises(BnnvizError, match=r"full covariance of 10,401 dimensions takes 0\.4 GB for each proposal"):
-        Run(spec(target="network", target_settings=big)).prepare()
+        ViewedRun(spec(target="network", target_settings=big)).prepare()
 
 
 def test_steps_that_cannot_be_compiled_say_so() -> None:
-    run = finished(Run(spec(kernel="compiled")))
+    run = finished(ViewedRun(spec(kernel="compiled")))
     assert any("are not compiled" in note for note in run.notes) and run.kernel == "eager"
 
 
 def test_weights_are_exported_to_arviz(tmp_path) -> None:
-    run = finished(Run(spec()))
+    run = finished(ViewedRun(spec()))
     tree = run.to_arviz()
     np.testing.assert_array_equal(tree["sample_stats"]["log_weight"].values, run.log_weights)
     opened = xarray.open_datatree(run.save(tmp_path / "population.nc"), engine="h5netcdf")
@@ -278,7 +278,7 @@ def test_a_lane_of_a_race_is_measured_with_its_weights() -> None:
 
 
 def test_settings_of_the_ablations_change_while_a_run_goes_on() -> None:
-    run = Run(spec(draws=None, warmup=0))
+    run = ViewedRun(spec(draws=None, warmup=0))
     run.step_event()
     run.change({"gradient": False, "adapt_covariance": False})
     factor = run.state.factor.clone()

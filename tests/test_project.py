@@ -9,8 +9,10 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 import yaml
 from core_only import CORE, PROJECT, ROOT, run_with
@@ -82,6 +84,16 @@ def test_core_samples_with_its_four_dependencies_only() -> None:
 def test_page_views_and_command_line_load_no_torch() -> None:
     result = run_python(NO_TORCH)
     assert result.returncode == 0, result.stderr
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports in functions and those for types alone count too: who needs a type of above needs a protocol."""
+    graph = grimp.build_graph("bnnviz", exclude_type_checking_imports=False, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail("These modules import each other: " + ", ".join(error.args[1]))
 
 
 # --- versions

@@ -18,10 +18,11 @@ from sklearn.calibration import calibration_curve
 import bnnviz
 from bnnviz import catalogue, cli, diagnostics, samplers
 from bnnviz.engine import estimates, reference
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.lane import dearest_step
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.live import LiveLoop
 from bnnviz.engine.race import Race
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import MOST, RaceSpec
 from bnnviz.spec import Spec
@@ -188,7 +189,7 @@ def test_all_lanes_set_out_from_the_same_points_bit_for_bit(own_home, target, la
 def test_a_lane_makes_the_draws_that_the_run_alone_makes(sampler):
     race = finished(Race(race_of(sampler, "zigzag")))
     lane = race.lanes[0]
-    alone = Run(lane.spec)
+    alone = ViewedRun(lane.spec)
     while alone.steps < lane.steps:
         alone.step_proposal()
     assert np.array_equal(alone.draws, lane.draws)

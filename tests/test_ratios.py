@@ -10,7 +10,7 @@ import pytest
 import torch
 from example_frames import example_frame, example_scene
 
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Block
 from bnnviz.samplers.pdmp_draws import RatioTally
 from bnnviz.samplers.thinning import BOUNCE, PROBE
@@ -66,7 +66,7 @@ def test_a_tally_that_goes_on_from_a_checkpoint_has_the_same_box():
 
 
 def test_a_run_gives_its_box():
-    run = Run(Spec(target="banana", sampler="bps", settings={"bound": "interpolated"}, draws=None).checked())
+    run = ViewedRun(Spec(target="banana", sampler="bps", settings={"bound": "interpolated"}, draws=None).checked())
     run.prepare()
     while run.steps < 200:
         run.take(8)

@@ -32,14 +32,16 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.cli import main
 from bnnviz.engine import compared, shelf
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.export import FORMS, export, to_arviz
-from bnnviz.engine.jsontext import sealed, unsealed
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.live import LiveLoop
 from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.recorder import Recorder, resume
-from bnnviz.engine.run import Run
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.files import sealed, unsealed
 from bnnviz.spec import Spec
 
 SAMPLERS = [cls.registered for cls in samplers.REGISTRY]
@@ -54,7 +56,7 @@ def spec_of(name: str) -> Spec:
     )
 
 
-def finished(run: Run, recorder: Recorder | None = None, seconds: float = 0.02) -> Run:
+def finished(run: ViewedRun, recorder: Recorder | None = None, seconds: float = 0.02) -> ViewedRun:
     while not run.finished:
         run.advance(seconds)
         if recorder is not None:
@@ -62,14 +64,14 @@ def finished(run: Run, recorder: Recorder | None = None, seconds: float = 0.02) 
     return run
 
 
-def step_to(run: Run, step: int) -> None:
+def step_to(run: ViewedRun, step: int) -> None:
     while run.steps < step:
         run.take(min(16, step - run.steps))
 
 
-def recorded(spec: Spec, folder: Path) -> Run:
+def recorded(spec: Spec, folder: Path) -> ViewedRun:
     """Record a run with checkpoints at steps that no clock chooses, so that there are always as many."""
-    run = Run(spec)
+    run = ViewedRun(spec)
     recorder = Recorder(run, folder, every_s=1e9)
     run.prepare()
     for goal in range(100, 10**9, 100):
@@ -82,9 +84,9 @@ def recorded(spec: Spec, folder: Path) -> Run:
     return run
 
 
-def halfway(spec: Spec, folder: Path) -> Run:
+def halfway(spec: Spec, folder: Path) -> ViewedRun:
     """Leave a run amid its draws, as if its process had ended a while after the last write."""
-    run = Run(spec)
+    run = ViewedRun(spec)
     recorder = Recorder(run, folder)
     run.prepare()
     while run.store.counts.min() < spec.draws / 2:
@@ -103,13 +105,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ViewedRun]:
     folder = tmp_path_factory.mktemp("recordings") / "whole"
     return folder, recorded(BANANA, folder)
 
 
 @pytest.fixture
-def copy(whole: tuple[Path, Run], tmp_path: Path) -> Path:
+def copy(whole: tuple[Path, ViewedRun], tmp_path: Path) -> Path:
     shutil.copytree(whole[0], tmp_path / "copy")
     return tmp_path / "copy"
 
@@ -117,7 +119,7 @@ def copy(whole: tuple[Path, Run], tmp_path: Path) -> Path:
 # --- what is written
 
 
-def test_a_recording_is_the_run(whole: tuple[Path, Run]) -> None:
+def test_a_recording_is_the_run(whole: tuple[Path, ViewedRun]) -> None:
     folder, run = whole
     recording = Recording(folder)
     recording.check()
@@ -130,11 +132,11 @@ def test_a_recording_is_the_run(whole: tuple[Path, Run]) -> None:
 
 
 @pytest.mark.demand
-def test_recording_changes_no_draw(whole: tuple[Path, Run]) -> None:
-    assert np.array_equal(whole[1].draws, finished(Run(BANANA)).draws)
+def test_recording_changes_no_draw(whole: tuple[Path, ViewedRun]) -> None:
+    assert np.array_equal(whole[1].draws, finished(ViewedRun(BANANA)).draws)
 
 
-def test_it_comes_back_through_arviz_with_the_same_summary(whole: tuple[Path, Run]) -> None:
+def test_it_comes_back_through_arviz_with_the_same_summary(whole: tuple[Path, ViewedRun]) -> None:
     folder, run = whole
     tree = to_arviz(Recording(folder))
     assert np.array_equal(tree.posterior.x.values, run.draws)
@@ -146,7 +148,7 @@ def test_it_comes_back_through_arviz_with_the_same_summary(whole: tuple[Path, Ru
     }
 
 
-def test_arviz_opens_the_folder_itself(whole: tuple[Path, Run]) -> None:
+def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     import xarray
 
     folder, run = whole
@@ -157,7 +159,7 @@ def test_arviz_opens_the_folder_itself(whole: tuple[Path, Run]) -> None:
 
 def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> None:
     seen: list[tuple[float, float]] = []
-    run = Run(BANANA.replace(draws=20))
+    run = ViewedRun(BANANA.replace(draws=20))
     run.listeners.append(lambda block: seen.extend((float(i.kind[0]), float(i.rate[0])) for i in block.infos))
     recorder = Recorder(run, tmp_path / "run", every_s=0)
     finished(run, recorder)
@@ -170,7 +172,7 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
 def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("bnnviz.engine.recorder.time.perf_counter", lambda: clock[0])
-    run = Run(BANANA)
+    run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run", frames=False)
     run.prepare()
 
@@ -195,7 +197,7 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
 
 @pytest.mark.demand
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
-    run = Run(BANANA.replace(draws=60))
+    run = ViewedRun(BANANA.replace(draws=60))
     recorder = Recorder(run, tmp_path / "run")
     run.prepare()
     while not run.finished:
@@ -213,7 +215,7 @@ def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> Non
 def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Run(BANANA)
+    run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run")
     run.prepare()
     known = Recording(tmp_path / "run").progress
@@ -228,7 +230,7 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
 
 @pytest.mark.demand
 def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
-    run = Run(BANANA)
+    run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run")
     with pytest.raises(BnnvizError, match="another process"):
         Recorder(resume(tmp_path / "run"), tmp_path / "run")
@@ -241,7 +243,7 @@ def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
 
 
 @pytest.mark.demand
-def test_one_goes_back_to_any_step(whole: tuple[Path, Run]) -> None:
+def test_one_goes_back_to_any_step(whole: tuple[Path, ViewedRun]) -> None:
     folder, run = whole
     middle = run.steps // 2
     again = resume(folder, step=middle)
@@ -262,7 +264,7 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
     recorder = Recorder(run, tmp_path / "run")
     finished(run, recorder, seconds=0.05)
     recorder.close()
-    whole = finished(Run(spec))
+    whole = finished(ViewedRun(spec))
     found = Recording(tmp_path / "run")
     found.check()
     np.testing.assert_array_equal(found.draws(), whole.draws)
@@ -272,7 +274,7 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
 
 
 def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) -> None:
-    run = Run(BANANA.replace(draws=None))
+    run = ViewedRun(BANANA.replace(draws=None))
     recorder = Recorder(run, tmp_path / "run")
     run.prepare()
     for rate in (0.5, 2.0):
@@ -310,7 +312,7 @@ def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
         return bnnviz.BNN(net, (x, x**2), likelihood="gaussian")
 
     spec = Spec(target="own", sampler="hmc", chains=2, draws=20, warmup=5)
-    run = Run(spec, target=target())
+    run = ViewedRun(spec, target=target())
     recorder = Recorder(run, tmp_path / "run")
     run.prepare()
     while run.store.counts.min() < 8:
@@ -352,9 +354,9 @@ def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None
 # --- live runs
 
 
-def again(recording: Recording) -> Run:
+def again(recording: Recording) -> ViewedRun:
     """Do the run of a recording again, as far as it came, from its spec and change log."""
-    run = Run(Spec.from_json(recording.header["spec"]))
+    run = ViewedRun(Spec.from_json(recording.header["spec"]))
     run.patient = False
     run.prepare()
     for step, settings in [*recording.progress["changes"], (recording.progress["steps"], None)]:
@@ -438,7 +440,7 @@ def test_every_export_has_the_draws(tmp_path: Path) -> None:
         torch.testing.assert_close(module(inputs), run.target.outputs(draw[None], run.target.x[:5])[0])
 
 
-def test_what_cannot_be_exported_is_said(whole: tuple[Path, Run], tmp_path: Path) -> None:
+def test_what_cannot_be_exported_is_said(whole: tuple[Path, ViewedRun], tmp_path: Path) -> None:
     recording = Recording(whole[0])
     with pytest.raises(BnnvizError, match="no format 'xlsx'"):
         export(recording, "xlsx", tmp_path / "a")
@@ -448,7 +450,7 @@ def test_what_cannot_be_exported_is_said(whole: tuple[Path, Run], tmp_path: Path
         export(recording, "npz", tmp_path)
     with pytest.raises(BnnvizError, match="cannot be written"):
         export(recording, "npz", tmp_path / "nowhere" / "a.npz")
-    Recorder(Run(BANANA), tmp_path / "empty")
+    Recorder(ViewedRun(BANANA), tmp_path / "empty")
     with pytest.raises(BnnvizError, match="no draws yet"):
         export(Recording(tmp_path / "empty"), "csv", tmp_path / "a")
     assert not (tmp_path / "a").exists()
@@ -461,7 +463,7 @@ def parts(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_flipped_bit_or_a_cut_is_found_or_does_no_harm(whole: tuple[Path, Run], copy: Path) -> None:
+def test_a_flipped_bit_or_a_cut_is_found_or_does_no_harm(whole: tuple[Path, ViewedRun], copy: Path) -> None:
     rng, draws = random.Random(0), whole[1].draws
     found = 0
     for trial in range(150):
@@ -498,7 +500,7 @@ def test_a_missing_part_is_named(copy: Path) -> None:
         Recording(copy).draws()
 
 
-def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, Run]) -> None:
+def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
     meta = copy / shelf.DRAWS / "posterior" / "x" / "zarr.json"
     said = json.loads(meta.read_text())
     progress = copy / shelf.PROGRESS
@@ -542,7 +544,7 @@ def test_names_that_are_no_names_are_refused(name: str, home: Path) -> None:
             ask(name)
 
 
-def test_what_is_foreign_on_the_shelf_is_listed_as_such(whole: tuple[Path, Run], home: Path) -> None:
+def test_what_is_foreign_on_the_shelf_is_listed_as_such(whole: tuple[Path, ViewedRun], home: Path) -> None:
     home.mkdir(parents=True)
     shutil.copytree(whole[0], home / "good")
     (home / "file").write_text("not a folder")
@@ -561,7 +563,7 @@ def test_what_is_foreign_on_the_shelf_is_listed_as_such(whole: tuple[Path, Run],
 # --- one file
 
 
-def test_a_packed_recording_is_taken_in(whole: tuple[Path, Run], home: Path, tmp_path: Path) -> None:
+def test_a_packed_recording_is_taken_in(whole: tuple[Path, ViewedRun], home: Path, tmp_path: Path) -> None:
     packed = pack(Recording(whole[0]), tmp_path / "sent.zip")
     taken = unpack(packed)
     assert taken == home / "sent"
@@ -606,7 +608,9 @@ def test_a_file_that_is_no_packed_recording_leaves_nothing(
     assert not Path("/tmp/evil-recording").exists()
 
 
-def test_a_cut_or_flipped_packed_recording_is_refused(whole: tuple[Path, Run], home: Path, tmp_path: Path) -> None:
+def test_a_cut_or_flipped_packed_recording_is_refused(
+    whole: tuple[Path, ViewedRun], home: Path, tmp_path: Path
+) -> None:
     content = pack(Recording(whole[0]), tmp_path / "good.zip").read_bytes()
     rng = random.Random(1)
     for trial in range(20):
@@ -629,7 +633,7 @@ def test_a_cut_or_flipped_packed_recording_is_refused(whole: tuple[Path, Run], h
 @pytest.mark.slow
 def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) -> None:
     """The limit on a file's size stands in for the disk: it needs no rights."""
-    run = Run(BANANA)
+    run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run")
     run.prepare()
     while run.store.counts.min() < 40:
@@ -723,7 +727,7 @@ def test_the_command_line_records_lists_exports_and_goes_on(
     assert "no recording 'nothing'" in capsys.readouterr().err
 
 
-def test_deleting_asks_first(home: Path, whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleting_asks_first(home: Path, whole: tuple[Path, ViewedRun], monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir(parents=True)
     shutil.copytree(whole[0], home / "one")
     monkeypatch.setattr("sys.stdin", io.StringIO())
@@ -739,7 +743,7 @@ def test_deleting_asks_first(home: Path, whole: tuple[Path, Run], monkeypatch: p
 def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
     """Record a run as fast as can be; the test kills the process amid it."""
     torch.set_num_threads(1)
-    run = resume(folder) if go_on else Run(spec)
+    run = resume(folder) if go_on else ViewedRun(spec)
     recorder = Recorder(run, Path(folder), every_s=0)
     while not run.finished:
         run.advance(0.01)
@@ -751,7 +755,7 @@ def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
 def server() -> Iterator[Any]:
     """Give processes that have torch from the beginning."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.run", "bnnviz.engine.recorder", "zarr"])
+    context.set_forkserver_preload(["bnnviz.engine.viewed", "bnnviz.engine.recorder", "zarr"])
     yield context
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
@@ -761,7 +765,7 @@ def server() -> Iterator[Any]:
 def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, server: Any, tmp_path: Path) -> None:
     """Ten kills of each sampler at random moments: fifty in all."""
     spec = spec_of(name).replace(draws=400, chains=2)
-    truth = finished(Run(spec))
+    truth = finished(ViewedRun(spec))
     rng, kills, folder = random.Random(name), 0, tmp_path / "run"
     acknowledged = -1
     while kills < 10:
@@ -852,7 +856,7 @@ def test_a_live_recording_outlives_its_worker_and_its_server(
     recording.check()
     assert recording.progress["steps"] >= before
     done_again = again(recording)
-    np.testing.assert_array_equal(recording.to_arviz().posterior.x.values, done_again.draws)
+    np.testing.assert_array_equal(to_arviz(recording).posterior.x.values, done_again.draws)
     resumed = resume(folder)
     for run in (resumed, done_again):
         step_to(run, recording.progress["steps"] + 200)

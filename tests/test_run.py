@@ -19,7 +19,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz import samplers, targets
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.thinning import PROBE
 from bnnviz.spec import Spec
 
@@ -33,14 +33,14 @@ def spec(**changes) -> Spec:
     return Spec(**({"target": "banana", "sampler": "bps", "chains": 3, "draws": 60, "warmup": 20} | changes)).checked()
 
 
-def finished(run: Run) -> Run:
+def finished(run: ViewedRun) -> ViewedRun:
     while not run.finished:
         run.advance(0.05)
     return run
 
 
-def prepared(spec: Spec) -> Run:
-    run = Run(spec)
+def prepared(spec: Spec) -> ViewedRun:
+    run = ViewedRun(spec)
     run.prepare()
     return run
 
@@ -60,11 +60,11 @@ SPECS = [
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.sampler}-{s.target}-{s.settings['bound']}")
 def test_draws_depend_on_the_spec_alone(spec):
     """Stepping, playing with every view attached, and going on from a checkpoint give the same draws."""
-    alone = finished(Run(spec))
+    alone = finished(ViewedRun(spec))
     assert alone.draws.shape == (3, spec.draws, alone.target.dim)
     assert np.isfinite(alone.draws).all()
 
-    watched = Run(spec)
+    watched = ViewedRun(spec)
     watched.watch(chain=1, plane={"kind": "pca"})
     while not watched.finished:
         watched.step_proposal()
@@ -72,11 +72,11 @@ def test_draws_depend_on_the_spec_alone(spec):
             watched.frame(PARTS)
     assert np.array_equal(alone.draws, watched.draws)
 
-    half = Run(spec)
+    half = ViewedRun(spec)
     half.prepare()
     while half.steps < 0.6 * alone.steps:
         half.step_proposal()
-    assert np.array_equal(alone.draws, finished(Run.restore(half.checkpoint())).draws)
+    assert np.array_equal(alone.draws, finished(ViewedRun.restore(half.checkpoint())).draws)
 
 
 LOOKS = {
@@ -105,7 +105,7 @@ LOOKS = {
 def test_nothing_that_looks_on_changes_a_draw(sampler, bound, samples, seed, looks):
     """Whatever views, picks, estimates or recordings are made on the way: draws depend on spec and seed alone."""
     chosen = {"sampler": sampler, "settings": {"bound": bound, "samples": samples, "mode_steps": 20}}
-    alone, watched = (Run(spec(target="gaussian", seed=seed, draws=8, warmup=2, **chosen)) for _ in range(2))
+    alone, watched = (ViewedRun(spec(target="gaussian", seed=seed, draws=8, warmup=2, **chosen)) for _ in range(2))
     watched.prepare()
     for name, number in looks:
         LOOKS[name](watched, number)
@@ -151,16 +151,18 @@ def test_a_path_is_drawn_where_it_went_in_any_plane():
 
 @pytest.mark.demand
 def test_seeds_differ():
-    assert not np.array_equal(finished(Run(spec())).draws, finished(Run(spec(seed=1))).draws)
+    assert not np.array_equal(finished(ViewedRun(spec())).draws, finished(ViewedRun(spec(seed=1))).draws)
 
 
 @pytest.mark.demand
 def test_a_checkpoint_before_the_first_step_starts_anew():
-    assert np.array_equal(finished(Run.restore(Run(spec()).checkpoint())).draws, finished(Run(spec())).draws)
+    assert np.array_equal(
+        finished(ViewedRun.restore(ViewedRun(spec()).checkpoint())).draws, finished(ViewedRun(spec())).draws
+    )
 
 
 def test_looking_for_a_start_takes_no_step_of_the_kernel():
-    run = Run(spec())
+    run = ViewedRun(spec())
     while run.phase == "start":
         assert run.advance(0.5) == 0
     assert run.steps == 0
@@ -168,13 +170,13 @@ def test_looking_for_a_start_takes_no_step_of_the_kernel():
 
 def test_a_broken_checkpoint_is_refused():
     with pytest.raises(bnnviz.BnnvizError, match="cannot be read"):
-        Run.restore(b"no checkpoint")
+        ViewedRun.restore(b"no checkpoint")
 
 
 @pytest.mark.demand
 def test_changes_are_logged_and_repeatable():
-    def driven() -> Run:
-        run = Run(spec(draws=None))
+    def driven() -> ViewedRun:
+        run = ViewedRun(spec(draws=None))
         run.prepare()
         for _ in range(400):
             run.step_proposal()
@@ -235,7 +237,7 @@ def test_bad_changes_are_refused_and_harm_nothing():
 
 @pytest.mark.demand
 def test_a_live_run_thins_itself():
-    run = Run(spec(draws=None, warmup=0, chains=2))
+    run = ViewedRun(spec(draws=None, warmup=0, chains=2))
     run.store.buffer = run.store.buffer[:, :40]
     kept = []
     while run.store.every < 4:
@@ -243,7 +245,7 @@ def test_a_live_run_thins_itself():
         kept.append(run.draws.shape[1])
     assert max(kept) <= 40
     assert run.store.every == 4
-    whole = finished(Run(spec(draws=200, warmup=0, chains=2))).draws
+    whole = finished(ViewedRun(spec(draws=200, warmup=0, chains=2))).draws
     thinned = run.draws
     same = min(thinned.shape[1], 50)
     assert np.array_equal(thinned[:, :same], whole[:, ::4][:, :same])
@@ -265,7 +267,7 @@ class Cliff(targets.Target):
 
 @pytest.mark.demand
 def test_chains_that_meet_nan_stop_and_are_named():
-    run = finished(Run(spec(chains=6, draws=300), target=Cliff()))
+    run = finished(ViewedRun(spec(chains=6, draws=300), target=Cliff()))
     assert run.phase == "done"
     assert 0 < run.alive.sum() < 6
     assert len(run.notes) == 6 - run.alive.sum()
@@ -290,7 +292,7 @@ def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
             return torch.zeros(chains, 1, dtype=self.dtype)
 
     target = Near()
-    run = Run(spec(chains=8, draws=300), target=target)
+    run = ViewedRun(spec(chains=8, draws=300), target=target)
     run.prepare()
     while not run.finished:
         run.step_proposal()
@@ -310,7 +312,7 @@ def test_when_all_chains_fail_the_draws_are_kept():
             self.evaluations += 1
             return x[:, 0] ** 2 / (2 if self.evaluations < 3000 else torch.nan)
 
-    run = finished(Run(spec(chains=2, draws=100_000, warmup=0), target=Trap()))
+    run = finished(ViewedRun(spec(chains=2, draws=100_000, warmup=0), target=Trap()))
     assert run.phase == "failed"
     assert "All 2 chains of bps" in run.error
     assert run.draws.shape[1] > 0
@@ -324,7 +326,7 @@ def test_frames_hold_what_the_views_need():
     while run.store.common(run.alive) < 100:
         run.advance(0.1)
     run.frame(["acf"])
-    run._frames._due.clear()
+    run._frames._paces.clear()
     frame = run.frame(PARTS)
     assert set(frame) == {"seq", *PARTS}
     assert frame["path"]["x"].shape == frame["path"]["y"].shape == frame["path"]["age"].shape
@@ -389,7 +391,7 @@ def test_one_dimension_has_a_histogram_beside_the_known_density():
     assert run.frame(["density"]) == {"seq": 1}, "there are no draws yet"
     while run.store.common(run.alive) < 500:
         run.advance(0.3)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     part = run.frame(["density"])["density"]
     assert part["draws"] == 16 * run.store.common(run.alive)
     assert part["width"] * part["y"].sum() == pytest.approx(1, abs=0.01)
@@ -402,11 +404,11 @@ def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read():
     run.step_proposal()
     assert "sets out" in run.frame(["caption"])["caption"]["text"]
     run.advance(0.5)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     text = run.frame(["caption"])["caption"]["text"]
     assert text.startswith(f"All chains so far: {run.tally.bounces:,} bounces and")
     run.advance(0.2)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     assert run.frame(["caption"])["caption"]["text"] == text
     run.step_proposal()
     assert "so far" not in run.frame(["caption"])["caption"]["text"], "a step is told for itself"
@@ -442,7 +444,7 @@ def test_the_paper_preset_says_that_it_is_wrong():
     preset = next(p for p in samplers.BPS.presets if p["name"] == "literal")
     run = prepared(spec(draws=None, chains=16, settings=preset["settings"]))
     run.advance(4.0)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     run.frame(["acf"])
     caption = run.frame(["caption"])["caption"]
     assert "violate the envelope" in caption["warning"]
@@ -452,7 +454,7 @@ def test_the_paper_preset_says_that_it_is_wrong():
 
 @pytest.mark.demand
 def test_summary_has_what_the_command_line_promises():
-    found = finished(Run(spec(chains=32, draws=200))).summary()
+    found = finished(ViewedRun(spec(chains=32, draws=200))).summary()
     run_keys = ["target", "sampler", "settings", "dim", "chains", "draws", "seed", "device", "seconds", "cpu_seconds"]
     for key in [*run_keys, "grad_evals", "events", "ess_min", "rhat_max", "mean", "mean_se", "cov", "cov_se"]:
         assert found[key] is not None, key
@@ -461,13 +463,13 @@ def test_summary_has_what_the_command_line_promises():
 
 
 def test_networks_report_their_predictions():
-    found = finished(Run(SPECS[4])).summary()
+    found = finished(ViewedRun(SPECS[4])).summary()
     assert found["rmse"] > 0 and math.isfinite(found["nll"]) and found["ess_pc1"] > 0
     assert found["grad_evals"] % 28 == 0  # 28 rows a gradient
 
 
 def test_saved_runs_open_in_arviz(tmp_path):
-    run = finished(Run(spec()))
+    run = finished(ViewedRun(spec()))
     path = run.save(tmp_path / "one")
     import xarray
 
@@ -559,7 +561,7 @@ def drawing(sampler: str = "boomerang", **changes) -> Spec:
 MOVED = [[-0.3, 0.4], [0.0, 0.1], [0.3, 0.2]]
 
 
-def walked(run: Run, steps: int) -> Run:
+def walked(run: ViewedRun, steps: int) -> ViewedRun:
     while run.steps < steps:
         run.step_proposal()
     return run
@@ -582,13 +584,13 @@ def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
-    def changed() -> Run:
+    def changed() -> ViewedRun:
         run = walked(prepared(drawing(sampler)), 300)
         run.change({"target.points": MOVED})
         return walked(run, 500)
 
     one, other = changed(), changed()
-    restored = Run.restore(one.checkpoint())
+    restored = ViewedRun.restore(one.checkpoint())
     assert restored.spec.target_settings["points"] == MOVED
     for run in (one, other, restored):
         run.change({"target.points": MOVED[:2]})
@@ -599,11 +601,11 @@ def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
 
 @pytest.mark.demand
 def test_data_that_change_before_the_first_step_are_the_data_of_the_start():
-    early = Run(drawing())
+    early = ViewedRun(drawing())
     early.advance(0.001)
     assert early.phase == "start"
     early.change({"target.points": MOVED})
-    fresh = Run(drawing().replace(target_settings={**drawing().target_settings, "points": MOVED}).checked())
+    fresh = ViewedRun(drawing().replace(target_settings={**drawing().target_settings, "points": MOVED}).checked())
     assert np.array_equal(walked(early, 600).draws, walked(fresh, 600).draws)
 
 
@@ -626,7 +628,7 @@ def test_while_there_are_no_draws_the_band_is_made_of_the_warm_up():
     assert part["settling"] and part["draws"] == 0
     while run.phase != "sampling" or run.store.common(run.alive) < 30:
         run.advance(0.05)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     part = run.frame(["prediction"])["prediction"]
     assert not part["settling"] and part["draws"] == 3 * run.store.common(run.alive)
 
@@ -646,7 +648,7 @@ def test_the_learnt_noise_of_each_draw_is_its_own():
 
 
 @pytest.fixture(scope="module")
-def watched() -> Run:
+def watched() -> ViewedRun:
     run = prepared(drawing())
     while run.store.common(run.alive) < 60:
         run.advance(0.1)
@@ -654,9 +656,9 @@ def watched() -> Run:
     return run
 
 
-def picked(run: Run, choice: dict | None) -> dict:
+def picked(run: ViewedRun, choice: dict | None) -> dict:
     run.select(choice)
-    run._frames._due.clear()
+    run._frames._paces.clear()
     return run.frame(["selection"])["selection"]
 
 
@@ -722,10 +724,12 @@ def test_picking_touches_no_draw():
 
 def test_draws_without_a_limit_do_not_fill_the_memory():
     """4,096 chains of a network would take 10 GB."""
-    run = Run(Spec(target="network", target_settings={"data": "toy_a", "hidden": "25-10"}, chains=4096, draws=None))
+    run = ViewedRun(
+        Spec(target="network", target_settings={"data": "toy_a", "hidden": "25-10"}, chains=4096, draws=None)
+    )
     assert 64 <= run.store.buffer.shape[1] < 100
     assert run.store.buffer.numel() * run.store.buffer.element_size() < 5e8
-    assert Run(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
+    assert ViewedRun(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
 
 
 @pytest.mark.sampled(3)
@@ -733,7 +737,7 @@ def test_draws_without_a_limit_do_not_fill_the_memory():
 def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     if not fits(sampler, "double_well"):
         pytest.skip("it refuses densities")
-    run = Run(Spec(target="double_well", sampler=sampler, chains=2, draws=None, warmup=1).checked())
+    run = ViewedRun(Spec(target="double_well", sampler=sampler, chains=2, draws=None, warmup=1).checked())
     run.prepare()
     while run.store.common(run.alive) < 2:
         run.advance(0.05)
@@ -744,15 +748,15 @@ def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
 
 @pytest.mark.demand
 def test_device_time_is_the_threads_on_a_cpu():
-    run = Run(Spec("gaussian", {}, "bps", {}, chains=4, draws=200))
+    run = ViewedRun(Spec("gaussian", {}, "bps", {}, chains=4, draws=200))
     while not run.finished:
         run.advance(0.1)
     assert run.summary()["device_seconds"] == run.cpu_seconds > 0
-    assert Run.restore(run.checkpoint()).device_seconds == run.cpu_seconds
+    assert ViewedRun.restore(run.checkpoint()).device_seconds == run.cpu_seconds
 
 
 def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
-    from bnnviz.engine import run as runs
+    from bnnviz.engine.device import Clock
 
     queue = []
 
@@ -773,14 +777,14 @@ def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
     run = SimpleNamespace(device=torch.device("cuda:0"), threads=1, seconds=0.0, cpu_seconds=0.0, device_seconds=0.0)
-    with runs._Clock(run):
+    with Clock(run):
         pass
     assert run.device_seconds == 0.25
     assert [item[0] if isinstance(item, tuple) else item for item in queue] == ["stream of cuda:0"] * 2 + ["waited"]
 
 
 def test_a_long_way_to_the_start_says_how_far_it_is() -> None:
-    run = Run(
+    run = ViewedRun(
         Spec(target="network", target_settings={"data": "toy_c"}, sampler="hmc", settings={"mode_steps": 100_000})
     )
     assert run.descent is None
@@ -794,14 +798,14 @@ def test_a_long_way_to_the_start_says_how_far_it_is() -> None:
     run.advance(0.05)
     assert run.descent is not before
     assert run.descent.seconds < before.seconds, "what the way to another mode took is counted too"
-    run = Run(run.spec.replace(settings={"mode_steps": 20}, target_settings={"data": "toy_c"}))
+    run = ViewedRun(run.spec.replace(settings={"mode_steps": 20}, target_settings={"data": "toy_c"}))
     run.prepare()
     assert run.descent is None
     assert "Step" not in run.frame(["caption"])["caption"]["text"].partition("Adam")[2]
 
 
 def test_what_keeps_a_step_waiting_makes_no_block_shorter(monkeypatch: pytest.MonkeyPatch):
-    run = Run(Spec(target="banana", sampler="bps", chains=2, draws=None))
+    run = ViewedRun(Spec(target="banana", sampler="bps", chains=2, draws=None))
     run.prepare()
     step = run.sampler.step
 
@@ -817,7 +821,7 @@ def test_what_keeps_a_step_waiting_makes_no_block_shorter(monkeypatch: pytest.Mo
 
 
 def test_what_a_step_computes_makes_blocks_shorter(monkeypatch: pytest.MonkeyPatch):
-    run = Run(Spec(target="banana", sampler="bps", chains=2, draws=None))
+    run = ViewedRun(Spec(target="banana", sampler="bps", chains=2, draws=None))
     run.prepare()
     step = run.sampler.step
 

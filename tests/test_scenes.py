@@ -9,7 +9,7 @@ import pytest
 
 import bnnviz
 from bnnviz import diagnostics, link
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz_app.components.guidance import scenes
@@ -80,7 +80,7 @@ def test_a_step_is_shown_from_its_runs_beginning() -> None:
 
 def captions(spec: Spec, count: int) -> list[str]:
     """Return what the strip says after each of the first evaluations."""
-    run = Run(spec)
+    run = ViewedRun(spec)
     run.prepare()
     said = []
     for _ in range(count):
@@ -108,7 +108,7 @@ def test_the_violation_scene_shows_what_it_says() -> None:
 
 
 def test_without_refreshment_the_distance_is_kept() -> None:
-    run = Run(scenes.load()["orbit"].steps[0].spec)
+    run = ViewedRun(scenes.load()["orbit"].steps[0].spec)
     run.prepare()
     distances = []
     for _ in range(400):
@@ -121,7 +121,7 @@ def test_without_refreshment_the_distance_is_kept() -> None:
 
 
 def test_the_watched_chain_that_loses_its_clock_has_a_hole() -> None:
-    run = Run(scenes.load()["break-refresh"].steps[1].spec)
+    run = ViewedRun(scenes.load()["break-refresh"].steps[1].spec)
     run.prepare()
     run.step_proposal()
     x, v = run.state.x[0], run.state.v[0]
@@ -193,7 +193,7 @@ def test_the_boomerang_mixes_where_the_bouncy_particle_does_not() -> None:
     steps = scenes.load()["boomerang"].steps
     rhat = []
     for step in steps[:2]:
-        run = Run(step.spec)
+        run = ViewedRun(step.spec)
         while run.gradients < 1e6:
             run.advance(0.05)
         rows = run.draws.reshape(-1, run.draws.shape[2]).astype(float)

@@ -17,12 +17,13 @@ from bnnviz.bench.calibration import Truth, limit, of_draws
 from bnnviz.cli import main
 from bnnviz.engine import shelf
 from bnnviz.engine.film import film, past_of_run, read_past
-from bnnviz.engine.recorder import Recorder, resume
-from bnnviz.engine.run import Run
+from bnnviz.engine.recorder import Recorder
+from bnnviz.engine.resume import resume
 from bnnviz.engine.shelf import Recording
 from bnnviz.engine.sweep import Sweep
 from bnnviz.engine.sweepwork import record
-from bnnviz.engine.warmstart import Points, of_run, read
+from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.warmstart import Points, of_run, read, resolved
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
@@ -32,7 +33,12 @@ SOURCE = Spec(target="banana", sampler="hmc", settings={"leaps": 3}, chains=3, d
 WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
 
 
-def finished(run: Run, recorder: Recorder | None = None) -> Run:
+def begun(spec: Spec) -> ViewedRun:
+    """Return the run of a spec, its points taken from the recording that it starts from."""
+    return ViewedRun(resolved(spec.checked()))
+
+
+def finished(run: ViewedRun, recorder: Recorder | None = None) -> ViewedRun:
     while not run.finished:
         run.advance(0.1)
         if recorder is not None:
@@ -40,8 +46,8 @@ def finished(run: Run, recorder: Recorder | None = None) -> Run:
     return run
 
 
-def recorded(spec: Spec, folder: Path) -> Run:
-    run = Run(spec)
+def recorded(spec: Spec, folder: Path) -> ViewedRun:
+    run = begun(spec)
     recorder = Recorder(run, folder)
     finished(run)
     recorder.close()
@@ -58,7 +64,7 @@ def kept_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def warm(kept_source: Path) -> np.ndarray:
     """Return the draws of the warm start, which have nothing to do with the recording's name."""
-    return finished(Run(WARM.replace(start={"recording": str(kept_source)}))).draws
+    return finished(begun(WARM.replace(start={"recording": str(kept_source)}))).draws
 
 
 @pytest.fixture
@@ -72,23 +78,23 @@ def source(kept_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_chains_set_out_from_the_last_draws_in_turn(source: Path) -> None:
-    run = Run(WARM)
+    run = begun(WARM)
     run.prepare()
     last = Recording(source).draws()[:, -1]
     assert np.array_equal(run.state.x.numpy(), last[[0, 1, 2, 0, 1]])
     assert run.notes[0] == "The chains set out from the last draws of the recording source (hmc on banana)."
-    few = Run(WARM.replace(chains=2))
+    few = begun(WARM.replace(chains=2))
     few.prepare()
     assert np.array_equal(few.state.x.numpy(), last[:2])
 
 
 def test_the_same_spec_gives_the_same_draws(source: Path, warm: np.ndarray) -> None:
-    assert np.array_equal(finished(Run(WARM)).draws, warm)
-    assert not np.array_equal(finished(Run(WARM.replace(start=None))).draws, warm)
+    assert np.array_equal(finished(begun(WARM)).draws, warm)
+    assert not np.array_equal(finished(begun(WARM.replace(start=None))).draws, warm)
 
 
 def test_random_numbers_do_not_depend_on_where_the_points_come_from(source: Path) -> None:
-    warm, cold = Run(WARM), Run(WARM.replace(start=None))
+    warm, cold = begun(WARM), begun(WARM.replace(start=None))
     for run in (warm, cold):
         run.prepare()
     assert torch.equal(warm.rng.get_state(), cold.rng.get_state())
@@ -111,7 +117,7 @@ def test_draws_are_chosen_by_the_seed_without_replacement(source: Path) -> None:
 
 def test_a_sampler_with_a_centre_still_descends_and_sets_out_from_the_points(source: Path) -> None:
     spec = WARM.replace(sampler="boomerang", settings={"mode_steps": 200})
-    run, cold = Run(spec), Run(spec.replace(start=None))
+    run, cold = begun(spec), begun(spec.replace(start=None))
     for each in (run, cold):
         each.prepare()
     assert torch.equal(run.mode, cold.mode)
@@ -123,7 +129,7 @@ def test_a_sampler_with_a_centre_still_descends_and_sets_out_from_the_points(sou
 )
 def test_every_family_sets_out_from_the_points(name: str, source: Path) -> None:
     settings = {"steps": 20} if name == "map" else {}
-    run = Run(WARM.replace(sampler=name, settings=settings, draws=2, warmup=0, chains=3))
+    run = begun(WARM.replace(sampler=name, settings=settings, draws=2, warmup=0, chains=3))
     run.prepare()
     assert np.allclose(run.state.x.numpy(), Recording(source).draws()[:, -1], atol=1e-6)
     finished(run)
@@ -132,7 +138,7 @@ def test_every_family_sets_out_from_the_points(name: str, source: Path) -> None:
 
 def test_chains_go_back_to_their_points_when_the_tuning_ends(source: Path) -> None:
     # Chains that took equally many steps are not spread as the target is, however they began.
-    run = Run(WARM)
+    run = begun(WARM)
     run.prepare()
     first = run.state.x.clone()
     while run.steps < 40:
@@ -148,7 +154,7 @@ def test_chains_go_back_to_their_points_when_the_tuning_ends(source: Path) -> No
 
 @pytest.mark.parametrize("name", ["func_hmc", "bbb"])
 def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Path) -> None:
-    run = Run(WARM.replace(sampler=name, settings={}))
+    run = begun(WARM.replace(sampler=name, settings={}))
     run.prepare()
     assert "begins elsewhere" in run.notes[-1]
 
@@ -157,7 +163,7 @@ def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Pa
 
 
 def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np.ndarray, tmp_path: Path) -> None:
-    run = Run(WARM)
+    run = begun(WARM)
     recorder = Recorder(run, tmp_path / "half")
     run.prepare()
     for goal in (0, 15):
@@ -171,18 +177,18 @@ def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np
         again = finished(resume(tmp_path / "half", step))
         assert np.array_equal(again.draws, warm)
     with pytest.raises(BnnvizError, match="There is no recording 'source'"):
-        Run(WARM)
+        begun(WARM)
 
 
 def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> None:
     quick = WARM.replace(sampler="hmc", settings={"leaps": 3}, draws=10)
     run = recorded(quick, tmp_path / "warm")
-    early = Run(quick)
+    early = begun(quick)
     saved = early.checkpoint()
     shelf.delete("source")
-    assert np.array_equal(finished(Run.restore(saved)).draws, run.draws)
+    assert np.array_equal(finished(ViewedRun.restore(saved)).draws, run.draws)
     past = read_past(tmp_path / "warm")
-    assert np.array_equal(finished(Run(past.spec)).draws, run.draws)
+    assert np.array_equal(finished(begun(past.spec)).draws, run.draws)
     assert film(past, 4).scene["title"] == film(past_of_run(run), 4).scene["title"]
     spec = Recording(tmp_path / "warm").spec()
     assert spec == run.spec
@@ -224,7 +230,7 @@ SLOW = {
 
 def worst(spec: Spec) -> tuple[float, float]:
     """Return the largest z of a run's first draws, and what it exceeds with a chance of 1e-4."""
-    run = finished(Run(spec))
+    run = finished(begun(spec))
     tests = of_draws(run.draws, Truth.of(run.target))
     return max(abs(test.z) for test in tests), limit(LEVEL, len(tests), spec.chains)
 
@@ -250,7 +256,7 @@ def test_the_very_first_draws_of_a_warm_start_are_right(name: str, points: str, 
     spec = GAUSSIAN.replace(sampler=name, settings=SLOW[name], warmup=0, draws=2, seed=12, start=start)
     z, most = worst(spec)
     assert z < most
-    assert finished(Run(spec.replace(start=None))).draws.var(0).max() < 0.1
+    assert finished(begun(spec.replace(start=None))).draws.var(0).max() < 0.1
 
 
 def test_a_quick_sampler_is_right_from_its_first_draw_too(gaussian: str) -> None:
@@ -304,15 +310,20 @@ def test_points_are_chosen_by_their_weights(name: str, settings: dict, tmp_path:
 )
 def test_what_is_no_start_is_said(start: object, words: str, source: Path) -> None:
     with pytest.raises(BnnvizError, match=words) as caught:
-        Run(Spec.from_json({"target": "banana", "start": start}))
+        begun(Spec.from_json({"target": "banana", "start": start}))
     assert caught.value.field == "start"
     assert "\n" not in caught.value.sentence
+
+
+def test_a_run_reads_no_recording(source: Path) -> None:
+    with pytest.raises(BnnvizError, match="starts from the recording source, whose points it does not carry"):
+        ViewedRun(WARM)
 
 
 def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path: Path) -> None:
     def refusal(name: str, **changes: object) -> str:
         with pytest.raises(BnnvizError) as caught:
-            Run(WARM.replace(**{"start": {"recording": name}, **changes}))
+            begun(WARM.replace(**{"start": {"recording": name}, **changes}))
         assert caught.value.field == "start"
         return caught.value.sentence
 
@@ -323,7 +334,7 @@ def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path:
     assert "broken is damaged" in refusal("broken")
     (shelf.place("broken") / "progress.json").write_text("{}")
     assert "broken is damaged" in refusal("broken")
-    Recorder(Run(SOURCE), shelf.place("empty")).close()
+    Recorder(begun(SOURCE), shelf.place("empty")).close()
     assert "has no draws yet" in refusal("empty")
     shelf.place("folder").mkdir()
     assert "is no recording of a run" in refusal("folder")
@@ -335,17 +346,17 @@ def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path:
 
 
 def test_a_recording_that_went_on_is_refused_by_who_knew_it(source: Path, warm: np.ndarray) -> None:
-    known = Run(WARM).spec
+    known = begun(WARM).spec
     shelf.delete("source")
     recorded(SOURCE.replace(draws=41), shelf.place("source"))
     with pytest.raises(BnnvizError, match="it went on, or is another one"):
-        Run(Spec.from_json(known.to_json()))
-    assert np.array_equal(finished(Run(known)).draws, warm)  # it has its points
-    assert Run(WARM).spec.start["sha256"] != known.start["sha256"]
+        begun(Spec.from_json(known.to_json()))
+    assert np.array_equal(finished(begun(known)).draws, warm)  # it has its points
+    assert begun(WARM).spec.start["sha256"] != known.start["sha256"]
 
 
 def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
-    run = Run(SOURCE)
+    run = begun(SOURCE)
     recorder = Recorder(run, tmp_path / "failing")
     run.prepare()
     run.take(8)
@@ -364,11 +375,11 @@ def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
 
 
 def test_a_start_that_is_not_quite_as_it_should_be_is_remarked_on(source: Path) -> None:
-    assert len(Run(WARM).notes) == 1
-    said = Run(WARM.replace(target="gaussian")).notes
+    assert len(begun(WARM).notes) == 1
+    said = begun(WARM.replace(target="gaussian")).notes
     assert "That target is another one" in said[1]
-    assert "had the seed 1 too" in Run(WARM.replace(seed=1)).notes[1]
-    assert "other settings" in Run(WARM.replace(target_settings={"bend": 2.0})).notes[1]
+    assert "had the seed 1 too" in begun(WARM.replace(seed=1)).notes[1]
+    assert "other settings" in begun(WARM.replace(target_settings={"bend": 2.0})).notes[1]
 
 
 def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
@@ -379,7 +390,7 @@ def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
     packed = points.pack()
     for content in (b"", b"no archive", packed[:100], packed.replace(b"NUMPY", b"NVMPY")):
         with pytest.raises(BnnvizError, match="cannot be read"):
-            Run(WARM.replace(start_points=content))
+            begun(WARM.replace(start_points=content))
 
 
 # --- from Python, the command line, scripts, links and sweeps
@@ -414,7 +425,7 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
     code, out, err = ran(*words, "--start", "source")
     assert code == 0
     assert "The chains set out from the last draws of the recording source" in err
-    assert json.loads(out)["mean"] == np.asarray(finished(Run(WARM)).summary()["mean"]).tolist()
+    assert json.loads(out)["mean"] == np.asarray(finished(begun(WARM)).summary()["mean"]).tolist()
     (tmp_path / "spec.json").write_text(json.dumps(WARM.to_json()))
     assert json.loads(ran(str(tmp_path / "spec.json"), "--json")[1])["mean"] == json.loads(out)["mean"]
     other = json.loads(ran(str(tmp_path / "spec.json"), "--json", "--start-from", "draws")[1])
@@ -425,7 +436,7 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("start", [None, {"recording": "source"}, {"recording": "source", "points": "draws"}])
 def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsys: pytest.CaptureFixture) -> None:
-    run = finished(Run(WARM.replace(start=start, sampler="hmc", settings={"leaps": 3})))
+    run = finished(begun(WARM.replace(start=start, sampler="hmc", settings={"leaps": 3})))
     spec = run.spec
     assert link.shareable(spec) == ""
     assert link.from_query(link.to_query(spec)) == (spec, [])

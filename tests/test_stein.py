@@ -9,7 +9,7 @@ import torch
 import bnnviz
 from bnnviz import targets
 from bnnviz.diagnostics import widening
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 MOST = 4.4
@@ -71,7 +71,7 @@ def test_too_few_or_broken_draws_give_nothing() -> None:
 @pytest.mark.parametrize("reference", ["exact", "prior"])
 def test_the_aim_of_a_boomerang_is_what_it_samples(reference: str) -> None:
     spec = Spec(target="network", sampler="boomerang", settings={"reference": reference, "mode_steps": 300}, chains=2)
-    run = Run(spec.replace(dtype="float64", device="cpu"))
+    run = ViewedRun(spec.replace(dtype="float64", device="cpu"))
     run.prepare()
     x = run.mode + 0.1 * torch.randn(3, run.target.dim, dtype=torch.float64, generator=run.rng)
     potential, gradient = run.sampler.aim(x)

@@ -22,12 +22,14 @@ import psutil
 import pytest
 
 from bnnviz.cli import main
-from bnnviz.engine import jobs, jobwork, recorder, sweepwork
-from bnnviz.engine.recorder import resume
+from bnnviz.engine import jobs, jobwork, sweepwork
+from bnnviz.engine import resume as resuming
+from bnnviz.engine.resume import resume
 from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
 from bnnviz.engine.sweep import Sweep
 from bnnviz.errors import BnnvizError
+from bnnviz.files import write_json
 from bnnviz.papers import EXPERIMENTS, Case, Experiment, find, measured
 from bnnviz.spec import Spec
 from bnnviz.sweepspec import SweepSpec
@@ -100,7 +102,7 @@ def test_a_sweep_that_was_stopped_goes_on_with_the_same_draws(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resumed = []
-    monkeypatch.setattr(recorder, "resume", lambda folder: resumed.append(folder) or resume(folder))
+    monkeypatch.setattr(resuming, "resume", lambda folder, **how: resumed.append(folder) or resume(folder, **how))
     text = LONG + "grid: {seed: 0-2}"
     rows, _ = swept(text, tmp_path / "out", scheduler, stopped=soon())
     assert {row["state"] for row in rows} == {"left"}
@@ -195,9 +197,7 @@ def test_what_was_written_after_a_run_was_taken_over_is_nobodys(tmp_path: Path) 
     late = going / "one~aaaa"  # chunks and progress, but not what is written when a recording is made
     (late / "draws.zarr" / "posterior").mkdir(parents=True)
     mark = {"file": "checkpoint-9-0123456789ab", "step": 9, "sha256": ""}
-    recorder.write_json(
-        late / "progress.json", {"format": 1, "counts": [5], "alive": [True], "marks": [mark], "steps": 9}
-    )
+    write_json(late / "progress.json", {"format": 1, "counts": [5], "alive": [True], "marks": [mark], "steps": 9})
     assert Recording(late).progress["counts"] == [5]
     assert sweepwork.unfinished(going, "one") == []
     mine = sweepwork.take_over(going, "one")

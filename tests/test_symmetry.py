@@ -14,7 +14,7 @@ from torch import nn
 import bnnviz
 from bnnviz.diagnostics import canonical
 from bnnviz.diagnostics.symmetry import ODD
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.models import ACTIVATIONS, mlp
 from bnnviz.spec import Spec
 
@@ -107,7 +107,7 @@ def test_what_is_no_weight_of_a_layer_and_the_draws_themselves_stay():
 def test_what_has_no_hidden_units_that_may_change_places_is_told(module):
     target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)))
     assert not target.units
-    run = Run(Spec(target="", sampler="bps"), target=target)
+    run = ViewedRun(Spec(target="", sampler="bps"), target=target)
     assert run.scene()["canonical"] == ""
     with pytest.raises(bnnviz.BnnvizError, match="no hidden units"):
         run.watch(plane={"kind": "pca", "canonical": True})
@@ -117,11 +117,11 @@ def test_what_has_no_hidden_units_that_may_change_places_is_told(module):
 
 
 @pytest.fixture(scope="module", params=["boomerang", "bps"])
-def run(request: pytest.FixtureRequest) -> Run:
+def run(request: pytest.FixtureRequest) -> ViewedRun:
     """Give a run that has some draws and is looked at in canonical form."""
     settings = {"data": "toy_c", "hidden": "4-3", "prior_sd": 2.0}
     spec = Spec(target="network", target_settings=settings, sampler=request.param, draws=None, warmup=0)
-    run = Run(spec.replace(chains=3, dtype="float64").checked())
+    run = ViewedRun(spec.replace(chains=3, dtype="float64").checked())
     run.prepare()
     while run.store.common(run.alive) < 60:
         run.advance(0.1)
@@ -129,7 +129,7 @@ def run(request: pytest.FixtureRequest) -> Run:
     return run
 
 
-def folded(run: Run, draws: np.ndarray) -> np.ndarray:
+def folded(run: ViewedRun, draws: np.ndarray) -> np.ndarray:
     """Return what stands for a run's draws, as the run says it: nearest to where the first chain set out."""
     assert "nearest to where the first chain set out" in run.scene()["canonical"]
     return canonical(draws, run.target.units, run.origin.numpy())
@@ -185,7 +185,7 @@ def test_a_crossing_is_a_gap_of_the_path(run):
 
 def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
     run.select({"view": "path", "box": [-1e9, 1e9, -1e9, 1e9]})
-    run._frames._due.clear()
+    run._frames._paces.clear()
     found, plane = run.frame(["selection"])["selection"], run._frames.plane()
     places = (folded(run, run.draws.reshape(-1, run.target.dim)) - plane.centre) @ plane.axes
     distance = np.abs(np.column_stack([found["path_x"], found["path_y"]])[:, None] - places[None]).max(2).min(1)
@@ -199,7 +199,7 @@ def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
 
 
 def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
-    run._frames._due.clear()
+    run._frames._paces.clear()
     run._frames._measures.expire()
     frame = run.frame(["acf", "table", "status"])
     first = run._frames._components.first
@@ -212,7 +212,7 @@ def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
 
 
 def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same_reference(monkeypatch, run):
-    assert np.array_equal(Run.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
+    assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
     monkeypatch.setattr("bnnviz.engine.components._WIDEST", 3)
     assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
     assert np.array_equal(run._frames._components.fold(run.draws), canonical(run.draws, run.target.units))

@@ -16,11 +16,12 @@ import torch
 
 from bnnviz.engine import run as runs
 from bnnviz.engine import shelf, timetravel, vault
-from bnnviz.engine.fork import Fork
-from bnnviz.engine.live import LiveLoop, LiveRun
+from bnnviz.engine.actor import LiveRun
+from bnnviz.engine.fork import Fork, taken_up
+from bnnviz.engine.live import LiveLoop
 from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.run import Run
 from bnnviz.engine.timetravel import History, Journey, Mark, Timeline, log_of
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.views.journey import JourneyView
@@ -40,9 +41,9 @@ def spec_of(sampler: str = "bps", **more: Any) -> Spec:
     return Spec(**{"target": "banana", "sampler": sampler, "chains": 2, "draws": None, "warmup": 5, **more}).checked()
 
 
-def at(spec: Spec, step: int, *changes: tuple[int, dict[str, Any]]) -> Run:
+def at(spec: Spec, step: int, *changes: tuple[int, dict[str, Any]]) -> ViewedRun:
     """Return a run that was never live, at a step."""
-    run = Run(spec)
+    run = ViewedRun(spec)
     run.prepare()
     for due, settings in [*changes, (step, None)]:
         while run.steps < due:
@@ -52,7 +53,7 @@ def at(spec: Spec, step: int, *changes: tuple[int, dict[str, Any]]) -> Run:
     return run
 
 
-def same(run: Run, other: Run) -> bool:
+def same(run: ViewedRun, other: ViewedRun) -> bool:
     return run.steps == other.steps and torch.equal(run.state.x, other.state.x)
 
 
@@ -170,7 +171,7 @@ def test_a_change_and_another_chain_go_on_with_the_numbers() -> None:
     run.watch(chain=1)
     while run.tracer.count == numbers[1]:
         run.step_proposal()
-    again = Run.restore(run.checkpoint())
+    again = ViewedRun.restore(run.checkpoint())
     assert run.tracer.count == numbers[1] + 1
     assert torch.equal(again.events, run.events)
 
@@ -388,7 +389,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
     travel: Any, tmp_path: Path, draws: Any
 ) -> None:
     spec = spec_of(draws=draws)
-    run = Run(spec)
+    run = ViewedRun(spec)
     recorder = Recorder(run, shelf.new_place("mine"), every_s=1e9)
     run.prepare()
     for step in (100, 200, 300):
@@ -429,7 +430,7 @@ def test_what_cannot_be_is_said(travel: Any) -> None:
 
 
 def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
-    history = History()
+    history = History(taken_up)
     for step in range(0, 200_000, 50):
         history.reached(step)
         history.add(Mark(step, bytes(1000)))
@@ -440,25 +441,25 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     assert gaps[-20:].max() <= 300
     assert (gaps <= 0.25 * age + 200).all()
     # Large ones: what they take has a limit, and the first and the last stay.
-    large = History()
+    large = History(taken_up)
     for step in range(40):
         large.add(Mark(step, bytes(timetravel._BYTES // 10)))
     assert len(large._marks) <= 10
     assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
-        History().before(10)
+        History(taken_up).before(10)
 
 
 # --- draws of many checkpoints
 
 
-def kept(run: Run) -> list[Any]:
+def kept(run: ViewedRun) -> list[Any]:
     """Return all that the stores of a run have."""
     stores = (run.store, run.logs, run.path)
     return [(s.buffer[:, : int(s.counts.max())].clone(), s.counts.copy(), s.made.copy(), s.every) for s in stores]
 
 
-def noted(history: History, run: Run, each: int, last: int) -> dict[int, Any]:
+def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, Any]:
     """Advance a run, with a mark every few steps; return what its stores had at each."""
     had = {}
     run.prepare()
@@ -484,7 +485,7 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
     monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
-    history, run = History(), Run(spec_of(chains=3))
+    history, run = History(taken_up), ViewedRun(spec_of(chains=3))
     had = noted(history, run, 25, 1250)
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
@@ -505,12 +506,12 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
 
 def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
-    history, run = History(), Run(spec_of(chains=3))
+    history, run = History(taken_up), ViewedRun(spec_of(chains=3))
     free = noted(history, run, 32, 1300)
     size = history._size()
-    small = History()
+    small = History(taken_up)
     monkeypatch.setattr(timetravel, "_BYTES", size // 2)
-    had = noted(small, Run(spec_of(chains=3)), 32, 1300)
+    had = noted(small, ViewedRun(spec_of(chains=3)), 32, 1300)
     assert had.keys() == free.keys()
     assert small._size() <= size // 2
     assert all_come_back(small, had) > len(history._marks) / 4
@@ -518,7 +519,7 @@ def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.M
 
 
 def test_a_fork_has_its_draws_there_too() -> None:
-    history, run = History(), Run(spec_of())
+    history, run = History(taken_up), ViewedRun(spec_of())
     noted(history, run, 32, 320)
     fork = Fork.of(run, Timeline(), deque())
     fork.branches[1].run.change({"refresh_rate": 4.0})
@@ -549,7 +550,7 @@ def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.
 @pytest.mark.demand
 def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     spec = spec_of("bps", kernel="compiled")
-    run = Run(spec)
+    run = ViewedRun(spec)
     run.patient = False
     run.prepare()
     mark = run.checkpoint()
@@ -559,7 +560,7 @@ def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     swapped = run.compiled_since
     while run.steps < swapped + 40:
         run.take(4)
-    again = Run.restore(mark)
+    again = ViewedRun.restore(mark)
     again.patient = False
     journey = Journey(again, run.steps, log_of(run))
     while not journey.done:

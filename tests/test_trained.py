@@ -13,7 +13,7 @@ from families import QUICK, TRAINED
 import bnnviz
 from bnnviz.engine import kernel
 from bnnviz.engine.race import Race
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.racespec import RaceSpec
 from bnnviz.samplers.mc_dropout import MCDropout
@@ -24,15 +24,15 @@ DESCENDING = [name for name in TRAINED if name != "sae"]
 POINTS = {"target.points": [[0.0, 1.0], [0.2, -1.0]]}
 
 
-def running(name: str, draws: int = 10, **settings: Any) -> Run:
+def running(name: str, draws: int = 10, **settings: Any) -> ViewedRun:
     """Return a run without an end that has made some draws."""
     spec = Spec(**NETWORK, sampler=name, settings=QUICK[name] | settings, chains=3, draws=None, warmup=5, device="cpu")
-    run = Run(spec.checked())
+    run = ViewedRun(spec.checked())
     run.prepare()
     return until(run, draws)
 
 
-def until(run: Run, draws: int) -> Run:
+def until(run: ViewedRun, draws: int) -> ViewedRun:
     while run.store.common(run.alive) < draws:
         run.advance(0.05)
     return run
@@ -111,7 +111,7 @@ def test_in_a_race_they_set_out_from_random_points_and_end(tmp_path: Path, monke
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(target: str, name: str, settings: dict, field: str) -> None:
     with pytest.raises(BnnvizError) as refused:
-        Run(Spec(target, {}, name, settings, draws=5).checked()).prepare()
+        ViewedRun(Spec(target, {}, name, settings, draws=5).checked()).prepare()
     assert refused.value.field == field
     assert refused.value.sentence.count(". ") == 0
 
@@ -119,7 +119,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(target: str, name: str, sett
 def test_a_matrix_that_is_too_large_is_refused_before_anything_is_computed() -> None:
     network = {"data": "toy_c", "hidden": "100-100"}
     with pytest.raises(BnnvizError, match="A full matrix of 10,401 weights is too large"):
-        Run(Spec("network", network, "laplace", {"mode_steps": 1}, draws=5).checked()).prepare()
+        ViewedRun(Spec("network", network, "laplace", {"mode_steps": 1}, draws=5).checked()).prepare()
 
 
 def test_a_network_without_hidden_units_has_none_to_drop() -> None:
@@ -129,7 +129,7 @@ def test_a_network_without_hidden_units_has_none_to_drop() -> None:
 
 
 def test_chains_that_meet_values_that_are_not_finite_stop_and_the_others_go_on() -> None:
-    run = Run(Spec(**NETWORK, sampler="map", settings={"steps": 60}, chains=3, draws=4, device="cpu").checked())
+    run = ViewedRun(Spec(**NETWORK, sampler="map", settings={"steps": 60}, chains=3, draws=4, device="cpu").checked())
     run.prepare()
     x = run.state.x.clone()
     x[1, 0] = torch.nan

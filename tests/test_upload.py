@@ -9,7 +9,7 @@ import pytest
 
 from bnnviz import BnnvizError
 from bnnviz.engine import upload
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 ROWS = b"a,b,kind\n" + b"".join(b"%d,%.2f,%s\n" % (i, i * i / 7, b"yes" if i % 3 else b"no") for i in range(40))
@@ -31,7 +31,7 @@ def test_a_file_takes_the_place_of_the_data_and_the_network_stays(column: str, k
     changed, notes = upload.attach(spec(), ROWS, "mine.csv", column)
     assert changed.target_settings["hidden"] == "4" and changed.file["name"] == "mine.csv"
     assert all(note.endswith(".") for note in notes)
-    run = Run(changed)
+    run = ViewedRun(changed)
     assert run.scene()["data"]["kind"] == kind
 
 

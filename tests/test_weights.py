@@ -13,7 +13,7 @@ from torch import nn
 import bnnviz
 from bnnviz import diagnostics, targets
 from bnnviz.engine import weights
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 from bnnviz.views.marginal import MarginalView
 from bnnviz.views.weights import WeightsView
@@ -64,7 +64,7 @@ def test_no_more_than_a_thousand_draws_are_correlated():
 
 def test_another_block_is_shown_when_it_is_asked_for_and_none_that_is_not_there():
     spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "25-10"}, sampler="bps", draws=None)
-    run = Run(spec.checked())
+    run = ViewedRun(spec.checked())
     run.store.counts[:] = 6
     run.store.buffer[:, :6] = run.store.buffer[:, :6].normal_()
     scene = run.scene()
@@ -114,7 +114,7 @@ def test_at_full_speed_both_are_built_seldom():
 
 
 def test_dimension_one_has_its_density_and_no_pairs():
-    run = Run(Spec(target="gaussian", target_settings={"size": 1}, sampler="bps", draws=None).checked())
+    run = ViewedRun(Spec(target="gaussian", target_settings={"size": 1}, sampler="bps", draws=None).checked())
     assert not {"weights", "marginal"} & set(run.scene()["emits"])
 
 

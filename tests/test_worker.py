@@ -12,6 +12,7 @@ import pytest
 from distributed import worker as dask_worker
 
 from bnnviz.engine import live, worker
+from bnnviz.engine.slot import Slot
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_loop_says_whether_a_run_looks_for_its_start(tmp_path: Path) -> None:
     loop = live.LiveLoop(folder=tmp_path)
     try:
         assert not loop.starting()
-        slots = {phase: live.Slot(phase, lambda slot: None) for phase in ("start", "sampling")}
+        slots = {phase: Slot(phase, lambda slot: None) for phase in ("start", "sampling")}
         for phase, slot in slots.items():
             slot.run, slot.state = SimpleNamespace(phase=phase), "running"
         loop._all = lambda: [slots["sampling"]]
@@ -64,7 +65,7 @@ def test_a_loop_says_whether_a_run_looks_for_its_start(tmp_path: Path) -> None:
         assert loop.starting()
         slots["start"].stopping = True
         assert not loop.starting()
-        loop._all = lambda: [live.Slot("queued", lambda slot: None)]
+        loop._all = lambda: [Slot("queued", lambda slot: None)]
         assert loop.starting()
         loop._all = list
     finally:

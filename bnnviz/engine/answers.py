@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from bnnviz.engine.draws import Room
 from bnnviz.engine.prediction import at_once
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
 
 _MOST = 500_000_000  # numbers: 2 GB, which lie in a file on a CPU
 
@@ -25,11 +21,11 @@ class Answers:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
         Of a network. Its store of draws is the one that it has now: a new store needs new answers.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run = run
         self._known: dict[tuple[int, int], int] = {}
         self._room: Tensor | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -12,13 +12,11 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import evenly
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.scoring import Given, class_names, given_draws
 from bnnviz.engine.uncertainty import Predictive, class_rows, kept, pixel_scale, predictive, row_numbers
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 Judge = Literal["others", "mean", "attacker"]
 EPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -59,7 +57,7 @@ class _Roles(NamedTuple):
 
 
 def attack(
-    target_or_run: BNN | Run,
+    target_or_run: BNN | DrawSource,
     draws: Any = None,
     log_weights: Any = None,
     *,

@@ -22,7 +22,9 @@ from typing import Any
 
 from bnnviz import optional
 from bnnviz.engine import cluster, live
+from bnnviz.engine.actor import LiveRun
 from bnnviz.engine.framesocket import FrameConnection, Question
+from bnnviz.engine.slot import LEASE_S
 from bnnviz.errors import BnnvizError
 
 CALL_S = 2.0  # every call to a worker gives up after this
@@ -123,7 +125,7 @@ class Backend:
         spec: Any,
         *,
         play: bool = False,
-        lease_s: float | None = live.LEASE_S,
+        lease_s: float | None = LEASE_S,
         factory: str | None = None,
         origin: str | None = None,
     ) -> LiveHandle:
@@ -376,7 +378,7 @@ class LiveHandle:
         await self._backend._place(self, lost)
         self._attempts += 1
         self._future = self._backend._client.submit(
-            live.LiveRun,
+            LiveRun,
             self.spec,
             self.run_id,
             **self._carried,

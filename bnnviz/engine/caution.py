@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz.engine.measures import BAD_RHAT, is_clear, most_off
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.weighing import BAD_K, POOR
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 #: Draws that those of a coordinate are worth, from which on its standard error is one (Vehtari et al. 2021, section 4).
 ENOUGH = 400
 
 
-def warnings(run: Run, found: dict[str, Any]) -> list[str]:
+def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     """Return why the estimates of a run are not to be relied on yet; nothing where no figure says so.
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
         The run; of approximations that more draws do not improve, nothing is said.
     found : dict
         Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``; or

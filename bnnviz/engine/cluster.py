@@ -39,7 +39,7 @@ CONFIG = {
 }
 FAREWELL_S = 10.0  # for the workers to save their runs
 # A process that has these is what workers are forked from, so that each but the first is there at once.
-FORKED_WITH = ["torch", "distributed", "bnnviz.engine.run", "bnnviz.engine.live"]
+FORKED_WITH = ["torch", "distributed", "bnnviz.engine.viewed", "bnnviz.engine.actor"]
 # What Dask gives the processes of workers. Libraries read it when they are imported: before the fork.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 # From so many cores on, the page and its browser have one each beside what begins ahead of them.

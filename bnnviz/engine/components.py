@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 _PCA_ROWS = 600
 _PCA_GROWTH = 1.6
@@ -43,7 +41,7 @@ class Components:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
 
     Attributes
     ----------
@@ -53,7 +51,7 @@ class Components:
         Changes with the axes; whoever sets another plane adds to it too.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run = run
         self.pca: diagnostics.pca.Axes | None = None
         self.basis = 0
@@ -115,7 +113,7 @@ class Components:
         self.refit()
 
     def follow(self, choice: dict[str, Any]) -> None:
-        """Follow what `Run.watch` describes as a component."""
+        """Follow what `ViewedRun.watch` describes as a component."""
         self._choice = self._checked(choice)
         self._known = {which: known for which, known in self._known.items() if which == (("pc", 1), False)}
 

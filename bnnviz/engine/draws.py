@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.engine.live import home
+from bnnviz import paths
 from bnnviz.engine.vault import Vault
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Rows
@@ -172,7 +172,7 @@ class Room:
 
 def _mapped(size: int) -> mmap.mmap:
     """Return so many bytes of a file that goes when nobody holds it, its place on the disk reserved."""
-    folder = home() / "draws"
+    folder = paths.draws()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import Predictor, chosen_draws, weights
-from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.targets import BNN, Target
 
 # Draws of all chains whose functions are evaluated, and inputs that they are evaluated at.
 _DRAWS, _INPUTS = 4000, 100
@@ -53,9 +51,8 @@ class Error(NamedTuple):
         return float(np.sqrt((self.mean**2 + self.sd**2) / 2))
 
 
-def known_truth(run: Run) -> Truth | None:
+def known_truth(target: Target) -> Truth | None:
     """Return the truth where the target knows its moments, else None."""
-    target = run.target
     if target.mean() is None:
         return None
     sd = np.sqrt(np.diag(target.cov()))
@@ -78,10 +75,10 @@ class Estimates:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run = run
         self._predictor = Predictor(run.target) if isinstance(run.target, BNN) else None
         self._known: dict[Key, np.ndarray] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +15,7 @@ from bnnviz import optional
 from bnnviz.engine.recording import NETCDF, tree
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
+from bnnviz.files import replacing
 
 if TYPE_CHECKING:
     import xarray
@@ -46,7 +46,7 @@ def kept(recording: Recording) -> Kept:
     header = {name: value for name, value in recording.header.items() if name != "format"}
     header["changes"] = recording.progress["changes"]  # the header is not written at each change
     if draws is None:  # a run without an end, that has not come to one
-        from bnnviz.engine.recorder import resume
+        from bnnviz.engine.resume import resume
 
         run = resume(recording.folder)
         return Kept(run.draws, run.log_weights, list(run.target.names()), header)
@@ -88,14 +88,11 @@ def export(recording: Recording, form: str, out: str | os.PathLike) -> Path:
     out = Path(out)
     if os.path.lexists(out):
         raise BnnvizError(f"{out} exists already; choose another name.", "out")
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        _WRITERS[form](recording, partial)
-        partial.rename(out)
+        with replacing(out) as new:
+            _WRITERS[form](recording, new)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
-    finally:
-        _remove(partial)
     return out
 
 
@@ -137,7 +134,7 @@ def _write_csv(recording: Recording, path: Path) -> None:
 def _write_torch(recording: Recording, path: Path) -> None:
     import torch
 
-    from bnnviz.engine.recorder import resume
+    from bnnviz.engine.resume import resume
     from bnnviz.targets import BNN
 
     run = resume(recording.folder)
@@ -152,13 +149,6 @@ def _write_torch(recording: Recording, path: Path) -> None:
         saved["log_weights"] = torch.as_tensor(run.log_weights.ravel())
     with path.open("wb") as file:
         torch.save(saved, file)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 _WRITERS: dict[str, Callable[[Recording, Path], None]] = {

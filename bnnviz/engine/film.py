@@ -19,13 +19,14 @@ import scipy
 
 from bnnviz import optional
 from bnnviz.engine import framecodec
+from bnnviz.engine.protocol import ShownRun
 from bnnviz.engine.shelf import Recording, on_shelf, place
 from bnnviz.errors import BnnvizError
+from bnnviz.files import write_whole
 from bnnviz.spec import Spec
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
     from bnnviz.targets import Target
 
 FRAMES, MOST_FRAMES = 300, 2000
@@ -48,9 +49,9 @@ class Film:
     Parameters
     ----------
     scene : dict
-        As `Run.scene` gives it.
+        As `ViewedRun.scene` gives it.
     frames : list of dict
-        As `Run.frame` gives them, without what a clock said, in the order of their steps.
+        As `ViewedRun.frame` gives them, without what a clock said, in the order of their steps.
     header : dict
         ``spec`` and ``changes``, which are the run; ``bnnviz``, the version; ``device``; ``notes``, what the run said.
     """
@@ -130,7 +131,7 @@ class Past:
 
 
 def film(
-    past: Past | Run | Spec,
+    past: Past | ShownRun | Spec,
     frames: int = FRAMES,
     *,
     steps: int | None = None,
@@ -197,7 +198,7 @@ def check_frames(frames: int) -> None:
 
 def is_here(device: str | None) -> bool:
     """Return whether this machine has a device, so that a run on it can be done again with the same draws."""
-    from bnnviz.engine.run import choose_device
+    from bnnviz.engine.device import choose_device
 
     try:
         return device is None or bool(choose_device(device))
@@ -234,9 +235,9 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def past_of_run(run: Run) -> Past:
+def past_of_run(run: ShownRun) -> Past:
     """Return a run of this process as a file would have it."""
-    own = run.target if run._own_target else None
+    own = run.target if run.own_target else None
     return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
 
 
@@ -326,9 +327,11 @@ def _netcdf(path: Path) -> dict[str, Any]:
 # --- doing a run again
 
 
-def _begin(past: Past) -> tuple[Run, str]:
+def _begin(past: Past) -> tuple[ShownRun, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
-    from bnnviz.engine.run import Run, choose_device
+    from bnnviz.engine.device import choose_device
+    from bnnviz.engine.viewed import ViewedRun
+    from bnnviz.engine.warmstart import resolved
 
     spec, note = past.spec, ""
     if not is_here(past.device):
@@ -339,7 +342,7 @@ def _begin(past: Past) -> tuple[Run, str]:
     if any("kernel" in settings for _, settings in past.changes):
         # The change log says from which step on it was compiled.
         spec = spec.replace(kernel="eager")
-    return Run(spec, target=past.target), note
+    return ViewedRun(resolved(spec.checked(past.target is not None)), target=past.target), note
 
 
 class _Taking:
@@ -347,13 +350,13 @@ class _Taking:
 
     Parameters
     ----------
-    run : Run
+    run : ShownRun
     changes : list of (step, settings)
     last : int or None
         The last step; None where the run has an end of its own.
     """
 
-    def __init__(self, run: Run, changes: Iterable[Change], last: int | None) -> None:
+    def __init__(self, run: ShownRun, changes: Iterable[Change], last: int | None) -> None:
         self.run, self.last = run, last
         self._changes = deque(changes)
         self.progress: Callable[[float, str], Any]
@@ -414,7 +417,7 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
     return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
 
 
-def _frame(run: Run, scene: dict[str, Any]) -> dict[str, Any]:
+def _frame(run: ShownRun, scene: dict[str, Any]) -> dict[str, Any]:
     """Take a frame as of a run at rest, which leaves nothing out."""
     run.frame([])
     return plain(timeless(run.frame(parts(scene))))
@@ -428,8 +431,6 @@ def save(path: Path, content: bytes) -> None:
     BnnvizError
         If it cannot be written.
     """
-    from bnnviz.engine.recorder import write_whole
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

@@ -10,20 +10,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bnnviz import catalogue
 from bnnviz.engine import film, framecodec
-from bnnviz.engine.shelf import Recording, on_shelf, place
+from bnnviz.engine.protocol import ShownRun
+from bnnviz.engine.shelf import PIECES, SCENE, Recording, on_shelf, place
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 _RATE = 15.0  # frames a second, at most
 _GROWTH = 1 / 80  # of the steps since the last change lie between two frames
@@ -31,8 +29,6 @@ _AT_ONCE_S, _SHARE = 0.15, 0.0075  # CPU seconds that frames may take, and for e
 _PART = 1 / 8  # of that may go to one part of a frame
 _PIECE = 16  # frames of one file
 _MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
-_FILE = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
-SCENE, PIECES = "scene", "pieces"
 
 
 class Footage:
@@ -40,12 +36,12 @@ class Footage:
 
     Parameters
     ----------
-    run : Run
+    run : ShownRun
     known : Known, optional
         What is there already of a run that goes on.
     """
 
-    def __init__(self, run: Run, known: Known | None = None) -> None:
+    def __init__(self, run: ShownRun, known: Known | None = None) -> None:
         known = known or Known(None, [], [])
         self.run = run
         self._scene, self._shown = known.scene, None
@@ -56,7 +52,7 @@ class Footage:
         self._last = last[0] if last else -1
         self._complete = False  # whether the last one has every part
         self._next = self._since = run.steps
-        self._era, self._at = run.era, -1.0
+        self._era, self._pace = run.era, Throttle(least=1 / _RATE)
         self._spent: dict[str, float] = {}
         self._begun = run.seconds
 
@@ -88,7 +84,8 @@ class Footage:
         if again and self._open:
             self._open.pop()
         self._open.append(film.plain(self._taken(last)))
-        self._last, self._complete, self._at = run.steps, last, time.perf_counter()
+        self._last, self._complete = run.steps, last
+        self._pace.spent()
         self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
 
     @property
@@ -96,7 +93,7 @@ class Footage:
         return _AT_ONCE_S + _SHARE * (self.run.seconds - self._begun)
 
     def _due(self) -> bool:
-        if self.run.steps < self._next or time.perf_counter() - self._at < 1 / _RATE:
+        if self.run.steps < self._next or not self._pace.due:
             return False
         count = sum(piece["count"] for piece in self._closed) + len(self._open)
         size = sum(piece["size"] for piece in self._closed)
@@ -172,9 +169,9 @@ def until(recording: Recording, step: int) -> Known:
     BnnvizError
         If a file is damaged.
     """
-    scene, pieces = _index(recording)
+    scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if piece["first"] <= step]
-    frames = [frame for piece in pieces[-1:] for frame in _read(recording, piece) if _step(frame) <= step]
+    frames = [frame for piece in pieces[-1:] for frame in recording.frames(piece) if _step(frame) <= step]
     return Known(scene, pieces[:-1], frames)
 
 
@@ -194,9 +191,9 @@ def shown(recording: Recording, most: int = film.FRAMES, step: int | None = None
     BnnvizError
         If there are no frames, or a file is damaged.
     """
-    scene, pieces = _index(recording)
+    scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if step is None or piece["first"] <= step]
-    frames = [frame for piece in pieces for frame in _read(recording, piece) if step is None or _step(frame) <= step]
+    frames = [frame for piece in pieces for frame in recording.frames(piece) if step is None or _step(frame) <= step]
     if not frames:
         raise BnnvizError(
             f"The recording {recording.name} has no frames; leave --recorded out to do it again.", "recorded"
@@ -212,7 +209,7 @@ def shown(recording: Recording, most: int = film.FRAMES, step: int | None = None
         "steps": _step(frames[-1]),
         "notes": [note, *header.get("notes", [])],
     }
-    return film.Film(_read(recording, scene), frames, told)
+    return film.Film(recording.frames(scene), frames, told)
 
 
 def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
@@ -258,7 +255,7 @@ def film_of(
     film.check_frames(frames)
     folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
     recording = Recording(folder) if folder is not None else None
-    kept = recording is not None and bool(_index(recording)[1])
+    kept = recording is not None and bool(recording.frame_files()[1])
     # What somebody gave themselves is in no file: such a run cannot be done again.
     own = recording is not None and recording.header.get("spec", {}).get("target") in catalogue.OWN
     past = None if recorded or (own and kept) else film.read_past(path)
@@ -269,40 +266,3 @@ def film_of(
     if recording is None:
         raise BnnvizError(f"{path} is no recording, so it has no frames; leave --recorded out.", "recorded")
     return shown(recording, frames, steps)
-
-
-def check(recording: Recording) -> None:
-    """Read all files once.
-
-    Raises
-    ------
-    BnnvizError
-        If one is damaged.
-    """
-    scene, pieces = _index(recording)
-    for entry in [*pieces, *([] if scene is None else [scene])]:
-        _read(recording, entry)
-
-
-def _index(recording: Recording) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the entries of the scene's file and of those of frames."""
-    index = recording.progress.get("frames") or {SCENE: None, PIECES: []}
-    try:
-        sound = all(
-            _FILE.fullmatch(entry["file"]) and isinstance(entry["sha256"], str) and entry["size"] >= 0
-            for entry in (*index[PIECES], *([index[SCENE]] if index[PIECES] else []))
-        )
-        sound = sound and all(0 <= piece["first"] <= piece["last"] and piece["count"] > 0 for piece in index[PIECES])
-    except (TypeError, LookupError):
-        sound = False
-    if not sound:
-        raise recording.damaged("frames")
-    return index[SCENE], index[PIECES]
-
-
-def _read(recording: Recording, entry: dict[str, Any]) -> Any:
-    content = recording.part(entry["file"], entry["sha256"])
-    try:
-        return framecodec.unpack(content)
-    except (framecodec.OtherFormat, *framecodec.DAMAGE) as error:
-        raise recording.damaged(entry["file"]) from error

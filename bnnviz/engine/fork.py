@@ -11,16 +11,17 @@ import string
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
 from bnnviz import catalogue, diagnostics
 from bnnviz.engine import checkpoint
-from bnnviz.engine.run import LONGEST_EVENT, Run
-from bnnviz.engine.timetravel import MAGIC, Change, Timeline, asked
+from bnnviz.engine.resume import resume
+from bnnviz.engine.timetravel import MAGIC, Change, Mark, Timeline, asked
 from bnnviz.engine.vault import Vault
+from bnnviz.engine.viewed import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 
 MOST = 4  # branches
@@ -40,7 +41,7 @@ class Branch:
     Parameters
     ----------
     letter : str
-    run : Run
+    run : ViewedRun
     timeline : Timeline
         Of its events, those before the fork with them.
     since : int
@@ -54,7 +55,7 @@ class Branch:
     """
 
     letter: str
-    run: Run
+    run: ViewedRun
     timeline: Timeline
     since: int
     drawn: int
@@ -95,6 +96,10 @@ class Fork:
     followed : int, default 0
     """
 
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = True
+    is_fork: ClassVar[bool] = True
+
     def __init__(self, at: int, branches: list[Branch], followed: int = 0) -> None:
         self.at, self.branches, self.followed = at, branches, followed
 
@@ -104,7 +109,7 @@ class Fork:
         return getattr(self.lead, name)
 
     @classmethod
-    def of(cls, run: Run, timeline: Timeline, script: Iterable[Change]) -> Fork:
+    def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[Change]) -> Fork:
         """Part a run in two: it goes on as it was, with the changes of a script, and another one goes beside it."""
         fork = cls(run.steps, [_branch(_FIRST, run, timeline, deque(script))])
         run.show_here()
@@ -112,7 +117,7 @@ class Fork:
         return fork
 
     @property
-    def lead(self) -> Run:
+    def lead(self) -> ViewedRun:
         """The run of the branch that is followed."""
         return self.branches[self.followed].run
 
@@ -127,7 +132,7 @@ class Fork:
         if len(self.branches) >= MOST:
             raise BnnvizError(f"There are {MOST} futures already; keep one of them first.", "fork")
         lead = self.branches[self.followed]
-        run = Run.restore(lead.run.checkpoint())
+        run = ViewedRun.restore(lead.run.checkpoint())
         run.patient = False
         run.look_like(lead.run)
         run.show_here()
@@ -191,7 +196,7 @@ class Fork:
             self.take(1)
 
     def watch(self, chain: int | None = None, **what: Any) -> None:
-        """Choose what frames show (`Run.watch`); the chain is that of all branches."""
+        """Choose what frames show (`ViewedRun.watch`); the chain is that of all branches."""
         self.lead.watch(chain, **what)
         for branch in self.branches:
             if branch.run is not self.lead and chain is not None:
@@ -293,7 +298,7 @@ class Fork:
         return {"rows": rows, "futures": [branch.letter for branch in branches]}
 
     @property
-    def _runs(self) -> list[Run]:
+    def _runs(self) -> list[ViewedRun]:
         return [branch.run for branch in self.branches]
 
     def _future(self, number: int, part: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
@@ -332,7 +337,7 @@ class Fork:
         return cls(saved["at"], [_restored(each, vault) for each in saved["branches"]], saved["followed"])
 
 
-def restored(data: bytes, vault: Vault | None = None) -> Run | Fork:
+def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
     """Return the run or the fork of a live checkpoint.
 
     Raises
@@ -340,11 +345,26 @@ def restored(data: bytes, vault: Vault | None = None) -> Run | Fork:
     BnnvizError
         If the bytes are no checkpoint of this version.
     """
-    run = Fork.restore(data, vault) if data.startswith(MAGIC) else Run.restore(data, vault=vault)
+    run = Fork.restore(data, vault) if data.startswith(MAGIC) else ViewedRun.restore(data, vault=vault)
     for each in run.branches if isinstance(run, Fork) else ():
         each.run.patient = False
-    if isinstance(run, Run):
+    if isinstance(run, ViewedRun):
         run.patient = False
+    return run
+
+
+def taken_up(mark: Mark, vault: Vault | None = None) -> ViewedRun | Fork:
+    """Return the run or the fork that a mark of a history was made of, as it was then.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be read.
+    """
+    if mark.folder is None:
+        return restored(mark.data, vault)
+    run = resume(mark.folder, mark.step)
+    run.patient = False
     return run
 
 
@@ -353,13 +373,13 @@ def _alone(part: Any) -> Any:
     return part
 
 
-def _branch(letter: str, run: Run, timeline: Timeline, script: deque[Change]) -> Branch:
+def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[Change]) -> Branch:
     drawn = int(run.store.made.min()) - run.spec.warmup
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
 
 
 def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
-    run, timeline = Run.restore(saved["run"], vault=vault), Timeline()
+    run, timeline = ViewedRun.restore(saved["run"], vault=vault), Timeline()
     for step, kind in zip(saved["steps"], saved["kinds"], strict=True):
         timeline.add(step, kind)
     timeline.follow(run)
@@ -367,7 +387,7 @@ def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
     return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["era"], script)
 
 
-def _said(run: Run, name: str, value: Any) -> str:
+def _said(run: ViewedRun, name: str, value: Any) -> str:
     """Return a changed setting in words."""
     of_target = name.startswith(_OF_TARGET)
     kind, owner = ("targets", run.spec.target) if of_target else ("samplers", run.spec.sampler)

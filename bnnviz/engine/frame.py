@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +15,15 @@ from bnnviz.engine.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.measures import AGED, Measures
 from bnnviz.engine.mixing import LiveMixing
 from bnnviz.engine.prediction import Predictor
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.quality import Quality
 from bnnviz.engine.selection import NOTHING, Selection
+from bnnviz.engine.throttle import Throttle
+from bnnviz.engine.watched import WatchedChain
 from bnnviz.engine.weighing import Weighing
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 # Of draws with weights: their order means nothing.
@@ -50,27 +50,34 @@ _BINS, _DENSITY_POINTS, _CURVE_POINTS = 60, 300, 161
 
 
 class FrameBuilder:
-    """Builds scene and frames of one run; holds nothing that a draw depends on."""
+    """Builds scene and frames of one run; holds nothing that a draw depends on.
 
-    def __init__(self, run: Run) -> None:
-        self.run, self.chain = run, 0
+    Parameters
+    ----------
+    run : SingleRun
+    chain : WatchedChain
+        Whose path is shown.
+    """
+
+    def __init__(self, run: SingleRun, chain: WatchedChain) -> None:
+        self.run, self._chain = run, chain
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
         self._names = target.names()
         self.predictor = Predictor(target) if isinstance(target, BNN) else None
-        self._selection = Selection(run)
+        self._selection = Selection(run, chain)
         self._wanted_plane: dict[str, Any] | None = None
         self._components = Components(run)
         self._blocks = weights.blocks(target)
         self._block = self._blocks[0]
         self._seq = self._last_steps = 0
         self._last_frame = -np.inf
-        self._due: dict[str, float] = {}
+        self._paces: dict[str, Throttle] = {}  # of the parts
         self._rates = _Rates()
         self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
-        self._weighing = Weighing(run)
+        self._weighing = Weighing(run, chain)
         measured = run.sampler.weighted and self.predictor is not None
-        self._quality = Quality(run, self._weighing) if measured else None
+        self._quality = Quality(run, chain, self._weighing) if measured else None
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
@@ -89,9 +96,7 @@ class FrameBuilder:
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
-        if self.chain != other.chain:
-            self.chain = other.chain
-            self.run.trace_anew()
+        self._chain.choose(other._chain.number)
         self._wanted_plane, self._block = other._wanted_plane, other._block
         self._components.look_like(other._components)
         self._measures.expire()
@@ -116,9 +121,7 @@ class FrameBuilder:
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
-            if chain != self.chain:
-                self.chain = chain
-                self.run.trace_anew()
+            self._chain.choose(chain)
         if plane is not None:
             self._check_plane(plane)
             self._components.canonicalise(bool(plane.get("canonical")))
@@ -127,7 +130,7 @@ class FrameBuilder:
         if component is not None:
             self._components.follow(component)
             self._measures.expire()
-            self._due.pop("marginal", None)
+            self._paces.pop("marginal", None)
         if block is not None:
             self._choose_block(block)
 
@@ -135,10 +138,10 @@ class FrameBuilder:
         if not isinstance(block, int) or not 0 <= block < len(self._blocks):
             raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
         self._block = self._blocks[block]
-        self._due.pop("weights", None)
+        self._paces.pop("weights", None)
 
     def select(self, choice: dict[str, Any] | None) -> None:
-        """Pick draws or an event (`Run.select`)."""
+        """Pick draws or an event (`ViewedRun.select`)."""
         self._selection.choose(choice, self.plane(), self._components.followed.key)
 
     def _check_plane(self, plane: dict[str, Any]) -> None:
@@ -252,16 +255,15 @@ class FrameBuilder:
         self._counted.note(run, fast)
         frame: dict[str, Any] = {"seq": self._seq}
         for name in want:
-            if fast and time.perf_counter() < self._due.get(name, 0.0):
+            pace = self._paces.setdefault(name, Throttle(_SHARE, most=_LONGEST_WAIT))
+            if fast and not pace.due:
                 continue
             # CPU time: what else runs on this machine does not make a part dear.
             begun = time.thread_time() - self._apart
             part = self._part(name, fast)
             if part:
                 frame[name] = part
-            cost = time.thread_time() - self._apart - begun
-            wait = max(min(cost / _SHARE, _LONGEST_WAIT), self._seldom(name))
-            self._due[name] = time.perf_counter() + wait
+            pace.spent(time.thread_time() - self._apart - begun, least=self._seldom(name))
         return frame
 
     def _seldom(self, name: str) -> float:
@@ -307,7 +309,7 @@ class FrameBuilder:
                 return NOTHING
             return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
-            return {} if self.predictor is None or run.tracer.now is None else self._predicted(name)
+            return {} if self.predictor is None or self._chain.tracer.now is None else self._predicted(name)
         if self._quality is not None and name in self._quality.emits:
             return self._quality.part(name)
         # A target that has failed is not asked again for the rate along a segment.
@@ -317,7 +319,7 @@ class FrameBuilder:
             return run.tally.box()
         if run.sampler.weighted:
             self._components.refit()
-        part = run.tracer.part(name, self.plane(), fast)
+        part = self._chain.tracer.part(name, self.plane(), fast)
         if part and name == "path":
             part = part | {"awaits": self._awaited()}
         return part | self._counted.figures if part and name == "envelope" else part
@@ -328,10 +330,10 @@ class FrameBuilder:
             theta = self._weighing.current(_RESAMPLED)
             return self.predictor.spread_of(theta) if name == "spread" else self._predicted_by(theta)
         make = self.predictor.spread if name == "spread" else self.predictor.part
-        return make(run.store, run.alive, run.tracer.current_point())
+        return make(run.store, run.alive, self._chain.tracer.current_point())
 
     def _predicted_by(self, theta: torch.Tensor) -> dict[str, Any]:
-        return self.predictor.part_of(theta, self.run.tracer.current_point())
+        return self.predictor.part_of(theta, self._chain.tracer.current_point())
 
     def _status(self) -> dict[str, Any]:
         run = self.run
@@ -355,7 +357,7 @@ class FrameBuilder:
 
     def _caption(self, fast: bool) -> dict[str, Any]:
         run = self.run
-        part = run.tracer.part("caption", self.plane(), False)
+        part = self._chain.tracer.part("caption", self.plane(), False)
         if not part:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
@@ -426,10 +428,10 @@ class FrameBuilder:
     def _curves(self, low: float, high: float) -> dict[str, Any]:
         """Return densities that the watched chain has been, where its states are densities."""
         run = self.run
-        if not run.sampler.functional or run.tracer.now is None:
+        if not run.sampler.functional or self._chain.tracer.now is None:
             return {"curves": None}
         line = np.linspace(low, high, _CURVE_POINTS)
-        return {"curves": run.tracer.curves(line) | {"x": line}}
+        return {"curves": self._chain.tracer.curves(line) | {"x": line}}
 
     def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run
@@ -459,17 +461,19 @@ class _Counted:
     """What all chains did so far; at full speed it stays for long enough to be read."""
 
     def __init__(self) -> None:
-        self._due = -np.inf
+        self._pace = Throttle(least=_COUNT_S)
         self.figures: dict[str, float] = {}
         self.rows: list[list[str]] = []
         self.sentence = ""
 
-    def note(self, run: Run, fast: bool) -> None:
+    def note(self, run: SingleRun, fast: bool) -> None:
         """Count anew, unless it is too soon."""
-        now = time.perf_counter()
-        if fast and now < self._due:
+        if fast and not self._pace.due:
             return
-        self._due = now + _COUNT_S if fast else -np.inf
+        if fast:
+            self._pace.spent()
+        else:
+            self._pace.expire()
         tally = run.tally
         self.figures, self.rows, self.sentence = tally.summary(), tally.rows(), tally.sentence()
 
@@ -481,7 +485,7 @@ class _Rates:
         self.events = self.gradients = 0.0
         self._at: tuple[float, int, int] | None = None
 
-    def note(self, run: Run) -> None:
+    def note(self, run: SingleRun) -> None:
         """Note where the run is now."""
         now = (time.perf_counter(), run.tally.events, run.gradients)
         if self._at is None or now[1] < self._at[1]:

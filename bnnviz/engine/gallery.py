@@ -191,7 +191,7 @@ class Gallery(Race):
         wall: str | None = None,
         **what: Any,
     ) -> None:
-        """Choose what is looked at besides what `Run.watch` has; None changes nothing.
+        """Choose what is looked at besides what `ViewedRun.watch` has; None changes nothing.
 
         Parameters
         ----------

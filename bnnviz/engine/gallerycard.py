@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.onlooker import ANGLES
-from bnnviz.engine.racecard import PARTS, RaceCard
-
-if TYPE_CHECKING:
-    from bnnviz.engine.gallery import Gallery
+from bnnviz.data import ImageSet
+from bnnviz.engine.onlooker import ANGLES, Onlooker
+from bnnviz.engine.racecard import PARTS, Lanes, RaceCard
 
 _HARDEST = 28  # images on the wall
 _ATTACKED = tuple(f"{figure}{end}" for figure in ("accuracy", "entropy") for end in ("", "_low", "_high"))
 _UNRELIABLE = diagnostics.Reliability(
     np.linspace(0, 1, 11), np.zeros(10), *(np.full(10, np.nan) for _ in range(4)), math.nan
 )
+
+
+class ImageLanes(Lanes, Protocol):
+    """What a card reads of a gallery besides what it reads of a race.
+
+    Attributes
+    ----------
+    images, foreign : ImageSet
+        What the networks learn, and what is from elsewhere, if anything is.
+    onlooker : Onlooker
+    wall : str
+        The images that hang on the wall.
+    """
+
+    images: ImageSet
+    foreign: ImageSet | None
+    onlooker: Onlooker
+    wall: str
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the data sets that rows from elsewhere can be of."""
+
+    def chances(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a lane's draws say of the test rows and of those from elsewhere."""
 
 
 class GalleryCard(RaceCard):
@@ -38,9 +60,9 @@ class GalleryCard(RaceCard):
     )
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False
-    _race: Gallery
+    _race: ImageLanes
 
-    def __init__(self, gallery: Gallery) -> None:
+    def __init__(self, gallery: ImageLanes) -> None:
         super().__init__(gallery)
         self._detected: dict[int, tuple[Any, diagnostics.Detection]] = {}
 

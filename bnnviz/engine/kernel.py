@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, fx
 
+from bnnviz import paths
 from bnnviz.engine.compiler import NO_COMPILER
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
@@ -147,7 +148,7 @@ class Compilation:
 
     def _code(self, traced: Trace) -> Any:
         """Return the compiled step, which is kept from before or made now."""
-        path = folder() / f"{_key(traced, self._threads)}.pt2"
+        path = paths.compiled() / f"{_key(traced, self._threads)}.pt2"
         if path.is_file():
             try:
                 return _load(path)
@@ -187,11 +188,6 @@ class Compilation:
             lines = said.strip().splitlines()
             raise BnnvizError(f"The step could not be compiled ({lines[-1] if lines else 'no word of why'}).", "kernel")
         return made
-
-
-def folder() -> Path:
-    """Return the folder that compiled steps are kept in, beside PyTorch's own cache."""
-    return Path(torch.hub.get_dir()).parent / "bnnviz-kernels"
 
 
 def trace(twin: Sampler, state: Any) -> Trace:

@@ -14,6 +14,8 @@ from bnnviz.engine.components import Components
 from bnnviz.engine.estimates import Estimates
 from bnnviz.engine.prediction import chosen_draws, scores, weights
 from bnnviz.engine.run import Run
+from bnnviz.engine.throttle import Throttle
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.samplers.base import Block
 from bnnviz.targets import BNN
 
@@ -25,10 +27,8 @@ _STRETCH = 1 / 500
 _DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
 _FREE = 1000  # steps that cost no gradient, at once
 _SCORED = 400  # draws
-_SHARE, _LONGEST_WAIT = (
-    0.03,
-    10.0,
-)  # of the time that the figures may take while a lane goes on, and seconds between two
+# Of the time that the figures may take while a lane goes on, and seconds between two.
+_SHARE, _LONGEST_WAIT = 0.03, 10.0
 
 
 class Note(NamedTuple):
@@ -45,7 +45,7 @@ def dearest_step(run: Run) -> int:
     return run.sampler.examples_per_step * int(run.alive.sum())
 
 
-class Lane(Run):
+class Lane(ViewedRun):
     """A run with a budget.
 
     Attributes
@@ -162,16 +162,16 @@ class _Figures:
         self._lane = lane
         self._components = Components(lane)
         self._found: dict[str, float] = {}
-        self._made, self._due = 0, -np.inf
+        self._made, self._pace = 0, Throttle(_SHARE, most=_LONGEST_WAIT)
 
     def take(self) -> dict[str, float]:
         """Return the figures, taken anew where there are other draws and it is time to."""
         lane = self._lane
-        made, now = int(lane.store.made.sum()), time.perf_counter()
-        if made != self._made and (now >= self._due or lane.over) and lane.store.common(lane.alive):
+        made = int(lane.store.made.sum())
+        if made != self._made and (self._pace.due or lane.over) and lane.store.common(lane.alive):
             begun, self._made = time.thread_time(), made
             self._found = self._mixing() | lane.scores()
-            self._due = now + min((time.thread_time() - begun) / _SHARE, _LONGEST_WAIT)
+            self._pace.spent(time.thread_time() - begun)
         return self._found
 
     def _mixing(self) -> dict[str, float]:

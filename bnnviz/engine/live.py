@@ -1,344 +1,37 @@
-"""Live runs on a worker: the actor that a page talks to, and the one thread that advances all of them.
+"""The one thread of a worker that advances its live runs in equal time slices.
 
-`LiveRun` is the Dask actor. Its methods are coroutines that only look things up or queue them, because
-they share the worker's event loop. `LiveLoop` has one thread for each worker process: it gives the runs
-equal time slices and does everything that takes time - building a run, its steps, commands, frames,
-checkpoints - between two slices; pages on its machine ask it for frames without the event loop
-(`framesocket`). Nothing here imports torch; the run class is loaded by its dotted path.
+Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Pages on its
+machine ask it for frames without the event loop (`framesocket`). Nothing here imports torch.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
-import importlib
-import json
 import logging
-import os
-import pickle
-import sys
 import threading
 import time
-import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bnnviz import paths
 from bnnviz.engine import framebytes, framesocket
+from bnnviz.engine.checkpoints import Checkpoints, Saved
 from bnnviz.engine.past import COMMANDS, Past
-from bnnviz.engine.timetravel import MAGIC, is_fork
+from bnnviz.engine.protocol import Simulation
+from bnnviz.engine.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
 from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # time one run has before the next one's turn
 CAPACITY = 8  # live runs on one worker; more wait for their turn
-LEASE_S = 10.0  # a run that nobody has pulled from for so long ends; after a fifth of it, it rests
 CHECKPOINT_S = 3.0
-CHECKPOINT_SHARE = 0.05  # of the time, at most
-STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swept
-WAIT_S = 1.5  # how long an actor's method waits; the caller gives up after 2 s
-SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull on for so long after a change
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
 SUMMARISED = 5_000_000  # numbers of a live run's draws up to which its recording gets a summary: others wait for it
-ANSWER_TURNS = 3  # of the event loop until an answer is on its way
-ANSWER_S = 0.005  # the longest wait for that
 STEPS = ("proposal", "event")
-TIMELINE = "timeline"  # a part of frames that the loop knows
-ALIVE = ("queued", "starting", "running")
 
 log = logging.getLogger(__name__)
-
-
-def home() -> Path:
-    """Return the folder of this user's live checkpoints and the like (``BNNVIZ_HOME`` moves it)."""
-    given = os.environ.get("BNNVIZ_HOME")
-    if given:
-        return Path(given).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "bnnviz"
-
-
-# Checkpoints -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A checkpoint as read back: the run's own bytes, and how many changes they contain."""
-
-    changes: int
-    data: bytes
-
-
-class Checkpoints:
-    """The checkpoint files of one worker, written one after another by a thread of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-checkpoint")
-
-    def path(self, run_id: str) -> Path:
-        """Return the file of a run."""
-        return self.folder / f"{run_id}.ckpt"
-
-    def read(self, run_id: str) -> Saved | None:
-        """Return the last checkpoint of a run, or None if there is none here."""
-        try:
-            raw = self.path(run_id).read_bytes()
-        except FileNotFoundError:
-            return None
-        head, data = raw.split(b"\n", 1)
-        return Saved(json.loads(head)["changes"], data)
-
-    def write(self, run_id: str, saved: Saved) -> Future[float]:
-        """Write a checkpoint in the background; the result is the time it took in seconds."""
-        return self._writer.submit(self._write, run_id, saved)
-
-    def remove(self, run_id: str) -> None:
-        """Remove the checkpoint of a run, after all its pending writes."""
-        self._writer.submit(self.path(run_id).unlink, missing_ok=True)
-
-    def sweep(self) -> None:
-        """Remove what dead workers have left behind, in the background."""
-        self._writer.submit(self._sweep)
-
-    def close(self) -> None:
-        """Finish the pending writes."""
-        self._writer.shutdown(wait=True)
-
-    def _write(self, run_id: str, saved: Saved) -> float:
-        begin = time.perf_counter()
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.path(run_id)
-        partial = path.with_suffix(".tmp")
-        with partial.open("wb") as file:
-            file.write(json.dumps({"changes": saved.changes}).encode() + b"\n")
-            file.write(saved.data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        return time.perf_counter() - begin
-
-    def _sweep(self) -> None:
-        oldest = time.time() - STALE_S
-        for path in [*self.folder.glob("*.ckpt"), *self.folder.glob("*.tmp")]:
-            # another worker on this machine may sweep the same file
-            with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime < oldest:
-                    path.unlink()
-        framesocket.sweep(self.folder)
-
-
-# One run in the loop ---------------------------------------------------------------------------------
-
-
-@dataclass
-class _Waiter:
-    """Somebody on the worker's event loop who waits for the loop thread."""
-
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future
-
-    def resolve(self, value: Any = None, error: Exception | None = None) -> None:
-        with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
-            self.loop.call_soon_threadsafe(self._set, value, error)
-
-    def sent(self) -> None:
-        """Wait until the event loop has passed the answer on; call after `resolve`, from the other thread.
-
-        Working on meanwhile, both threads would take the interpreter from each other with each of their
-        operations, which costs more than the wait.
-        """
-        done = threading.Event()
-        with contextlib.suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(_after_turns, self.loop, ANSWER_TURNS, done.set)
-            done.wait(ANSWER_S)
-
-    def _set(self, value: Any, error: Exception | None) -> None:
-        if self.future.done():
-            return
-        if error is None:
-            self.future.set_result(value)
-        else:
-            self.future.set_exception(error)
-
-
-class _Remote:
-    """A page that waits at the socket for a frame of a run."""
-
-    def __init__(self, caller: framesocket.Caller, slot: Slot) -> None:
-        self._caller, self._slot = caller, slot
-
-    def resolve(self, data: bytes | None = None) -> None:
-        self._caller.answer(data or self._slot.nothing_new())
-
-    def sent(self) -> None:
-        """Wait for nothing: the answer was sent when it was given."""
-
-
-def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[], None]) -> None:
-    """Call a function some turns of the event loop later."""
-    if turns:
-        loop.call_soon(_after_turns, loop, turns - 1, then)
-    else:
-        then()
-
-
-@dataclass
-class Slot:
-    """A run's place in the loop: what it is to do, who waits for it, how much time it has had."""
-
-    run_id: str
-    build: Callable[[Slot], Any]
-    lease_s: float | None = LEASE_S
-    playing: bool = False
-    speed: float | None = None
-    watch: dict[str, Any] = field(default_factory=dict)
-    replay: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
-    record: str | None = None  # the name of its recording
-
-    run: Any = None
-    recorder: Any = None
-    past: Past | None = None  # of a run that can go back
-    scene: dict[str, Any] | None = None
-    state: str = "queued"
-    message: str = ""
-    about: str | None = None  # the setting that the message is about
-    resumed: int | None = None  # the step at which a lost run was taken up again
-    changes: int = 0  # entries of the change log that the run contains
-    stopping: bool = False
-    abandoned: bool = False  # nobody can reach the run any more
-
-    used: float = 0.0  # seconds of the loop thread in which it has advanced
-    due: float = 0.0  # when the next step is due, if there is a speed
-    last_pull: float = field(default_factory=time.monotonic)
-    version: int = 0  # grows with everything that a frame could show
-    changed_at: float = 0.0
-
-    commands: deque[tuple[str, dict[str, Any], _Waiter | None]] = field(default_factory=deque)
-    pulls: deque[tuple[list[str], _Waiter | _Remote]] = field(default_factory=deque)
-    builders: deque[_Waiter] = field(default_factory=deque)
-
-    dirty: bool = False  # has moved since the last checkpoint
-    hurry: bool = False  # a checkpoint is due sooner than after the usual time
-    saved_at: float = field(default_factory=time.monotonic)
-    packing_s: float = 0.0  # what the last checkpoint took to make
-    writing_s: float = 0.0  # and to write
-    writing: Future[float] | None = None
-
-    @property
-    def alive(self) -> bool:
-        """Whether the run is in the loop, or waits to get in."""
-        return self.state in ALIVE and not self.stopping
-
-    @property
-    def step(self) -> int:
-        """Steps the run has done."""
-        return 0 if self.run is None else int(self.run.steps)
-
-    @property
-    def going(self) -> bool:
-        """Whether it wants to advance: it plays, or it has still to find its starting point."""
-        if self.state != "running" or self.run.finished:
-            return False
-        return self.playing or self.run.phase == "start" or self.under_way
-
-    @property
-    def under_way(self) -> bool:
-        """Whether it is on its way to a step that was."""
-        return self.past is not None and self.past.journey is not None
-
-    def watched(self, now: float) -> bool:
-        """Whether somebody has pulled lately; a run without a lease needs nobody."""
-        return self.lease_s is None or now - self.last_pull < self.lease_s / 5
-
-    def settled(self, seen: int, now: float) -> bool:
-        """Whether a caller who has seen this version has seen everything."""
-        return seen == self.version and now - self.changed_at > SETTLE_S
-
-    def show_anew(self) -> None:
-        """Make the scene of what runs now."""
-        scene = self.run.scene()
-        known = [TIMELINE] if self.past is not None else []
-        self.scene = scene | {"emits": [*scene["emits"], *known]} if known else scene
-
-    def touch(self) -> None:
-        """Note that something has changed that a frame could show."""
-        self.version += 1
-        self.changed_at = time.monotonic()
-
-    def advance(self, seconds: float) -> int:
-        """Let the run step for at most so many seconds, or as its speed asks; return the steps done."""
-        if self.under_way:
-            return self.past.advance(seconds)
-        if self.replay and self.playing:
-            return self._replay(seconds)
-        if self.speed is None or self.run.phase == "start":
-            return self.run.advance(seconds)
-        now = time.monotonic()
-        end, steps = now + seconds, 0
-        while self.due <= now < end and not self.run.finished:
-            self.run.step_proposal()
-            steps += 1
-            # a run that cannot keep up must not owe ever more steps
-            self.due = max(self.due + 1 / self.speed, now - seconds)
-            now = time.monotonic()
-        return steps
-
-    def _replay(self, seconds: float) -> int:
-        """Make the changes of a lost run at the steps where they were made: the draws are the same."""
-        begin, end = self.run.steps, time.monotonic() + seconds
-        self.catch_up()
-        while self.replay and time.monotonic() < end and not self.run.finished:
-            if self.run.phase == "start":
-                self.run.advance(seconds)
-            else:
-                self.run.step_proposal()
-            self.catch_up()
-        return self.run.steps - begin
-
-    def catch_up(self) -> None:
-        """Make the changes of the lost run that belong to this step."""
-        while self.replay and self.replay[0][0] <= self.run.steps:
-            self.run.change(self.replay.popleft()[1])
-            self.changes = self.changes + 1 if self.past is None else len(self.past.log)
-
-    def report(self) -> dict[str, Any]:
-        """Return what a caller must know besides the frame."""
-        finished = self.state == "running" and self.run.finished
-        return {
-            "state": "ended" if finished else self.state,
-            "message": self.message,
-            "field": self.about,
-            "playing": self.playing,
-            "speed": self.speed,
-            "step": self.step,
-            "resumed": self.resumed,
-            "changes": self.changes,
-            "record": self.record,
-            "version": self.version,
-            "held": self.run is not None,
-        }
-
-    def nothing_new(self) -> bytes:
-        """Return what a caller gets who gets no frame."""
-        return pickle.dumps(self.report() | {"frame": None})
-
-    def pull(self, seen: int) -> bool:
-        """Note that somebody asks who has seen a version; return whether there may be anything new."""
-        self.last_pull = time.monotonic()
-        return self.run is not None and not self.settled(seen, self.last_pull)
-
-
-# The loop --------------------------------------------------------------------------------------------
 
 
 class LiveLoop:
@@ -347,7 +40,7 @@ class LiveLoop:
     Parameters
     ----------
     folder : Path or None
-        Where checkpoints are kept; None: ``live`` in `home`.
+        Where checkpoints are kept; None: `bnnviz.paths.live`.
     capacity : int
         Runs that are advanced at a time; more are queued.
     slice_s : float
@@ -355,7 +48,7 @@ class LiveLoop:
     """
 
     def __init__(self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S) -> None:
-        self.checkpoints = Checkpoints(folder or home() / "live")
+        self.checkpoints = Checkpoints(folder or paths.live())
         self._capacity = capacity
         self._slice_s = slice_s
         self._slots: dict[str, Slot] = {}
@@ -397,7 +90,7 @@ class LiveLoop:
                 "run_id": slot.run_id,
                 "state": slot.state,
                 "playing": slot.playing,
-                "speed": slot.speed,
+                "speed": slot.pace.speed,
                 "step": slot.step,
                 "lease_s": slot.lease_s,
                 "unpulled_s": now - slot.last_pull,
@@ -454,7 +147,7 @@ class LiveLoop:
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
-        ready = [s for s in slots if s.going and s.watched(now) and (s.speed is None or s.due <= now)]
+        ready = [s for s in slots if s.going and s.watched(now) and not s.pace.rests(now)]
         # who comes back gets its share from now on, not the time that the others have had meanwhile
         least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
         for slot in ready:
@@ -467,7 +160,7 @@ class LiveLoop:
         """Return how long there is nothing to do; None if nothing will be without being asked."""
         if not slots:
             return None
-        due = [slot.due - now for slot in slots if slot.going and slot.watched(now)]
+        due = [slot.pace.due - now for slot in slots if slot.going and slot.watched(now)]
         return max(0.0, min([IDLE_S, *due]))
 
     def _attend(self, slot: Slot, now: float) -> None:
@@ -482,7 +175,7 @@ class LiveLoop:
             with self._guarded(slot):
                 self._obey(slot)
                 self._show(slot)
-                self._save(slot, now)
+                self._save(slot)
                 self._keep(slot)
 
     @contextlib.contextmanager
@@ -518,9 +211,9 @@ class LiveLoop:
             slot.catch_up()
             slot.state = "running"
         self._begin_recording(slot)
-        slot.saved_at = time.monotonic()
+        slot.saving.spent()
         self._changed_together()
-        _resolve_all(slot.builders)
+        resolve_all(slot.builders)
 
     def _lapsed(self, slot: Slot, now: float) -> bool:
         return slot.lease_s is not None and now - slot.last_pull >= slot.lease_s
@@ -564,7 +257,7 @@ class LiveLoop:
 
     def _answer_all(self, slot: Slot) -> None:
         """Leave nobody waiting for a run that has ended."""
-        _resolve_all(slot.builders)
+        resolve_all(slot.builders)
         while slot.pulls:
             slot.pulls.popleft()[1].resolve()
         while slot.commands:
@@ -611,8 +304,7 @@ class LiveLoop:
             slot.playing = False
             slot.hurry = True
         elif name == "speed":
-            slot.speed = _speed(args.get("value"))
-            slot.due = time.monotonic()
+            slot.pace.set(checked_speed(args.get("value")))
         elif name == "proposal":
             slot.playing = False
             self._moved(slot, slot.run.step_proposal)
@@ -651,7 +343,7 @@ class LiveLoop:
             raise BnnvizError("This run has made all its draws; reset it to play again.")
         slot.playing = True
         slot.message = ""
-        slot.due = time.monotonic()
+        slot.pace.restart()
 
     def _moved(self, slot: Slot, step: Callable[[], Any]) -> None:
         if slot.run.finished:
@@ -752,7 +444,7 @@ class LiveLoop:
             if slot is None:  # the actor knows what became of it
                 caller.answer(b"")
                 continue
-            waiter = _Remote(caller, slot)
+            waiter = Remote(caller, slot)
             if slot.pull(question.seen):
                 slot.pulls.append((question.want, waiter))
             else:
@@ -787,7 +479,7 @@ class LiveLoop:
         """Return what the loop knows and the run does not."""
         return {
             "playing": slot.playing,
-            "speed": slot.speed,
+            "speed": slot.pace.speed,
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,
             "message": slot.message or status.get("message", ""),
@@ -796,12 +488,13 @@ class LiveLoop:
 
     # checkpoints
 
-    def _save(self, slot: Slot, now: float) -> None:
+    def _save(self, slot: Slot) -> None:
         if slot.state != "running" or not slot.dirty:
             return
         runs = sum(other.state == "running" for other in self._all())
-        least = runs * (slot.packing_s + slot.writing_s) / CHECKPOINT_SHARE
-        if now - slot.saved_at < (least if slot.hurry else max(CHECKPOINT_S, least)):
+        slot.saving.cost = runs * (slot.packing_s + slot.writing_s)  # they all share the time
+        slot.saving.least = 0.0 if slot.hurry else CHECKPOINT_S
+        if not slot.saving.due:
             return
         if slot.writing is None or slot.writing.done():
             self._checkpoint(slot)
@@ -813,7 +506,7 @@ class LiveLoop:
         begin = time.perf_counter()
         data = slot.run.checkpoint()
         slot.packing_s = time.perf_counter() - begin
-        slot.saved_at = time.monotonic()
+        slot.saving.spent()
         slot.dirty = slot.hurry = False
         slot.writing = self.checkpoints.write(slot.run_id, Saved(slot.changes, data))
 
@@ -827,14 +520,14 @@ class LiveLoop:
             log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)
 
 
-def _recorder(run: Any, name: str, anew: bool = False) -> Any:
+def _recorder(run: Simulation, name: str, anew: bool = False) -> Any:
     """Return what keeps a run in the recording of this name, a new one or one that it goes on with."""
     from bnnviz.engine import shelf
     from bnnviz.engine.recorder import Recorder
 
-    if is_fork(run):
+    if run.is_fork:
         raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
-    if not hasattr(run, "begun"):
+    if not run.can_record:
         raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
     folder = shelf.place(name)  # a page names no paths
     return Recorder(run, shelf.new_place(name) if anew else folder)
@@ -849,29 +542,19 @@ def _recording(name: str) -> Any:
 
 def _past(slot: Slot) -> Past | None:
     """Return the past of a run that can go back; None of one that cannot."""
-    return Past(slot) if hasattr(slot.run, "begun") else None
+    if not slot.run.has_history:
+        return None
+    from bnnviz.engine.fork import taken_up  # a run is there, and so is torch
+
+    return Past(slot, taken_up)
 
 
-def _worked(run: Any) -> float:
+def _worked(run: Simulation) -> float:
     """Return a clock of a run's work in seconds.
 
     On a CPU it stands while other processes have the core: a busy machine would make equal shares unequal.
     """
-    on_cpu = getattr(getattr(run, "device", None), "type", "cpu") == "cpu"
-    return time.thread_time() if on_cpu else time.perf_counter()
-
-
-def _resolve_all(waiters: deque[_Waiter]) -> None:
-    while waiters:
-        waiters.popleft().resolve()
-
-
-def _speed(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise BnnvizError(f"The speed is a number of steps per second above 0, not {value!r}.", "speed")
-    return float(value)
+    return time.thread_time() if run.device.type == "cpu" else time.perf_counter()
 
 
 def _sentence(error: Exception) -> str:
@@ -882,40 +565,7 @@ def _sentence(error: Exception) -> str:
     return f"This run was stopped by an error ({cause}); the worker's log has the details."
 
 
-def _restored(run_class: Any, checkpoints: Checkpoints, slot: Slot) -> Any:
-    """Return a lost run as its last checkpoint has it; None if there is none that can be read."""
-    try:
-        saved = checkpoints.read(slot.run_id)
-        if saved is None:
-            return None
-        run = _read(run_class, saved.data)
-    except Exception:
-        log.exception("the checkpoint of live run %s cannot be used; it starts again", slot.run_id)
-        return None
-    slot.changes = saved.changes
-    for _ in range(min(saved.changes, len(slot.replay))):
-        slot.replay.popleft()
-    return run
-
-
-def _read(run_class: Any, data: bytes) -> Any:
-    """Return the run of a checkpoint, or the fork."""
-    if not data.startswith(MAGIC):
-        return run_class.restore(data)
-    from bnnviz.engine.fork import Fork
-
-    return Fork.restore(data)
-
-
-def _recorded(name: str) -> Any:
-    """Return the run of a recording as it was last written."""
-    from bnnviz.engine import shelf
-    from bnnviz.engine.recorder import resume
-
-    return resume(shelf.place(name))
-
-
-# The actor -------------------------------------------------------------------------------------------
+# The loop of this process
 
 _loop: LiveLoop | None = None
 _loop_lock = threading.Lock()
@@ -947,157 +597,3 @@ def close() -> None:
         loop, _loop = _loop, None
     if loop is not None:
         loop.close()
-
-
-class LiveRun:
-    """A live run as a Dask actor: the page's end of a place in the worker's `LiveLoop`.
-
-    Parameters
-    ----------
-    spec : Spec
-        What to run.
-    run_id : str
-        Names the run and its checkpoint.
-    play : bool
-        Whether it advances as soon as it is built.
-    speed : float or None
-        Steps per second; None is as fast as it goes.
-    watch : dict or None
-        The chain, plane and component to watch, as the command ``watch`` takes them.
-    lease_s : float or None
-        Seconds without a pull after which the run ends (after a fifth of them it rests); None: it stays.
-    restore : bool
-        Whether this goes on with a run whose worker was lost, from its checkpoint if that is here.
-    changes : iterable of (step, settings)
-        The change log of that run.
-    record : str or None
-        The name of the recording that it is kept in.
-    origin : str or None
-        The name of a recording whose run goes on.
-    factory : str
-        Dotted path of the run class, ``module:name``.
-    loop : LiveLoop or None
-        None: the one of this process.
-    """
-
-    def __init__(
-        self,
-        spec: Any,
-        run_id: str,
-        *,
-        play: bool = False,
-        speed: float | None = None,
-        watch: dict[str, Any] | None = None,
-        lease_s: float | None = LEASE_S,
-        restore: bool = False,
-        changes: Iterable[tuple[int, dict[str, Any]]] = (),
-        record: str | None = None,
-        origin: str | None = None,
-        factory: str,
-        loop: LiveLoop | None = None,
-    ) -> None:
-        self._loop = loop or live_loop()
-        checkpoints = self._loop.checkpoints
-
-        def build(slot: Slot) -> Any:
-            module, name = factory.split(":")
-            run_class = getattr(importlib.import_module(module), name)
-            run = _restored(run_class, checkpoints, slot) if restore else None
-            if run is None:
-                run = run_class(spec) if origin is None else _recorded(origin)
-            if restore:
-                slot.resumed = int(run.steps)
-            # Who looks on does not wait for a compiler.
-            run.patient = False
-            if slot.watch:
-                run.watch(**slot.watch)
-            return run
-
-        self._slot = Slot(
-            run_id,
-            build,
-            lease_s=lease_s,
-            playing=play,
-            speed=_speed(speed),
-            watch=dict(watch or {}),
-            replay=deque(changes),
-            record=record,
-        )
-        self._loop.add(self._slot)
-        # when the page's process has gone, the scheduler drops the actor: do not wait for the lease
-        weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
-
-    async def ready(self) -> dict[str, Any]:
-        """Return the status and where frames can be asked for, after waiting for a run that is being built."""
-        self._slot.last_pull = time.monotonic()
-        await self._built()
-        return self._slot.report() | {"socket": self._loop.socket}
-
-    async def status(self) -> dict[str, Any]:
-        """Return the state, the step, and a sentence if there is something to say."""
-        return self._slot.report()
-
-    async def scene(self) -> dict[str, Any]:
-        """Return the status and the scene, which is None while the run is not built."""
-        self._slot.last_pull = time.monotonic()
-        await self._built()
-        return self._slot.report() | {"scene": self._slot.scene}
-
-    async def frame(self, want: list[str], seen: int = -1) -> bytes:
-        """Return the status and a fresh frame, which is None if there is nothing new, pickled.
-
-        A page on this machine asks for the frames of a run that plays at the loop's socket instead.
-
-        Dask would measure, wrap and count each of its arrays: some 2 ms instead of 0.1.
-
-        Parameters
-        ----------
-        want : list of str
-            The parts to build.
-        seen : int
-            The version that the caller has seen of each of these parts.
-        """
-        slot = self._slot
-        if not slot.pull(seen):
-            self._loop.wake()  # it may have been resting
-            return slot.nothing_new()
-        waiter = _waiter()
-        slot.pulls.append((want, waiter))
-        self._loop.wake()
-        return await waiter.future or slot.nothing_new()
-
-    async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Have a command executed between two slices and return the status after it.
-
-        Raises
-        ------
-        BnnvizError
-            If it is refused.
-        """
-        slot = self._slot
-        if slot.state not in ALIVE:
-            raise BnnvizError(f"{slot.message} Start it again to go on.")
-        slot.last_pull = time.monotonic()
-        waiter = None if slot.run is None else _waiter()
-        slot.commands.append((name, args, waiter))
-        self._loop.wake()
-        return slot.report() if waiter is None else await waiter.future
-
-    async def stop(self) -> None:
-        """End the run at once and remove its checkpoint."""
-        self._slot.stopping = True
-        self._loop.wake()
-
-    async def _built(self) -> None:
-        if self._slot.run is None and self._slot.state in ALIVE:
-            waiter = _waiter()
-            self._slot.builders.append(waiter)
-            if self._slot.run is not None:  # built meanwhile
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(waiter.future, WAIT_S)
-
-
-def _waiter() -> _Waiter:
-    loop = asyncio.get_running_loop()
-    return _Waiter(loop, loop.create_future())

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.components import Component
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.throttle import Throttle
 
 # At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
 _EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
@@ -48,7 +47,7 @@ class Measures:
         That all measures have taken.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrawSource) -> None:
         self._run, self.cpu_seconds = run, 0.0
         self.forget()
 
@@ -57,7 +56,7 @@ class Measures:
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.widening: diagnostics.Widening | None = None
-        self._next, self._made = -np.inf, -1
+        self._pace, self._made = Throttle(_SHARE, least=_EVERY_S), -1
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
@@ -66,12 +65,13 @@ class Measures:
 
     def expire(self) -> None:
         """Have the measures taken anew at the next occasion."""
-        self._next, self._made, self.followed = -np.inf, -1, float("nan")
+        self._pace.expire()
+        self._made, self.followed = -1, float("nan")
 
     def take(self, first: Component, followed: Component, fast: bool) -> None:
         """Measure other draws by their first component and the one that is followed; at full speed not each time."""
         made = int(self._run.store.made.sum())
-        if made == self._made or (fast and time.perf_counter() < self._next):
+        if made == self._made or (fast and not self._pace.due):
             return
         self._made, begun = made, time.thread_time()
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
@@ -84,9 +84,8 @@ class Measures:
         self._try_identity()
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
-        now = time.perf_counter()
-        seldom = min(max(AGED * (now - self._begun), _SELDOM_S), _RARELY_S)
-        self._next = now + min(max(cost / _SHARE, _EVERY_S), seldom)
+        age = time.perf_counter() - self._begun
+        self._pace.spent(cost, most=min(max(AGED * age, _SELDOM_S), _RARELY_S))
 
     def _compare(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""
@@ -199,7 +198,7 @@ class Measures:
 
     def mixing(self, label: str, tail: float) -> list[list[str]]:
         """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
-        if not np.isfinite(self._next):
+        if self._made < 0:
             return []
         tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
         sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
@@ -251,7 +250,9 @@ def is_clear(share: float, error: float) -> bool:
     return abs(share) > max(_CLEAR * error, _SMALL)
 
 
-def measured_widening(run: Run, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS) -> diagnostics.Widening | None:
+def measured_widening(
+    run: DrawSource, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS
+) -> diagnostics.Widening | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
 
     None where there are too few draws, every chain stands still, or a gradient takes too long.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import Predictor, chosen_draws, evenly, weights
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.throttle import Throttle
 
 # Of a run that goes on: inputs, draws of all chains, draws of each chain at least, multiply-adds at one time, and the
 # share of the time that it may take.
@@ -43,7 +42,7 @@ class Mixing(NamedTuple):
 class _Values:
     """U of draws, and of a network the predictions at a few inputs, each evaluated once."""
 
-    def __init__(self, run: Run, predictor: Predictor | None, points: int) -> None:
+    def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
         self._run, self._predictor, self._points = run, predictor, points
         self._known: dict[Key, np.ndarray] = {}
 
@@ -90,7 +89,7 @@ class LiveMixing:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     predictor : Predictor or None
         Gives the functions, where there are any.
 
@@ -103,7 +102,7 @@ class LiveMixing:
         That measuring has taken.
     """
 
-    def __init__(self, run: Run, predictor: Predictor | None) -> None:
+    def __init__(self, run: DrawSource, predictor: Predictor | None) -> None:
         self._run, self._predictor, self.cpu_seconds = run, predictor, 0.0
         self.forget()
 
@@ -111,13 +110,13 @@ class LiveMixing:
         """Drop what was measured of earlier draws."""
         self.found, self.tail = Mixing(), float("nan")
         self._values = _Values(self._run, self._predictor, _POINTS)
-        self._due, self._made = -np.inf, 0
+        self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
         """Measure anew, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
         run = self._run
         made = int(run.store.made.sum())
-        if made == self._made or (time.perf_counter() < self._due and not run.finished):
+        if made == self._made or (not self._pace.due and not run.finished):
             return
         begun, self._made = time.thread_time(), made
         self.tail = diagnostics.ess_tail(component)
@@ -125,7 +124,7 @@ class LiveMixing:
             self.found = _measured(self._values.table(max(_DRAWS, _FEWEST * len(component)), _WORK))
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
-        self._due = time.perf_counter() + min(cost / _SHARE, _LONGEST_WAIT)
+        self._pace.spent(cost)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
@@ -137,14 +136,14 @@ class LiveMixing:
         return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""]]
 
 
-def measured_mixing(run: Run, predictor: Predictor | None) -> Mixing:
+def measured_mixing(run: DrawSource, predictor: Predictor | None) -> Mixing:
     """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
 
     They are not known where the work allows neither all draws nor a hundred.
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
     predictor : Predictor or None
         Gives the functions, where there are any; they are taken at up to 40 of its inputs.
     """

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.data import ImageSet
 from bnnviz.engine.attack import EPS, attack
-from bnnviz.engine.opinions import chances
+from bnnviz.engine.opinions import Opinions, chances
 from bnnviz.errors import BnnvizError
-
-if TYPE_CHECKING:
-    from bnnviz.engine.gallery import Gallery, GalleryLane
+from bnnviz.targets import BNN
 
 ANGLES = tuple(range(-180, 181, 30))  # degrees
 ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
@@ -25,15 +25,29 @@ _ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
 _ATTACK_GROWTH = 2  # of the draws, until they are attacked anew
 
 
+class AskedLane(Protocol):
+    """What the onlooker uses of a lane: its network, and what its draws say of the test rows."""
+
+    target: BNN
+    opinions: Opinions
+
+
+class Asked(Protocol):
+    """What the onlooker uses of a gallery: its images and its lanes."""
+
+    images: ImageSet
+    lanes: Sequence[AskedLane]
+
+
 class Onlooker:
     """What a gallery's draws are asked besides the test rows.
 
     Parameters
     ----------
-    gallery : Gallery
+    gallery : Asked
     """
 
-    def __init__(self, gallery: Gallery) -> None:
+    def __init__(self, gallery: Asked) -> None:
         self._gallery = gallery
         self._source: dict[str, Any] = {"index": 0}
         self._pixels, self.truth = gallery.images.x_test[0], int(gallery.images.y_test[0])
@@ -110,20 +124,20 @@ class Onlooker:
             self._answers[number] = key, time.perf_counter(), found
         return found
 
-    def _ask(self, lane: GalleryLane) -> np.ndarray:
+    def _ask(self, lane: AskedLane) -> np.ndarray:
         theta = lane.opinions.draws(_DRAWS)
         if not len(theta):
             return np.empty((0, 1 + len(ANGLES), self._gallery.images.classes), np.float32)
         images = np.stack([self.turned, *(_turned(self._pixels, angle) for angle in ANGLES)])
         rows = self._rows(images, lane)
         begun = time.perf_counter()
-        found = [chances(lane, theta[:1], rows)]
+        found = [chances(lane.target, theta[:1], rows)]
         each = max(time.perf_counter() - begun, 1e-6)
         allowed = int(np.clip(_ASK_S / (each * len(self._gallery.lanes)), _FEWEST, len(theta)))
         chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
-        return np.stack(found + [chances(lane, theta[i : i + 1], rows) for i in chosen])
+        return np.stack(found + [chances(lane.target, theta[i : i + 1], rows) for i in chosen])
 
-    def _rows(self, images: np.ndarray, lane: GalleryLane) -> torch.Tensor:
+    def _rows(self, images: np.ndarray, lane: AskedLane) -> torch.Tensor:
         """Return bytes (rows, channels, height, width) as the network sees them."""
         own = self._gallery.images
         mean, sd = (np.array(each, np.float32)[:, None, None] for each in (own.mean, own.sd))

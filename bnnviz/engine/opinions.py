@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from bnnviz.engine.prediction import chosen_draws, weights
-from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.targets import BNN
 
 MOST = 32  # draws
 _PIECE = 256  # rows at once
@@ -25,7 +26,7 @@ class Opinions:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
         Of a network that tells classes apart.
     rows : Tensor, shape (rows, ...)
         On the scale that the network sees.
@@ -38,7 +39,7 @@ class Opinions:
         Grows with the draws that are known.
     """
 
-    def __init__(self, run: Run, rows: Tensor, most: int = MOST) -> None:
+    def __init__(self, run: DrawSource, rows: Tensor, most: int = MOST) -> None:
         self._run, self._rows, self._most = run, rows, most
         self._known: dict[Any, np.ndarray] = {}
         self._resampled: tuple[int, Tensor] = (0, torch.empty(0))
@@ -54,7 +55,7 @@ class Opinions:
         end = time.perf_counter() + seconds
         wanted = self._wanted()
         for key in (key for key in wanted if key not in self._known):
-            self._known[key] = chances(self._run, self._theta(key), self._rows)
+            self._known[key] = chances(self._run.target, self._theta(key), self._rows)
             self.version += 1
             if time.perf_counter() >= end:
                 break
@@ -102,9 +103,8 @@ class Opinions:
         return weights(self._run.store, [key])
 
 
-def chances(run: Run, theta: Tensor, rows: Tensor) -> np.ndarray:
+def chances(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
     """Return the chances (rows, classes) that one draw (1, dim) gives to rows."""
-    target = run.target
     with torch.no_grad():
         parts = [
             torch.softmax(target.outputs(theta.to(rows), part)[0], -1).float().cpu()

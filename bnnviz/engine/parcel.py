@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from bnnviz.engine import shelf
 from bnnviz.engine.shelf import Recording
 from bnnviz.errors import BnnvizError
+from bnnviz.files import replacing
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _MOST_FILES, _MOST_BYTES = 100_000, 1 << 36
@@ -27,21 +28,17 @@ def pack(recording: Recording, out: Path) -> Path:
         If it is no recording, or the file cannot be written.
     """
     recording.header, recording.progress  # noqa: B018
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         # Draws are compressed already.
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as file:
+        with replacing(out) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_STORED) as file:
             for path in recording.files():
                 # What is about to become a file, and the lock of a run that goes on, are no part of it.
                 inside = path.relative_to(recording.folder)
                 if any(part.startswith(".") for part in inside.parts) or path.suffix == ".partial":
                     continue
                 file.write(path, inside.as_posix())
-        partial.rename(out)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
-    finally:
-        partial.unlink(missing_ok=True)
     return out
 
 

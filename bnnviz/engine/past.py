@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnnviz.engine.timetravel import History, Journey, asked, is_fork
+from bnnviz.engine.protocol import Place
+from bnnviz.engine.throttle import Throttle
+from bnnviz.engine.timetravel import History, Journey, Restore, asked
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.live import Slot
     from bnnviz.engine.shelf import Recording
 
 _EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints of its own, and of the time that making them may take
@@ -28,21 +29,23 @@ class Past:
 
     Parameters
     ----------
-    slot : Slot
+    slot : Place
         Whose run has just been built, the changes of a lost one not made yet.
+    restore : callable
+        Returns what a mark of the past was made of.
     """
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: Place, restore: Restore) -> None:
         self._slot = slot
-        self._history = History()
+        self._history = History(restore)
         self._history.timeline.follow(slot.run)
         self._history.furthest = slot.run.steps
         self.journey: Journey | None = None
-        self._noted, self._cost = 0.0, 0.0
+        self._pace = Throttle(_SHARE, least=_EVERY_S)  # of marks
         self.jumps = 0  # grows whenever what is seen is another state than the one before
         # Changes that were made before the page's: those of a recording that goes on.
         self._before = len(asked(slot.run.changes)) - slot.changes
-        if is_fork(slot.run):
+        if slot.run.is_fork:
             self._history.timeline = slot.run.branches[slot.run.followed].timeline
 
     @property
@@ -54,7 +57,7 @@ class Past:
     def whole_log(self) -> list[tuple[int, dict[str, Any]]]:
         """The change log with what is still to come of it, where the run repeats what was."""
         run, left = self._slot.run, self._slot.replay if self.journey is None else self.journey.left
-        script = run.branches[run.followed].script if is_fork(run) else left
+        script = run.branches[run.followed].script if run.is_fork else left
         return self.log + asked(list(script))
 
     def advance(self, seconds: float) -> int:
@@ -72,11 +75,10 @@ class Past:
         if run.phase == "start" or self.journey is not None:
             return
         self._history.reached(run.steps)
-        now = time.perf_counter()
-        if self._history.empty or now - self._noted > max(_EVERY_S, self._cost / _SHARE):
+        if self._history.empty or self._pace.due:
+            begun = time.perf_counter()
             self._history.note(run)
-            self._noted = time.perf_counter()
-            self._cost = self._noted - now
+            self._pace.spent(time.perf_counter() - begun)
 
     def recall(self, recording: Recording) -> None:
         """Take over checkpoints and events of the recording that the run goes on with.
@@ -130,7 +132,7 @@ class Past:
                 f"The run is on its way to step {self.journey.goal:,}; change it when it is there.",
                 next(iter(settings)),
             )
-        if self._history.behind and not is_fork(self._slot.run):
+        if self._history.behind and not self._slot.run.is_fork:
             self.fork()
             self.jumps += 1
         elif self._history.behind:
@@ -142,13 +144,13 @@ class Past:
     def shown(self) -> dict[str, Any]:
         """Return the part ``timeline`` of a frame."""
         run = self._slot.run
-        return self._history.shown(run.steps) | {"fork": run.at if is_fork(run) else None}
+        return self._history.shown(run.steps) | {"fork": run.at if run.is_fork else None}
 
     def status(self) -> dict[str, Any]:
         """Return what is told of the past in the part ``status``."""
         behind = self._history.behind or self.journey is not None
         told = {"behind": behind, "furthest": self._history.furthest, "jumps": self.jumps}
-        if not behind and not is_fork(self._slot.run):
+        if not behind and not self._slot.run.is_fork:
             return told
         goal = None if self.journey is None else self.journey.goal
         return told | {"goal": goal, "spec": self._slot.run.spec.to_json()}
@@ -175,7 +177,7 @@ class Past:
         run.look_like(before)
         run.show_here()
         history.timeline.follow(None)
-        if is_fork(run):
+        if run.is_fork:
             history.timeline = run.branches[run.followed].timeline
         else:
             history.timeline.follow(run)
@@ -195,7 +197,7 @@ class Past:
         slot, history = self._slot, self._history
         if slot.run.phase == "start":
             raise BnnvizError("This run is still looking for its start; fork it after its first step.", "fork")
-        if is_fork(slot.run):
+        if slot.run.is_fork:
             slot.run.split()
         else:
             slot.run = Fork.of(slot.run, history.timeline, slot.replay)
@@ -216,6 +218,6 @@ class Past:
         history.joined(branch.run, fork.at)
 
     def _chosen(self) -> Any:
-        if not is_fork(self._slot.run):
+        if not self._slot.run.is_fork:
             raise BnnvizError("This run has one future only; fork it first.", "branch")
         return self._slot.run

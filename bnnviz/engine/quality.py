@@ -8,10 +8,11 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.prediction import observed_rows
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.scoring import Predictions, class_names, predict
+from bnnviz.engine.watched import WatchedChain
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
     from bnnviz.engine.weighing import Weighing
 
 _DRAWS = 50  # resampled by their weights
@@ -24,8 +25,10 @@ class Quality:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
         Of a network.
+    chain : WatchedChain
+        The one that is watched.
     weighing : Weighing
         Gives draws without weights.
 
@@ -36,8 +39,8 @@ class Quality:
         none of two classes where scikit-learn is missing.
     """
 
-    def __init__(self, run: Run, weighing: Weighing) -> None:
-        self._run, self._weighing = run, weighing
+    def __init__(self, run: DrawSource, chain: WatchedChain, weighing: Weighing) -> None:
+        self._run, self._chain, self._weighing = run, chain, weighing
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
         measurable = picture != "roc" or diagnostics.has_learn()
@@ -55,7 +58,7 @@ class Quality:
 
     def part(self, name: str) -> dict[str, Any]:
         """Return a part of a frame; empty before there are draws."""
-        iteration = self._run.tracer.iteration
+        iteration = self._chain.tracer.iteration
         if iteration and (iteration, self._run.era) != self._key:
             theta = self._weighing.current(_DRAWS)
             if len(theta):

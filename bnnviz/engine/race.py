@@ -46,6 +46,9 @@ class Race:
         If the race cannot be run; ``field`` of a lane's own setting has the lane's number and a dot before it.
     """
 
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec
     lane_class: ClassVar[type[Lane]] = Lane
     card_class: ClassVar[type[RaceCard]] = RaceCard
@@ -82,7 +85,7 @@ class Race:
             if lane.target.dim > 2:
                 # One plane for all; the principal axes of each lane's own draws would be others.
                 lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
-        self._known = known_truth(lanes[0])
+        self._known = known_truth(lanes[0].target)
         self._card = self.card_class(self)
 
     @property
@@ -261,7 +264,7 @@ class Race:
         raise BnnvizError("Nothing can change while a race goes on; start another one.", next(iter(settings), None))
 
     def watch(self, **what: Any) -> None:
-        """Choose what frames show of all lanes, as `Run.watch`."""
+        """Choose what frames show of all lanes, as `ViewedRun.watch`."""
         for lane in self.lanes:
             lane.watch(**what)
 

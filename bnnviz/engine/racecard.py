@@ -5,21 +5,74 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from bnnviz.engine.estimates import Error, error
+from bnnviz.engine.estimates import Error, Truth, error
+from bnnviz.racespec import RaceSpec
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
+    import torch
+
     from bnnviz.engine.lane import Lane
-    from bnnviz.engine.race import Race
+    from bnnviz.engine.reference import Reference
 
 PARTS = ("status", "caption", "table", "curves")
 _LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
 _UNKNOWN = Error(math.nan, math.nan)
 _RATE_S = 0.5
+
+
+class Lanes(Protocol):
+    """What a card reads of a race.
+
+    Attributes
+    ----------
+    spec : RaceSpec
+    lanes : list of Lane
+    reference : Reference or None
+        The long run that lanes are measured against.
+    """
+
+    spec: RaceSpec
+    lanes: list[Lane]
+    reference: Reference | None
+    phase: str
+    device: torch.device
+
+    @property
+    def truth(self) -> Truth | None:
+        """What the lanes are measured against."""
+
+    @property
+    def start_told(self) -> str:
+        """Where the lanes set out from, in words."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of all lanes."""
+
+    @property
+    def gradients(self) -> int:
+        """Gradients of all lanes."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the lanes have worked."""
+
+    @property
+    def progress(self) -> float:
+        """Share of the budgets that is spent."""
+
+    @property
+    def error(self) -> str | None:
+        """Why nothing has come out."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the lanes had to say."""
 
 
 class RaceCard:
@@ -31,7 +84,7 @@ class RaceCard:
     #: What lanes may show of themselves.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
-    def __init__(self, race: Race) -> None:
+    def __init__(self, race: Lanes) -> None:
         self._race = race
         self._id = uuid.uuid4().hex[:12]
         self._names = race.spec.names()

@@ -24,7 +24,7 @@ import torch
 
 from bnnviz.engine import footage
 from bnnviz.engine.footage import Footage
-from bnnviz.engine.jsontext import plain, sealed
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import header
 from bnnviz.engine.shelf import (
     DRAWS,
@@ -42,14 +42,14 @@ from bnnviz.engine.shelf import (
     check_zarr,
 )
 from bnnviz.engine.steplog import StepLog
+from bnnviz.engine.summary import summarise
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
 
 if TYPE_CHECKING:
     import zarr
 
-    from bnnviz.engine.run import Run
-    from bnnviz.samplers import Sampler
-    from bnnviz.targets import Target
 
 _CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
 _EVERY_S = 2.0
@@ -66,13 +66,13 @@ class Recorder:
 
     Parameters
     ----------
-    run : Run
+    run : SingleRun
     folder : Path
         That is new, or empty, or holds the recording that the run goes on from.
     every_s : float, default 2
         Seconds between two writes, at least; longer where a write takes more than a fiftieth of the run's work.
     frames : bool, default True
-        Whether frames are kept, for a replay where the run cannot be done again.
+        Whether frames are kept, for a replay where the run cannot be done again; the run is a `ShownRun` then.
 
     Raises
     ------
@@ -80,12 +80,18 @@ class Recorder:
         If the folder cannot be written to, or holds something else, or zarr is not installed.
     """
 
-    def __init__(self, run: Run, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True) -> None:
+    def __init__(
+        self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
+    ) -> None:
         check_zarr()
-        self.run, self.folder, self.every_s = run, Path(folder), every_s
-        self._last, self._cost = time.perf_counter(), 0.0
-        self._worked = self._seen = run.seconds  # at the last write, and at the last look
-        self._moved, self._written = self._last, self._state  # when the run last worked, and what was last written
+        self.run, self.folder = run, Path(folder)
+        # Writing may take a share of the run's work; a run that rests is written too.
+        self._pace, self._by_work = Throttle(least=every_s), Throttle(_SHARE, clock=lambda: run.seconds)
+        self._resting = Throttle(_SHARE, least=every_s)  # since the run last worked
+        for pace in (self._pace, self._by_work, self._resting):
+            pace.spent()
+        self._begun = time.perf_counter()  # the write that is under way
+        self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
         self._whole = 0  # draws of all chains that are on disk
         self._marks: list[dict[str, Any]] = []
         self._log = StepLog()
@@ -118,31 +124,33 @@ class Recorder:
         """
         if self._looks_on:
             self._footage.look()
-        begun = time.perf_counter()
-        if not now and not self._due(begun):
+        if not now and not self._due():
             return False
-        self._last, self._worked = begun, self.run.seconds
+        self._begun = time.perf_counter()
+        self._pace.spent()
+        self._by_work.spent(self._by_work.cost)
         try:
             self._write()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         self._written = self._state
-        self._cost = time.perf_counter() - begun
-        self._last += self._cost
+        self._resting.cost = time.perf_counter() - self._begun
+        self._by_work.spent(self._resting.cost)
+        self._pace.spent()
         return True
 
     @property
     def _state(self) -> tuple[Any, ...]:
         return self.run.steps, self.run.phase, len(self.run.changes)
 
-    def _due(self, now: float) -> bool:
+    def _due(self) -> bool:
         """Return whether it is time to write: writing may take a share of the work, but what rests is written too."""
         if self._seen != self.run.seconds:
-            self._seen, self._moved = self.run.seconds, now
-        if self._state == self._written or now - self._last < self.every_s:
+            self._seen = self.run.seconds
+            self._resting.spent(self._resting.cost)
+        if self._state == self._written or not self._pace.due:
             return False
-        dear = self._cost / _SHARE
-        return self.run.seconds - self._worked >= dear or now - self._moved >= max(self.every_s, dear)
+        return self._by_work.due or self._resting.due
 
     def close(self, summary: bool = True, asks: bool = True) -> None:
         """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
@@ -171,7 +179,7 @@ class Recorder:
             elif self.run.phase == "done":
                 self._cut()
             if summary and asks and self.run.store.common(self.run.alive):
-                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(self.run.summary())})
+                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(summarise(self.run))})
             self._write_header()
             (self.folder / LOCK).unlink(missing_ok=True)
         except OSError as error:
@@ -208,7 +216,7 @@ class Recorder:
 
     def _open(self) -> dict[str, zarr.Array]:
         """Open the arrays of the recording that the run goes on from, and forget what it does again."""
-        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(".*.new")):  # by a process that was killed
+        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # by a process that was killed
             left.unlink(missing_ok=True)
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
@@ -237,7 +245,7 @@ class Recorder:
                 if path in self._arrays:
                     self._write_draws(self._arrays[path], getattr(run, attribute).buffer, self._whole, end)
         self._write_log()
-        _settle(self.folder / DRAWS, self._last)
+        _settle(self.folder / DRAWS, self._begun)
         self._mark()
         self._write_frames()
         self._write_progress()
@@ -328,7 +336,7 @@ class Recorder:
         whole = self.run.store.common(self.run.alive)
         for path, array in arrays.items():
             self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)
-        _settle(coming, self._last)
+        _settle(coming, self._begun)
         for group in reversed(_groups()):  # the draws last: where they are, their weights are
             if (coming / group).is_dir():
                 (coming / group).rename(self.folder / DRAWS / group)
@@ -441,69 +449,9 @@ def _settle(folder: Path, since: float) -> None:
                 os.fsync(file.fileno())
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file beside its place, make sure that it is on the disk, and move it there.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; what was there before is still there.
-    """
-    new = path.with_name(f".{path.name}.new")
-    try:
-        with new.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a JSON object with its checksum, whole or not at all."""
-    write_whole(path, sealed(value))
-
-
 def _unwritable(folder: Path, error: OSError) -> BnnvizError:
     return BnnvizError(
         f"The recording {folder} cannot be written ({error.strerror or error}): free some of the disk, or record to"
         " another folder; what was written before is kept.",
         "out",
     )
-
-
-def resume(
-    folder: str | os.PathLike,
-    step: int | None = None,
-    *,
-    target: Target | None = None,
-    sampler: Sampler | None = None,
-) -> Run:
-    """Return the run of a recording as it was last written, which goes on with the draws that it would have made.
-
-    Parameters
-    ----------
-    folder : path
-    step : int, optional
-        Go on from the last checkpoint that is not after this step.
-    target, sampler : optional
-        Objects of your own, where the run began with such.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder is no recording, or a part of it is damaged.
-    """
-    from bnnviz.engine.run import Run
-
-    recording = Recording(Path(folder))
-    run = Run.restore(recording.checkpoint(step), target=target, sampler=sampler)
-    if run.spec.draws is not None:
-        most = int(run.store.counts.max())
-        draws, logs = recording.draws(most), recording.log_weights(most)
-        if most and (draws is None or draws.shape != (run.spec.chains, most, run.target.dim)):
-            raise BnnvizError(f"The recording {folder} has not the draws that its checkpoint speaks of.", "run")
-        if most:
-            run.refill(draws, logs)
-    return run

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray
 
-    from bnnviz.engine.run import Run
     from bnnviz.targets import Target
 
 #: What writes a file of NetCDF.
 NETCDF = ("arviz_base", "h5netcdf", "h5py")
 
 
-def header(run: Run) -> dict[str, Any]:
+def header(run: SingleRun) -> dict[str, Any]:
     """Return what is needed to repeat the run: spec, change log, device, versions."""
     import torch
 
@@ -57,7 +57,7 @@ def data_checksum(target: Target) -> str | None:
     return digest.hexdigest()
 
 
-def to_arviz(run: Run) -> xarray.DataTree:
+def to_arviz(run: SingleRun) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
     return tree(run.draws, run.log_weights, list(run.target.names()), header(run))
 
@@ -76,7 +76,7 @@ def tree(
     return made
 
 
-def save(run: Run, path: str | os.PathLike) -> Path:
+def save(run: SingleRun, path: str | os.PathLike) -> Path:
     """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none.
 
     Raises

@@ -6,18 +6,16 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics, link, samplers
+from bnnviz import diagnostics, files, link, paths, samplers
 from bnnviz.engine.estimates import Estimates, Truth
-from bnnviz.engine.live import home
 from bnnviz.engine.run import Run
+from bnnviz.engine.throttle import Throttle
 from bnnviz.racespec import RaceSpec
 from bnnviz.spec import Spec
 from bnnviz.version import VERSION
@@ -57,7 +55,7 @@ class Reference:
         self._estimates: Estimates | None = None
         self._truth: Truth | None = None
         self._told: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
-        self._due, self._wanted = -np.inf, CHAINS * DRAWS
+        self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = self._load()
 
     @property
@@ -80,9 +78,9 @@ class Reference:
         steps = run.advance(seconds)
         if run.phase == "failed":
             self.error, self.finished = f"The reference run failed: {run.error}", True
-        elif run.finished or begun >= self._due:
+        elif run.finished or self._pace.due:
             self._measure(run)
-            self._due = time.perf_counter() + _EVERY_S
+            self._pace.spent()
         if run.finished and self.error is None:
             self.finished = True
             if diagnostics.has_arviz():  # without R-hat it would be kept unjudged, for every later race
@@ -121,7 +119,7 @@ class Reference:
         spec = {name: value for name, value in self.spec.to_json().items() if name not in ("device", "kernel")}
         named = {"format": _FORMAT, "version": VERSION, "spec": spec}
         key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]
-        return home() / "references" / f"{key}.npz"
+        return paths.references() / f"{key}.npz"
 
     def _load(self) -> bool:
         """Take over what an earlier race has left; return whether there was something."""
@@ -144,10 +142,8 @@ class Reference:
         try:
             folder = self._path.parent
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, partial = tempfile.mkstemp(dir=folder, suffix=".tmp")
-            with os.fdopen(handle, "wb") as file:
+            with files.replacing(self._path) as new, new.open("wb") as file:
                 np.savez(file, mean=truth.mean, sd=truth.sd, scale=truth.scale, told=np.array(told, dtype=float))
-            Path(partial).replace(self._path)
             _sweep(folder)
         except OSError as error:
             log.warning("the reference could not be kept: %s", error)
@@ -189,8 +185,8 @@ def reference_spec(spec: RaceSpec) -> Spec:
 
 def _sweep(folder: Path) -> None:
     """Remove all but the newest references, and what dead processes have left half written."""
-    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
-    old = [path for path in folder.glob("*.tmp") if time.time() - path.stat().st_mtime > 3600]
-    for path in [*files[_KEPT:], *old]:
+    kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    old = [path for path in folder.glob(files.HALF_WRITTEN) if time.time() - path.stat().st_mtime > 3600]
+    for path in [*kept[_KEPT:], *old]:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()

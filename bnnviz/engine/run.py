@@ -1,13 +1,14 @@
-"""A run: the execution of a spec. It advances, and gives frames, draws and checkpoints."""
+"""A run: the execution of a spec. It finds its start, tunes, warms up, samples, changes, and gives checkpoints.
+
+Whoever looks on is a listener; `bnnviz.engine.viewed` has those that make frames.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,22 +16,18 @@ import torch
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine import checkpoint
 from bnnviz.engine.answers import Answers
+from bnnviz.engine.device import Clock, choose_device
 from bnnviz.engine.draws import LIVE_CAPACITY, DrawStore
-from bnnviz.engine.frame import FrameBuilder
 from bnnviz.engine.kernel import Compilation, Kernel
 from bnnviz.engine.memory import keep_freed
 from bnnviz.engine.mode import Descent, Start, first_points
-from bnnviz.engine.summary import summarise
+from bnnviz.engine.startpoints import Points, attached, held
 from bnnviz.engine.vault import Vault
-from bnnviz.engine.warmstart import Points, resolved
 from bnnviz.engine.weighing import resampled
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block, Plane
+from bnnviz.samplers.base import Block
 from bnnviz.spec import Spec
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    import xarray
 
 log = logging.getLogger(__name__)
 
@@ -52,18 +49,18 @@ _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
 # States that a block may keep, in numbers: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
-LONGEST_EVENT = 20_000
 # Multiply-adds of one gradient below which a second thread costs more than it brings.
 _THREADED_WORK = 50_000_000
 
 
 class Run:
-    """The execution of a spec, driven by its caller: `prepare`, `advance`, `frame`.
+    """The execution of a spec, driven by its caller: `prepare`, `advance`, `change`, `checkpoint`.
 
     Parameters
     ----------
     spec : Spec
-        What to run.
+        What to run. Where its chains set out from a recording, it carries the points already
+        (`bnnviz.engine.warmstart.resolved`).
     target : Target, optional
         A target of your own in the place of the spec's.
     sampler : Sampler, optional
@@ -80,6 +77,10 @@ class Run:
         The change log; the spec that it began with and its change log give the same draws.
     listeners : list of callables
         That are given each block of steps.
+    on_move : list of callables
+        Called when the chains are where no step has led them: put back to their points, restored, or changed.
+    on_renewal : list of callables
+        Called when estimates begin anew.
     error : str or None
         Why it failed.
     events : Tensor or None
@@ -89,6 +90,8 @@ class Run:
     patient : bool
         Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
+    own_target : bool
+        Whether its target is an object of the caller's, which no spec names.
     search : dict or None
         How its prior was chosen (`bnnviz.engine.search`), for its summary and its file.
     compiled_since : int or None
@@ -100,12 +103,17 @@ class Run:
         If the spec cannot be run: an unknown name, a value out of bounds, a device that is not there.
     """
 
+    can_record: ClassVar[bool] = True
+    has_history: ClassVar[bool] = True
+    is_fork: ClassVar[bool] = False
+
     def __init__(
         self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
     ) -> None:
         keep_freed()
-        self._own_target = target is not None
-        self.spec = self.begun = spec = resolved(spec.checked(self._own_target))
+        self.own_target = target is not None
+        spec = spec.checked(self.own_target)
+        self.spec = self.begun = spec = attached(spec, held(spec))
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         # Others may have theirs on the same network, or by the same instance, at the same time.
@@ -122,7 +130,7 @@ class Run:
         self.era, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.emitter = None, None
-        self.tally, self.tracer = self.sampler.tally(), self.sampler.tracer()
+        self.tally = self.sampler.tally()
         self.events: torch.Tensor | None = None
         self._mark: dict[str, Any] | None = None  # of the target that draws are of
         self._new_stores()
@@ -139,7 +147,8 @@ class Run:
         self._kernel: Kernel | None = None
         self._compilation: Compilation | None = None
         self.listeners: list[Callable[[Block], None]] = []
-        self._frames = FrameBuilder(self)
+        self.on_move: list[Callable[[], None]] = []
+        self.on_renewal: list[Callable[[], None]] = []
 
     def _given_points(self) -> torch.Tensor:
         """Return where chains set out that a recording gives their start, (chains, dim)."""
@@ -233,18 +242,8 @@ class Run:
         if not self.finished:
             self._block(1)
 
-    def step_event(self) -> None:
-        """Step until the watched chain has had an event."""
-        self.prepare()
-        before = self.tracer.count
-        for _ in range(LONGEST_EVENT):
-            if self.finished or self.tracer.count != before:
-                return
-            self._block(1)
-        self.notes.append(f"No event in {LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
-
     def _prepare_some(self, steps: int) -> None:
-        clock = _Clock(self)
+        clock = Clock(self)
         with clock:
             if self._descent is None:
                 self._begin()
@@ -305,7 +304,7 @@ class Run:
             self._compilation.wait()
         self._swap_kernel()
         step = self.sampler.step if self._kernel is None else self._kernel.step
-        clock = _Clock(self)
+        clock = Clock(self)
         with clock:
             before, infos, state = [], [], self.state
             for _ in range(length):
@@ -359,7 +358,6 @@ class Run:
         events = self.sampler.events_in(block)
         if events is not None:
             self.events = events if self.events is None else self.events + events
-        self.tracer.record(block, self._frames.chain)
         for hear in self.listeners:
             hear(block)
         self._note_failures(block)
@@ -386,8 +384,8 @@ class Run:
                 # Chains that took equally many steps are not spread as the target is, however they began.
                 self.state = self.sampler.placed(self.state, self._points.clone())
                 # No path leads from where they were to there.
-                self.trace_anew()
-                self._frames.forget()
+                _call(self.on_move)
+                _call(self.on_renewal)
             self.emitter = self.sampler.emitter(self.state)
             self.tally = self.sampler.tally()
             self.phase = "warm-up"
@@ -445,7 +443,7 @@ class Run:
         spec = self.spec.replace(
             settings={**self.spec.settings, **of_sampler},
             target_settings={**self.spec.target_settings, **of_target},
-        ).checked(self._own_target)
+        ).checked(self.own_target)
         _refuse_fixed(self.sampler, of_sampler)
         _refuse_fixed(self.target, of_target)
         sampler = type(self.sampler)(**spec.settings)
@@ -459,7 +457,7 @@ class Run:
         self._new_era()
 
     def _choose_kernel(self, name: str) -> None:
-        self.spec = self.spec.replace(kernel=name).checked(self._own_target)
+        self.spec = self.spec.replace(kernel=name).checked(self.own_target)
         if name == "eager":
             self._drop_kernel()
             self.changes.append((self.steps, {"kernel": name}))
@@ -496,104 +494,11 @@ class Run:
         self.era += 1
         self._new_stores()
         self.tally = self.sampler.tally()
-        self.trace_anew()
         if self.phase in ("warm-up", "sampling", "done"):
             self.emitter = self.sampler.emitter(self.state)
             self.phase = "warm-up"
-        self._frames.forget()
-
-    def select(self, choice: dict[str, Any] | None) -> None:
-        """Choose draws or an event that all views mark; draws are not touched.
-
-        Parameters
-        ----------
-        choice : dict or None
-            ``{"view": "prediction" | "path" | "trace", "box": [x0, x1, y0, y1]}`` chooses the draws that lie in a
-            box of that view, or whose function passes through it; ``{"event": step}`` an event of the watched
-            chain; None takes it back.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no such view, or the box is not four numbers.
-        """
-        self._frames.select(choice)
-
-    def watch(
-        self,
-        chain: int | None = None,
-        plane: dict[str, Any] | None = None,
-        component: dict[str, Any] | None = None,
-        block: int | None = None,
-    ) -> None:
-        """Choose what frames show; draws are not touched, and None changes nothing.
-
-        Parameters
-        ----------
-        chain : int, optional
-            The chain whose path is shown, from 0.
-        plane : dict, optional
-            What it is shown in: ``{"kind": "pca"}`` or ``{"kind": "coordinates", "i": 0, "j": 1}``. With
-            ``"canonical": True`` path, trace, autocorrelation, density and correlations are of canonical
-            representatives under the symmetries of a network's hidden units (`bnnviz.diagnostics.canonical`).
-        component : dict, optional
-            What trace, autocorrelation and density follow: ``{"kind": "pc", "number": 1}``, with 2 for the second
-            principal component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
-        block : int, optional
-            The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no such chain, coordinate, component or block.
-        """
-        self._frames.watch(chain, plane, component, block)
-
-    def scene(self) -> dict[str, Any]:
-        """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""
-        return self._frames.scene()
-
-    def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what the views show now (see ARCHITECTURE, frame)."""
-        return self._frames.frame(want)
-
-    def aside(self, part: str, since: int) -> dict[str, Any]:
-        """Return a part for somebody beside the page, who has had a frame so many steps ago; empty if there is none."""
-        return self._frames.aside(part, since)
-
-    def look_like(self, other: Run) -> None:
-        """Show what another run of the same target shows: its chain, its plane, and what it follows."""
-        self._frames.look_like(other._frames)
-
-    def trace_anew(self) -> None:
-        """Follow the watched chain from here on, of which nothing has been seen; its events keep their numbers."""
-        self.tracer = self.sampler.tracer()
-        if self.events is not None:
-            self.tracer.count = int(self.events[self.watched])
-
-    def show_here(self) -> None:
-        """Show the watched chain from where it is, and nothing of how it came there."""
-        self.trace_anew()
-        if self.state is not None:
-            self.tracer.begin(self.state, self.watched)
-
-    @property
-    def watched(self) -> int:
-        """The chain whose path is shown."""
-        return self._frames.chain
-
-    def plane(self) -> Plane:
-        """Return the plane that paths are drawn in."""
-        return self._frames.plane()
-
-    @property
-    def following(self) -> tuple[str, int]:
-        """What trace and density follow, in words, and the number of the axes that it is a projection on."""
-        return self._frames.following
-
-    def projected(self, draws: torch.Tensor) -> np.ndarray:
-        """Return what trace and density follow (chains, draws), of any draws (chains, draws, dim)."""
-        return self._frames.projected(draws)
+        _call(self.on_move)
+        _call(self.on_renewal)
 
     @property
     def draws(self) -> np.ndarray:
@@ -654,22 +559,6 @@ class Run:
         """Counts and ratios of the kernel, over all chains since the tuning."""
         return self.tally.summary() | {"steps": self.steps, "gradients": self.gradients}
 
-    def summary(self) -> dict[str, Any]:
-        """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""
-        return summarise(self)
-
-    def to_arviz(self) -> xarray.DataTree:
-        """Return the draws as an ArviZ data tree with the spec in its attributes."""
-        from bnnviz.engine.recording import to_arviz
-
-        return to_arviz(self)
-
-    def save(self, path: str | os.PathLike) -> Path:
-        """Write draws and header to a file that ArviZ opens (NetCDF)."""
-        from bnnviz.engine.recording import save
-
-        return save(self, path)
-
     def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
         """Return everything needed to go on with the same draws.
 
@@ -720,7 +609,7 @@ class Run:
         """
         x = getattr(self.state, "x", None)
         known = self._mark is not None and self._mark.get("era", self.era) == self.era
-        may_differ = self._own_target or isinstance(self.target, targets.BNN)
+        may_differ = self.own_target or isinstance(self.target, targets.BNN)
         if not known and may_differ and x is not None and x.shape[-1] == self.target.dim:
             potential = float(self.target.potential(x[:1]))
             self._mark = {"dim": self.target.dim, "x": x[:1], "potential": potential, "era": self.era}
@@ -755,7 +644,7 @@ class Run:
         target: targets.Target | None = None,
         sampler: samplers.Sampler | None = None,
         vault: Vault | None = None,
-    ) -> Run:
+    ) -> Self:
         """Return a run that goes on from a checkpoint.
 
         Parameters
@@ -810,7 +699,12 @@ class Run:
         self.tally.load(saved["tally"])
         events = saved.get("events")  # checkpoints of before events were numbered have none
         self.events = None if events is None else events.to(self.device)
-        self.trace_anew()
+        _call(self.on_move)
+
+
+def _call(listeners: Iterable[Callable[[], None]]) -> None:
+    for listener in listeners:
+        listener()
 
 
 def _refuse_fixed(owner: samplers.Sampler | targets.Target, names: Iterable[str]) -> None:
@@ -824,68 +718,3 @@ def _make_target(spec: Spec) -> targets.Target:
     attachment = spec.target_attachment
     extra = {} if attachment is None else {"attachment": attachment}
     return targets.REGISTRY.get(spec.target)(**spec.target_settings, **extra)
-
-
-class _Clock:
-    """Adds the time of a stretch of work to a run, and gives it the run's number of threads.
-
-    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
-    waited for.
-
-    Attributes
-    ----------
-    worked : float
-        Seconds that the stretch takes a machine that has nothing else to do: on a CPU those of the thread. By the
-        clock on the wall blocks would be shorter beside a browser, and each block costs as much as a step.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.worked = run, 0.0
-
-    def __enter__(self) -> None:
-        self._threads = torch.get_num_threads()
-        torch.set_num_threads(self.run.threads)
-        self._wall, self._cpu = time.perf_counter(), time.thread_time()
-        self._mark = _mark(self.run.device)
-
-    def __exit__(self, *_: object) -> None:
-        torch.set_num_threads(self._threads)
-        spent = None if self._mark is None else _since(self._mark, self.run.device)
-        seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
-        self.worked = cpu if spent is None else seconds
-        self.run.seconds += seconds
-        self.run.cpu_seconds += cpu
-        self.run.device_seconds += cpu if spent is None else spent
-
-
-def _mark(device: torch.device) -> torch.cuda.Event | None:
-    """Return a mark in a GPU's queue of work; None on a CPU."""
-    if device.type != "cuda":
-        return None
-    mark = torch.cuda.Event(enable_timing=True)
-    mark.record(torch.cuda.current_stream(device))
-    return mark
-
-
-def _since(mark: torch.cuda.Event, device: torch.device) -> float:
-    """Wait until the GPU has come to the end of its queue, and return the seconds since a mark."""
-    end = _mark(device)
-    end.synchronize()
-    return mark.elapsed_time(end) / 1000
-
-
-def choose_device(name: str) -> torch.device:
-    """Return the torch device of a name; ``auto`` is the first GPU if there is one.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such device.
-    """
-    if name == "auto":
-        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-    available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    wanted = "cuda:0" if name == "cuda" else name
-    if wanted not in available:
-        raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
-    return torch.device(wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -38,6 +38,10 @@ class Scope:
     BnnvizError
         If a value does not fit.
     """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
 
     def __init__(self, spec: ScopeSpec) -> None:
         self.spec = spec = spec.checked()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,11 +11,9 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.diagnostics.metrics import Figures
 from bnnviz.engine.prediction import at_once, averaged, observed_rows
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 RESAMPLES = 100
 
@@ -124,7 +122,7 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
 
 
 def measure(
-    target_or_run: BNN | Run,
+    target_or_run: BNN | DrawSource,
     draws: Any = None,
     log_weights: Any = None,
     resamples: int = RESAMPLES,

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz import targets
+from bnnviz.engine.drive import drive
 from bnnviz.engine.run import Run
 from bnnviz.engine.scoring import RESAMPLES, measure
+from bnnviz.engine.warmstart import resolved
 from bnnviz.errors import BnnvizError
 from bnnviz.settings import declared
 from bnnviz.spec import Spec
@@ -144,13 +146,12 @@ def _check(spec: Spec, low: float, high: float, tries: int, by: str) -> None:
 
 def _try(spec: Spec, prior_sd: float, by: str, told: Callable[[float], Any]) -> dict[str, Any]:
     """Run the spec with one standard deviation, and judge its draws by the validation rows."""
-    run = Run(spec.replace(target_settings={**spec.target_settings, "prior_sd": prior_sd, "evaluate": "validation"}))
+    settings = {**spec.target_settings, "prior_sd": prior_sd, "evaluate": "validation"}
+    run = Run(resolved(spec.replace(target_settings=settings).checked()))
     task = run.target.likelihood.task
     if by != "nll" and (by == "accuracy") != (task == "classification"):
         raise BnnvizError(f"A {task} has no {by}; search by nll.", "by")
-    while not run.finished:
-        run.advance(_SLICE_S)
-        told(run.progress)
+    drive(run, _SLICE_S, lambda: told(run.progress))
     value = None
     if run.phase == "done":
         found = measure(run, resamples=1 if by == "nll" else RESAMPLES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +11,10 @@ from torch import Tensor
 
 from bnnviz.engine.components import Component
 from bnnviz.engine.prediction import Predictor, chosen_draws, evenly, weights
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.watched import WatchedChain
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Plane
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 VIEWS = ("prediction", "path", "trace")
 _MOST = 400
@@ -29,11 +28,13 @@ class Selection:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
+    chain : WatchedChain
+        The one that is watched.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
+        self._run, self._chain = run, chain
         self.clear()
 
     def clear(self) -> None:
@@ -52,12 +53,12 @@ class Selection:
         return self._event is None and self._view is None
 
     def choose(self, choice: dict[str, Any] | None, plane: Plane, followed: tuple) -> None:
-        """Pick what `Run.select` describes; ``plane`` and the key of what is followed are the present ones."""
+        """Pick what `ViewedRun.select` describes; ``plane`` and the key of what is followed are the present ones."""
         event = None if choice is None else choice.get("event")
         checked = self._checked(choice) if choice is not None and event is None else None
         self.clear()
         if event is not None:
-            self._event = self._run.tracer.event(event)
+            self._event = self._chain.tracer.event(event)
         elif checked is not None:
             self._view, self._box, self._plane, self._key = *checked, plane, followed
 

@@ -9,7 +9,7 @@ A recording is a folder that `bnnviz.engine.recorder` writes:
 - ``frames-N-...``: what was shown from step N on, some frames a file, and ``frames-scene-...``;
 - ``progress.json``: how many draws of each chain are whole, which checkpoints and frames there are; written
   last;
-- ``summary.json``: what `Run.summary` said when it was last written;
+- ``summary.json``: what `ViewedRun.summary` said when it was last written;
 - ``data.bin`` and ``start.bin``: the rows of the user's own file, and the points that chains set out from, where there
   are such; the header has the latter's checksum.
 
@@ -32,23 +32,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnviz import optional
-from bnnviz.engine.jsontext import unsealed
-from bnnviz.engine.live import home
+from bnnviz import optional, paths
+from bnnviz.engine import framecodec
 from bnnviz.errors import BnnvizError
+from bnnviz.files import unsealed
 from bnnviz.spec import RECORDING, Spec
 
 if TYPE_CHECKING:
     import numpy as np
-    import xarray
     import zarr
 
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
-START = "start.bin"
-LOCK = ".lock"
+START, LOCK = "start.bin", ".lock"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
+_FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
+SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 # Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
 _MOST_SHRINK, _FREE = 200, 1 << 26
@@ -57,8 +57,8 @@ _BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryErro
 
 
 def shelf() -> Path:
-    """Return the folder of this user's recordings: ``recordings`` in `bnnviz.engine.live.home`."""
-    return home() / "recordings"
+    """Return the folder of this user's recordings."""
+    return paths.recordings()
 
 
 def place(name: str) -> Path:
@@ -218,6 +218,30 @@ class Recording:
             raise self.damaged(name)
         return content
 
+    def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Return the entries of the file of the scene and of those of frames, as the progress has them."""
+        index = self.progress.get("frames") or {SCENE: None, PIECES: []}
+        try:
+            scene, pieces = index[SCENE], index[PIECES]
+            sound = all(
+                _FRAMES.fullmatch(entry["file"]) and isinstance(entry["sha256"], str) and entry["size"] >= 0
+                for entry in ([*pieces, scene] if pieces else [])
+            )
+            sound = sound and all(0 <= piece["first"] <= piece["last"] and piece["count"] > 0 for piece in pieces)
+        except (TypeError, LookupError):
+            sound = False
+        if not sound:
+            raise self.damaged("frames")
+        return scene, pieces
+
+    def frames(self, entry: dict[str, Any]) -> Any:
+        """Return what a file of `frame_files` holds: the scene, or some frames."""
+        content = self.part(entry["file"], entry["sha256"])
+        try:
+            return framecodec.unpack(content)
+        except (framecodec.OtherFormat, *framecodec.DAMAGE) as error:
+            raise self.damaged(entry["file"]) from error
+
     def attachment(self) -> bytes | None:
         """Return the rows of the user's own file that the run is on; None where there is none."""
         return self._bytes(FILE) if (self.folder / FILE).exists() else None
@@ -280,12 +304,6 @@ class Recording:
         names = [] if told is None else self._labels("steps", "figure")
         return {name: told[:, k] for k, name in enumerate(names)}
 
-    def to_arviz(self) -> xarray.DataTree:
-        """Return the draws as an ArviZ data tree, those that all living chains have."""
-        from bnnviz.engine.export import to_arviz
-
-        return to_arviz(self)
-
     def check(self) -> None:
         """Read all of it once.
 
@@ -294,12 +312,12 @@ class Recording:
         BnnvizError
             If any part is damaged.
         """
-        from bnnviz.engine import footage
-
         for mark in self.progress["marks"]:
             self.checkpoint(mark["step"])
         self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
-        footage.check(self)
+        scene, pieces = self.frame_files()
+        for entry in [*pieces, *([] if scene is None else [scene])]:
+            self.frames(entry)
         if self.draws() is None and self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
 
@@ -427,9 +445,6 @@ def _entries(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError as error:
         raise BnnvizError(f"The recording {folder} cannot be read ({error.strerror}).", "run") from error
-
-
-# --- the shelf
 
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from bnnviz.engine.caution import warnings
 from bnnviz.engine.measures import measured_widening
 from bnnviz.engine.mixing import measured_mixing
 from bnnviz.engine.prediction import Predictor, scores
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.scoring import measure
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
@@ -24,7 +22,7 @@ _MOST_COPIED = 10_000_000  # numbers
 _STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
 
 
-def summarise(run: Run) -> dict[str, Any]:
+def summarise(run: DrawSource) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON."""
     draws = run.draws
     found = {
@@ -55,7 +53,7 @@ def summarise(run: Run) -> dict[str, Any]:
     return found | {"warnings": [*warnings(run, found), *_missing(run)]}
 
 
-def _missing(run: Run) -> Iterator[str]:
+def _missing(run: DrawSource) -> Iterator[str]:
     """Say which figures are None for want of a package, and how to get it."""
     if not diagnostics.has_arviz():
         figures = "The weights' Pareto k-hat is" if run.sampler.weighted else "ESS and R-hat are"
@@ -64,7 +62,7 @@ def _missing(run: Run) -> Iterator[str]:
         yield diagnostics.without_learn()
 
 
-def _importance(run: Run) -> dict[str, float | None]:
+def _importance(run: DrawSource) -> dict[str, float | None]:
     """Return what the weights say of themselves.
 
     ``weight_ess`` is the number of plain draws that the weighted ones are worth, ``weight_ess_share`` that by their
@@ -87,7 +85,7 @@ def _importance(run: Run) -> dict[str, float | None]:
     }
 
 
-def _widening(run: Run) -> dict[str, Any] | None:
+def _widening(run: DrawSource) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
     found = measured_widening(run, _STEIN_WORK, _STEIN_DRAWS)
     if found is None:
@@ -100,7 +98,7 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _convergence(run: Run, draws: np.ndarray) -> dict[str, float | None]:
+def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     """Return effective sample sizes and R-hat.
 
     ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates;
@@ -134,7 +132,7 @@ def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> f
     return float(worst(known)) if known else None
 
 
-def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
+def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[1] == 0:
         return {}
     if run.sampler.weighted:
@@ -149,7 +147,7 @@ def _estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     return found
 
 
-def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
+def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     """Return the estimates of draws that came with weights; none where no draw has one."""
     logs, found = run.log_weights, {}
     if not np.isfinite(logs).any():
@@ -163,7 +161,7 @@ def _weighted_estimates(run: Run, draws: np.ndarray) -> dict[str, Any]:
     return found
 
 
-def _reweighted(run: Run, draws: np.ndarray) -> dict[str, Any]:
+def _reweighted(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     """Return mean and covariance of draws at events with the weights that undo their bias."""
     weights = run.event_weights()
     if weights is None:
@@ -175,7 +173,7 @@ def _reweighted(run: Run, draws: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _along_path(run: Run) -> dict[str, Any]:
+def _along_path(run: DrawSource) -> dict[str, Any]:
     """Return mean and variance from the integrals along the path."""
     found = run.path_moments()
     if found is None:

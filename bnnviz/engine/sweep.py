@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Self
 
+from bnnviz import files
 from bnnviz.engine import jobwork, sweepwork
 from bnnviz.engine.jobs import Cluster, Event, Job, Jobs
 from bnnviz.engine.warmstart import resolved
@@ -199,8 +199,9 @@ def _enter(out: Path, runs: dict[str, Spec], token: str) -> None:
                 f"{out} holds another sweep: its run {name} has another {changed}; choose another folder.", "out"
             )
     try:
-        _write(out / SWEEP, json.dumps({"format": FORMAT, "runs": known | wanted}))
-        _write(out / sweepwork.TOKEN, token)
+        runs = json.dumps({"format": FORMAT, "runs": known | wanted})
+        files.write_whole(out / SWEEP, runs.encode(), sync=False)
+        files.write_whole(out / sweepwork.TOKEN, token.encode(), sync=False)
         (out / sweepwork.GOING).mkdir(exist_ok=True)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written to ({error.strerror}); choose another folder.", "out") from None
@@ -220,9 +221,3 @@ def _known(out: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("runs"), dict):
         raise BnnvizError(f"The sweep in {out} cannot be read by this bnnviz; choose another folder.", "out")
     return found["runs"]
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)

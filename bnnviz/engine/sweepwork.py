@@ -18,10 +18,12 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnviz.engine.drive import drive
 from bnnviz.engine.jobwork import Report, Stopped
-from bnnviz.engine.jsontext import plain
 from bnnviz.engine.shelf import LOCK, Recording
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain, write_json
 
 if TYPE_CHECKING:
     from bnnviz.engine.recorder import Recorder
@@ -167,34 +169,32 @@ def _lost_or(folder: Path, error: Exception) -> Exception:
 
 def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
     """Advance a run to its end, recording it, and write its summary."""
-    from bnnviz.engine.recorder import PROGRESS, Recorder, resume
+    from bnnviz.engine.recorder import PROGRESS, Recorder
+    from bnnviz.engine.resume import resume
     from bnnviz.engine.run import Run
     from bnnviz.spec import Spec
 
     if (folder / PROGRESS).exists():
-        run = resume(folder)
+        run = resume(folder, run_class=Run)
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
     recorder = Recorder(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
-    told = 0.0
-    while not run.finished:
-        _stop_if_told(report, folder, recorder)
-        run.advance(_SLICE_S)
+    telling = Throttle(least=_TOLD_S)
+
+    def write_and_tell() -> None:
         _note(folder, recorder)
-        if time.monotonic() - told > _TOLD_S:
-            told = time.monotonic()
+        if telling.due:
+            telling.spent()
             report.tell({"phase": run.phase, "progress": run.progress, "seconds": run.seconds})
+
+    if not drive(run, _SLICE_S, write_and_tell, stopped=lambda: report.stopped):
+        _note(folder, recorder, now=True)
+        raise Stopped
     try:
         recorder.close()
         _write_row(folder, run)
     except (BnnvizError, OSError) as error:
         raise _lost_or(folder, error) from error
-
-
-def _stop_if_told(report: Report, folder: Path, recorder: Recorder) -> None:
-    if report.stopped:
-        _note(folder, recorder, now=True)
-        raise Stopped
 
 
 def _note(folder: Path, recorder: Recorder, now: bool = False) -> None:
@@ -208,9 +208,9 @@ def _note(folder: Path, recorder: Recorder, now: bool = False) -> None:
 
 
 def _write_row(folder: Path, run: Run) -> None:
-    from bnnviz.engine.recorder import write_json
+    from bnnviz.engine.summary import summarise
 
-    figures = {key: value for key, value in plain(run.summary()).items() if not isinstance(value, list | dict)}
+    figures = {key: value for key, value in plain(summarise(run)).items() if not isinstance(value, list | dict)}
     write_json(folder / ROW, {"row": {"error": run.error, "seconds": run.seconds, "figures": figures}})
 
 

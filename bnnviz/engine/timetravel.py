@@ -10,16 +10,16 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.fork import Fork
-    from bnnviz.engine.run import Run
     from bnnviz.engine.vault import Vault
     from bnnviz.samplers.base import Block
 
@@ -30,8 +30,6 @@ _RUN_UP = 200  # steps before the one that is gone back to: views show what led 
 _KERNEL = {"kernel"}
 MAGIC = b"bnnviz fork\n"  # begins the checkpoint of a fork
 
-Change = tuple[int, dict[str, Any]]
-
 
 class Mark(NamedTuple):
     """A checkpoint to go back to: its step, and the run's bytes and blocks of draws, or the recording that has them."""
@@ -40,6 +38,10 @@ class Mark(NamedTuple):
     data: bytes
     folder: Path | None = None
     blocks: frozenset[str] = frozenset()
+
+
+#: Returns what a mark was made of.
+Restore = Callable[[Mark, "Vault | None"], "ShownRun | Forked"]
 
 
 def asked(changes: list[Change]) -> list[Change]:
@@ -54,14 +56,9 @@ class Log(NamedTuple):
     branches: dict[str, list[Change]]
 
 
-def is_fork(run: Any) -> bool:
-    """Tell whether what stands in the place of a run has branches."""
-    return hasattr(run, "branches")
-
-
-def log_of(run: Run | Fork) -> Log:
+def log_of(run: ShownRun | Forked) -> Log:
     """Return the change logs of a run or of a fork."""
-    branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if is_fork(run) else {}
+    branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if run.is_fork else {}
     return Log(list(run.changes), branches)
 
 
@@ -70,7 +67,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.steps, self.kinds = array("q"), array("b")
-        self._run: Run | None = None
+        self._run: ShownRun | None = None
 
     def copied(self) -> Timeline:
         """Return another one with the same events, of no run yet."""
@@ -78,7 +75,7 @@ class Timeline:
         copy.steps, copy.kinds = self.steps[:], self.kinds[:]
         return copy
 
-    def follow(self, run: Run | None) -> None:
+    def follow(self, run: ShownRun | None) -> None:
         """Collect the events of this run from now on, or of none."""
         if self._run is not None:
             self._run.listeners.remove(self._hear)
@@ -129,6 +126,11 @@ class History:
 
     Checkpoints are dense near the present and the sparser the older they are.
 
+    Parameters
+    ----------
+    restore : callable
+        Returns what a mark was made of, given the mark and the vault that holds its blocks.
+
     Attributes
     ----------
     timeline : Timeline
@@ -136,7 +138,8 @@ class History:
         The last step that is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, restore: Restore) -> None:
+        self._restore = restore
         self.timeline = Timeline()
         self.furthest = 0
         self._marks: list[Mark] = []
@@ -154,7 +157,7 @@ class History:
         """Whether there is nothing to go back to."""
         return not self._marks
 
-    def log(self, run: Run | Fork) -> Log:
+    def log(self, run: ShownRun | Forked) -> Log:
         """Return the changes as they were made before somebody went back."""
         return self._log or log_of(run)
 
@@ -163,7 +166,7 @@ class History:
         if step >= self.furthest:
             self.furthest, self._log = step, None
 
-    def note(self, run: Run | Fork) -> None:
+    def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
         if self._vault is None:
             from bnnviz.engine.vault import Vault
@@ -200,7 +203,7 @@ class History:
             for mark, blocks in zip(self._marks, alone, strict=True)
         ]
 
-    def taken_up(self, mark: Mark) -> Run | Fork:
+    def taken_up(self, mark: Mark) -> ShownRun | Forked:
         """Return what a mark was made of, as it was then.
 
         Raises
@@ -208,14 +211,7 @@ class History:
         BnnvizError
             If it cannot be read.
         """
-        from bnnviz.engine.fork import restored
-        from bnnviz.engine.recorder import resume
-
-        if mark.folder is None:
-            return restored(mark.data, self._vault)
-        run = resume(mark.folder, mark.step)
-        run.patient = False
-        return run
+        return self._restore(mark, self._vault)
 
     def recall(self, step: int, folder: Path) -> None:
         """Remember a checkpoint that a recording has."""
@@ -239,7 +235,7 @@ class History:
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
-    def leave(self, run: Run | Fork) -> None:
+    def leave(self, run: ShownRun | Forked) -> None:
         """Remember the front, whence the run goes back."""
         if self._log is None:
             self._log, self.furthest = log_of(run), run.steps
@@ -251,12 +247,12 @@ class History:
         self._marks = [mark for mark in self._marks if mark.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
 
-    def parted(self, fork: Fork) -> None:
+    def parted(self, fork: Forked) -> None:
         """Note that the run was parted where it is."""
         self._forks.append(fork.steps)
         self.note(fork)
 
-    def joined(self, run: Run, at: int) -> None:
+    def joined(self, run: ShownRun, at: int) -> None:
         """Note that of a fork at a step one run was kept: it alone is gone back in."""
         self._forks = []
         self.part(run.steps)
@@ -280,7 +276,7 @@ class Journey:
 
     Parameters
     ----------
-    run : Run or Fork
+    run : ShownRun or Forked
         As the checkpoint has it.
     goal : int
         The step.
@@ -289,16 +285,16 @@ class Journey:
 
     Attributes
     ----------
-    run : Run or Fork
+    run : ShownRun or Forked
     goal : int
     left : deque of (step, settings)
         The changes that a run has still to make; in the end those at the goal and after it. A fork has them itself.
     """
 
-    def __init__(self, run: Run | Fork, goal: int, log: Log) -> None:
+    def __init__(self, run: ShownRun | Forked, goal: int, log: Log) -> None:
         self.run, self.goal = run, goal
         self.left: deque[Change] = deque()
-        if is_fork(run):
+        if run.is_fork:
             for branch in run.branches:
                 branch.script = _rest(branch.run, log.branches.get(branch.letter, log.lead))
         else:
@@ -323,7 +319,7 @@ class Journey:
         return self.run.steps - first
 
 
-def _rest(run: Run, log: list[Change]) -> deque[Change]:
+def _rest(run: ShownRun, log: list[Change]) -> deque[Change]:
     """Return the changes that a run has not made yet; a kernel that was compiled at some step is so again there."""
     rest = deque(log[len(run.changes) :])
     if run.compiled_since is None and any(set(settings) == _KERNEL for _, settings in rest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,12 +13,10 @@ from torch import Tensor
 from bnnviz import data as datasets
 from bnnviz import diagnostics, optional
 from bnnviz.engine.prediction import evenly
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.scoring import Given, chances_at, chances_of, class_names, given_draws, normalised
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
 
 MOST_OUTSIDE = 2000
 _NUMBERS = 4_000_000  # chances of all draws that are held at once
@@ -77,7 +75,7 @@ def predictive(
 
 
 def uncertainty(
-    target_or_run: BNN | Run,
+    target_or_run: BNN | DrawSource,
     draws: Any = None,
     log_weights: Any = None,
     *,

@@ -7,127 +7,19 @@ checkpoints and its own recording need the other one no more.
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 import os
-import zipfile
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine import shelf
 from bnnviz.engine.export import Kept, kept
+from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.startpoints import ABOUT, DRAWS, LAST, NAMELESS, Points, attached, held
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import POINTS, Spec
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
-
-LAST, DRAWS = POINTS
-_OF_TARGET = ("target", "target_settings", "file")
-_ABOUT = ("recording", *_OF_TARGET, "sampler", "seed")
-_NAMELESS = "a run that was not recorded"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Points:
-    """Points that chains set out from.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points, dim)
-        The last draw of each chain that did not fail, or the draws that were chosen, one for each chain.
-    sha256 : str
-        The first 12 digits of the checksum of what they were taken from: all of these last draws, or all draws.
-    about : dict
-        Of the run that they are from: ``recording``, ``target``, ``target_settings``, ``file``, ``sampler``, ``seed``.
-    chosen : tuple of int, or None
-        Number of chains and seed that draws were chosen for; None for last draws, which do for any.
-    """
-
-    x: np.ndarray
-    sha256: str
-    about: dict[str, Any]
-    chosen: tuple[int, int] | None = None
-
-    def fit(self, spec: Spec) -> bool:
-        """Return whether they are the points that a spec's start speaks of, as far as it says."""
-        wanted = (spec.chains, spec.seed) if spec.start["points"] == DRAWS else None
-        named = self.about["recording"] == spec.start["recording"]
-        return named and self.chosen == wanted and spec.start["sha256"] in (None, self.sha256)
-
-    def check(self, dim: int) -> None:
-        """Refuse points of another dimension.
-
-        Raises
-        ------
-        BnnvizError
-        """
-        source = self._source()
-        if self.x.shape[1] != dim:
-            raise BnnvizError(
-                f"{source[0].upper()}{source[1:]} has {self.x.shape[1]} dimensions and this target {dim}: start from a"
-                " recording of a target with as many.",
-                "start",
-            )
-
-    def dealt(self, chains: int) -> np.ndarray:
-        """Return a point for each chain, (chains, dim): in turn, so that with more chains some share one."""
-        return self.x[np.arange(chains) % len(self.x)]
-
-    def remarks(self, spec: Spec) -> list[str]:
-        """Return where a run's chains set out from, and what is to be known of that, in a sentence each."""
-        about = self.about
-        subject = about["target_settings"].get("data") or about["target"]
-        what = "the last draws" if self.chosen is None else "draws, chosen at random,"
-        said = [f"The chains set out from {what} of {self._source()} ({about['sampler']} on {subject})."]
-        if any(about[name] != getattr(spec, name) for name in _OF_TARGET):
-            said.append("That target is another one, or has other settings: these are no draws of this run's target.")
-        if about["seed"] == spec.seed:
-            said.append(
-                f"That run had the seed {spec.seed} too, so its random numbers come again; another seed has its own."
-            )
-        return said
-
-    def _source(self) -> str:
-        name = self.about["recording"]
-        return _NAMELESS if name is None else f"the recording {Path(name).name}"
-
-    def pack(self) -> bytes:
-        """Return them as the bytes of a NumPy archive without pickles."""
-        words = {"sha256": self.sha256, "about": self.about, "chosen": self.chosen}
-        buffer = io.BytesIO()
-        np.savez(buffer, x=self.x, words=np.array(json.dumps(words)))
-        return buffer.getvalue()
-
-    @classmethod
-    def unpack(cls, content: bytes) -> Points:
-        """Return the points of a spec.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no such points.
-        """
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                x, words = archive["x"], json.loads(str(archive["words"]))
-            chosen = None if words["chosen"] is None else tuple(words["chosen"])
-            made = cls(x=x, sha256=words["sha256"], about=dict(words["about"]), chosen=chosen)
-            whole = x.ndim == 2 and x.size and x.dtype.kind == "f" and bool(np.isfinite(x).all())
-            whole = whole and set(_ABOUT) <= set(made.about) and isinstance(made.about["target_settings"], dict)
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
-            raise BnnvizError(_UNREADABLE, "start") from error
-        if not whole:
-            raise BnnvizError(_UNREADABLE, "start")
-        return made
-
-
-_UNREADABLE = "The points that chains are to set out from cannot be read; start from the recording again."
+from bnnviz.spec import Spec
 
 
 def resolved(spec: Spec) -> Spec:
@@ -138,19 +30,10 @@ def resolved(spec: Spec) -> Spec:
     BnnvizError
         If there is no such recording, it is damaged or has no draws, or it is not as it was when the spec was made.
     """
-    if spec.start is None:
-        return spec if spec.start_points is None else spec.replace(start_points=None)
-    if spec.start_points is not None:
-        held = Points.unpack(spec.start_points)
-        if held.fit(spec):
-            return _with(spec, held)
+    points = held(spec)
+    if spec.start is None or spec.start["recording"] is None or points is not None:
+        return attached(spec, points)
     name, digest = spec.start["recording"], spec.start["sha256"]
-    if name is None:
-        raise BnnvizError(
-            "This spec starts from a run that was not recorded, and its points are not here: give the run again, or"
-            " record it.",
-            "start",
-        )
     points = read(name, spec.start["points"], spec.chains, spec.seed)
     if digest not in (None, points.sha256):
         raise BnnvizError(
@@ -158,11 +41,7 @@ def resolved(spec: Spec) -> Spec:
             " leave out the start's sha256 to take what it holds now.",
             "start",
         )
-    return _with(spec, points)
-
-
-def _with(spec: Spec, points: Points) -> Spec:
-    return spec.replace(start=spec.start | {"sha256": points.sha256}, start_points=points.pack())
+    return attached(spec, points)
 
 
 def named(word: str | os.PathLike) -> str:
@@ -212,7 +91,7 @@ def read(word: str, points: str, chains: int, seed: int) -> Points:
     return _taken(found.draws, logs, {**said, "recording": word}, points, chains, seed)
 
 
-def of_run(run: Run, points: str, chains: int, seed: int) -> Points:
+def of_run(run: DrawSource, points: str, chains: int, seed: int) -> Points:
     """Take points from a run of this process, as `read` does.
 
     Raises
@@ -231,7 +110,7 @@ def _log_weights(recording: Recording, found: Kept, said: dict[str, Any]) -> np.
     if found.log_weights is not None:
         return found.log_weights
     from bnnviz import samplers, targets
-    from bnnviz.engine.recorder import resume
+    from bnnviz.engine.resume import resume
 
     if samplers.REGISTRY.get(said["sampler"]).weighs is samplers.Sampler.weighs:
         return None
@@ -255,11 +134,11 @@ def _taken(
     draws: np.ndarray, logs: np.ndarray | None, said: dict[str, Any], points: str, chains: int, seed: int
 ) -> Points:
     """Choose among draws (chains, draws, dim) with log weights (chains, draws)."""
-    about = {name: said.get(name) for name in _ABOUT}
+    about = {name: said.get(name) for name in ABOUT}
     if points == LAST:
         if logs is not None:
             raise BnnvizError(
-                f"The draws of {about['recording'] or _NAMELESS} have weights, so that its last ones are no sample:"
+                f"The draws of {about['recording'] or NAMELESS} have weights, so that its last ones are no sample:"
                 f" start from {DRAWS} instead of {LAST}, which chooses by weight.",
                 "start",
             )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run import Run
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.watched import WatchedChain
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
@@ -39,11 +36,13 @@ class Weighing:
 
     Parameters
     ----------
-    run : Run
+    run : DrawSource
+    chain : WatchedChain
+        The one that is watched.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
+        self._run, self._chain = run, chain
         self.forget()
 
     def forget(self) -> None:
@@ -54,22 +53,22 @@ class Weighing:
     @property
     def worth(self) -> float:
         """How many plain draws those of the last iteration are worth; nan before there are any."""
-        return self._run.tracer.worth
+        return self._chain.tracer.worth
 
     def current(self, count: int) -> Tensor:
         """Return draws (count, dim) without weights, of the last iteration; (0, dim) where none has a weight."""
-        found = self._run.tracer.current()
+        found = self._chain.tracer.current()
         if found is None:
-            return self._run.tracer.current_point()[None][:0]
+            return self._chain.tracer.current_point()[None][:0]
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table: what the draws are worth, and known variances beside theirs."""
-        found = self._run.tracer.current()
+        found = self._chain.tracer.current()
         if found is None:
             # Between two iterations those of the last one stay.
             return self._rows
-        key = self._run.tracer.iteration, self._run.era
+        key = self._chain.tracer.iteration, self._run.era
         if key != self._key:
             self._key, self._rows = key, self._taken(*found)
         return self._rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine import checkpoint
+from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.wellsspec import FUNCTIONAL, POINT, TARGET, WellsSpec
 
@@ -21,7 +22,7 @@ _SHOWN = 40  # functionals, and points, in a picture
 _LEDGER = 200  # moves in the ledger
 # Of the ratio: points of the benchmark, draws at most, the kernels' width in distances of a mode from 0 (choosing it by
 # cross-validation each time would take ten times as long), kernels; and how long it rests, in times of what one takes.
-_BENCHMARK, _DRAWS, _WIDTH, _CENTRES, _RATIO_REST = 400, 1000, 0.3, 30, 3.0
+_BENCHMARK, _DRAWS, _WIDTH, _CENTRES, _RATIO_SHARE = 400, 1000, 0.3, 30, 1 / 3
 _FEWEST = 3  # draws for a ratio
 _CHECKPOINT_VERSION = 1
 _PARTS = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
@@ -133,6 +134,10 @@ class Wells:
         If a value does not fit.
     """
 
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
+
     def __init__(self, spec: WellsSpec) -> None:
         self.spec = spec = spec.checked()
         self.device = torch.device("cpu")
@@ -150,7 +155,7 @@ class Wells:
         self.rng = torch.Generator().manual_seed(self._values["seed"])
         self.sides: dict[str, Side] = {}
         self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})
-        self._ratio_due = 0.0
+        self._ratio_pace = Throttle(_RATIO_SHARE)
         self._seq = 0
 
     def _known(self) -> tuple[np.ndarray, Tensor]:
@@ -414,11 +419,10 @@ class Wells:
 
     def _ratio(self) -> dict[str, Any]:
         """Return the ratio of the truth's density to that of each sampler's draws, by KLIEP from samples of both."""
-        if self._ratios[0] != self.steps and (self.finished or time.perf_counter() >= self._ratio_due):
+        if self._ratios[0] != self.steps and (self.finished or self._ratio_pace.due):
             begun = time.perf_counter()
             self._ratios = self.steps, {name: self._ratio_of(side) for name, side in self.sides.items()}
-            now = time.perf_counter()
-            self._ratio_due = now + _RATIO_REST * (now - begun)
+            self._ratio_pace.spent(time.perf_counter() - begun)
         return {"x": self.line, **self._ratios[1]}
 
     def _ratio_of(self, side: Side) -> np.ndarray:

@@ -58,6 +58,7 @@ def _warm_up(run_class: Any) -> None:
 
     A first run looks for its start before: somebody waits for that.
     """
+    from bnnviz.engine.drive import drive
     from bnnviz.spec import Spec
 
     _let_first_run_start()
@@ -65,8 +66,7 @@ def _warm_up(run_class: Any) -> None:
         return
     try:
         run = run_class(Spec(draws=20, warmup=0).checked())
-        while not run.finished:
-            run.advance()
+        drive(run, 0.02)
         run.frame(run.scene()["emits"])
     except Exception:
         log.exception("the warm-up failed; the first run will start slowly")

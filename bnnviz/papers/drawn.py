@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine.drive import drive
 from bnnviz.engine.prediction import observed_rows
 from bnnviz.engine.run import Run
 from bnnviz.engine.scoring import RESAMPLES, Predictions, chosen, measure, predict
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 Names = tuple[str, ...]
@@ -58,11 +60,10 @@ def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> 
     }
 
 
-def ran(spec: Spec) -> Run:
+def ran(spec: Spec) -> ViewedRun:
     """Run a spec to its end."""
-    run = Run(spec)
-    while not run.finished:
-        run.advance(_SLICE_S)
+    run = ViewedRun(spec)
+    drive(run, _SLICE_S)
     return run
 
 
@@ -70,8 +71,7 @@ def pilot(spec: Spec) -> float:
     """Return about how many seconds a run takes, from the first few."""
     run = Run(spec)
     begun = time.perf_counter()
-    while not run.finished and time.perf_counter() - begun < _PILOT_S:
-        run.advance(_PILOT_S / 4)
+    drive(run, _PILOT_S / 4, stopped=lambda: time.perf_counter() - begun >= _PILOT_S)
     passed = time.perf_counter() - begun
     share = run.progress if run.progress > 0 else _UNKNOWN
     return passed / min(share, 1.0)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
 from bnnviz.spec import Spec
 from bnnviz.wellsspec import WellsSpec
 
 if TYPE_CHECKING:
     from bnnviz.engine.jobs import Cluster
-    from bnnviz.engine.run import Run
+    from bnnviz.engine.viewed import ViewedRun
 
 #: What a table and a figure call the measures.
 LABELS: dict[str, str] = {
@@ -55,6 +56,7 @@ LABELS: dict[str, str] = {
     "first_distance": "distance at first",
 }
 _EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
+_SLICE_S = 0.5
 _NEAR = 0.02  # of the width of the data: so near a training input lies what counts as among the data
 
 
@@ -68,7 +70,7 @@ class Case:
     specs : tuple of Spec or WellsSpec
         The repetitions, such as one for each split.
     published : dict of str to float
-        The paper's figures, by the names of `Run.summary`.
+        The paper's figures, by the names of `ViewedRun.summary`.
     note : str
         Where the published figures differ from ours, and why.
     at : dict
@@ -91,8 +93,8 @@ class Experiment:
     ----------
     name, title, doc : str
     measures : tuple of str
-        Keys of `Run.summary` that the table shows; or ``ess_per_million``: effective draws of the first component for
-        a million gradients of one example each; or ``widening_share``: by what share variances are too large, by
+        Keys of `ViewedRun.summary` that the table shows; or ``ess_per_million``: effective draws of the first component
+        for a million gradients of one example each; or ``widening_share``: by what share variances are too large, by
         Stein's identity; or, with ``bands``, ``band_near`` and ``band_away``: the mean half width of the 95 % band of
         the functions, near the training inputs and away from them.
     cases : tuple of Case
@@ -180,7 +182,8 @@ class Experiment:
         from bnnviz.papers.farmed import results  # with Dask
 
         left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
-        coming = results(self, [planned[place][2] for place in left], cluster)
+        bare = replace(self, cases=())  # a job needs no cases
+        coming = results(self.name, bare.result, [planned[place][2] for place in left], cluster)
         made: dict[int, dict[str, Any]] = {}
         missing = set(left)
         for place, (case, i, spec) in enumerate(planned):
@@ -193,8 +196,7 @@ class Experiment:
     def result(self, spec: Spec | WellsSpec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return its summary."""
         run = _made(spec)
-        while not run.finished:
-            run.advance(0.5)
+        drive(run, _SLICE_S)
         return _with_more(run.summary()) | (_band(run) if self.bands else {})
 
     def _read(self, spec: Spec | WellsSpec) -> dict[str, Any] | None:
@@ -244,7 +246,7 @@ def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _band(run: Run) -> dict[str, Any]:
+def _band(run: ViewedRun) -> dict[str, Any]:
     """Return a run's prediction with its data, and how wide it is near them and away from them."""
     part, data = run.frame(["prediction"])["prediction"], run.scene()["data"]
     trained = np.asarray(data["x"])

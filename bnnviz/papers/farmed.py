@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from bnnviz.engine import jobs, jobwork
 from bnnviz.engine.jobs import Cluster, Job, Jobs
 from bnnviz.errors import BnnvizError
 
-if TYPE_CHECKING:
-    from bnnviz.papers.experiment import Experiment
-
 log = logging.getLogger(__name__)
 
 
-def results(experiment: Experiment, specs: list[Any], cluster: Cluster) -> Iterator[tuple[int, dict[str, Any]]]:
+def results(
+    name: str, result: Callable[[Any], dict[str, Any]], specs: list[Any], cluster: Cluster
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Run specs on a cluster and yield (place, summary), as each run ends.
 
     Parameters
     ----------
-    experiment : Experiment
-        That they are of.
+    name : str
+        Of the experiment that they are of.
+    result : callable
+        Runs a spec and returns its summary; every job takes it along.
     specs : list of Spec or WellsSpec
     cluster : Cluster
 
@@ -34,17 +34,16 @@ def results(experiment: Experiment, specs: list[Any], cluster: Cluster) -> Itera
     """
     if not specs:
         return
-    bare = replace(experiment, cases=())  # which every job takes along
-    wanted = [Job((bare, spec), gpu=getattr(spec, "device", "").startswith("cuda")) for spec in specs]
+    wanted = [Job((result, spec), gpu=getattr(spec, "device", "").startswith("cuda")) for spec in specs]
     for number, kind, value in Jobs(cluster, _ran, wanted).events():
         if kind in (jobs.WAITING, jobs.LOST):
             log.warning("%s", value if kind == jobs.WAITING else f"A worker was lost; run {number + 1} begins anew.")
         elif kind == jobwork.FAILED:
-            raise BnnvizError(f"Run {number + 1} of {experiment.name} failed: {value}", "experiment")
+            raise BnnvizError(f"Run {number + 1} of {name} failed: {value}", "experiment")
         elif kind == jobwork.DONE:
             yield number, value
 
 
-def _ran(report: jobwork.Report, experiment: Experiment, spec: Any) -> dict[str, Any]:
+def _ran(report: jobwork.Report, result: Callable[[Any], dict[str, Any]], spec: Any) -> dict[str, Any]:
     """Run a spec, on a worker."""
-    return experiment.result(spec)
+    return result(spec)

@@ -21,7 +21,7 @@ class Framed(Scored):
     Parameters
     ----------
     watched : dict
-        What the frames are of, as `Run.watch` takes it.
+        What the frames are of, as `ViewedRun.watch` takes it.
     headings : dict of str
         Of each picture by its name, what stands above it.
     """

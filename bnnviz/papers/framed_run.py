@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 _SLICE_S, _SHORT_S = 0.5, 0.005
@@ -17,7 +17,7 @@ _SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth"
 
 def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measures: tuple[str, ...]) -> dict[str, Any]:
     """Run a spec and return figures of its summary, and the parts that are drawn with what they need of the scene."""
-    run = Run(spec)
+    run = ViewedRun(spec)
     run.watch(**watched)
     moving = _advanced(run, [name for name in pictures if name in _MOVING])
     summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving
@@ -32,7 +32,7 @@ def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measu
     }
 
 
-def _advanced(run: Run, moving: list[str]) -> dict[str, Any]:
+def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
     """Let a run go to its end; return the parts that only one which goes on has, from its last moves."""
     frame: dict[str, Any] = {}
     while not run.finished:

@@ -8,8 +8,8 @@ from typing import Any
 from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.engine.attack import attack
-from bnnviz.engine.run import Run
 from bnnviz.engine.uncertainty import uncertainty
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.papers.drawn import ran
 from bnnviz.papers.framed_run import plain
@@ -69,21 +69,21 @@ def mixed(spec: Spec) -> dict[str, Any]:
     return {"error": _said(run), "figures": figures, "pictures": _shown(run), "seconds": run.seconds}
 
 
-def _nothing(run: Run) -> dict[str, Any]:
+def _nothing(run: ViewedRun) -> dict[str, Any]:
     said = _said(run) or "There are no draws."
     return {"error": said, "figures": {}, "pictures": {}, "seconds": run.seconds}
 
 
-def _said(run: Run) -> str:
+def _said(run: ViewedRun) -> str:
     return run.error or " ".join(run.notes)
 
 
-def _per_million(ess: float | None, run: Run) -> float | None:
+def _per_million(ess: float | None, run: ViewedRun) -> float | None:
     """Return effective draws for a million gradients of one example each."""
     return None if ess is None else 1e6 * ess / run.gradients
 
 
-def _shown(run: Run) -> dict[str, dict[str, Any]]:
+def _shown(run: ViewedRun) -> dict[str, dict[str, Any]]:
     """Return the parts of the last frame that are pictures."""
     parts, scene = run.frame(list(_SHOWN)), {"dim": run.target.dim, "names": list(run.target.names()[:2])}
     return {name: plain(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
@@ -98,14 +98,14 @@ def _to_be_had(foreign: str) -> str | None:
     return foreign
 
 
-def _attacked(run: Run, base: float) -> dict[str, Any]:
+def _attacked(run: ViewedRun, base: float) -> dict[str, Any]:
     """Attack one draw and let the others judge; a draw that is alone judges itself."""
     alone = run.store.common(run.alive) * int(run.alive.sum()) < 2 or not run.sampler.converges
     judge = "attacker" if alone else "others"
     return attack(run, eps=_EPS, rows=_ATTACKED, judge=judge, examples=0, base=base)
 
 
-def _figures(run: Run, said: dict[str, Any], attacked: dict[str, Any]) -> dict[str, float | None]:
+def _figures(run: ViewedRun, said: dict[str, Any], attacked: dict[str, Any]) -> dict[str, float | None]:
     ess = said["function_ess"] or {}
     detection, elsewhere = (said[name] or {} for name in ("detection", "ood"))
     by_eps = dict(zip(attacked["eps"], zip(attacked["accuracy"], attacked["entropy"], strict=True), strict=True))
@@ -126,7 +126,7 @@ def _figures(run: Run, said: dict[str, Any], attacked: dict[str, Any]) -> dict[s
 
 
 def _pictures(
-    run: Run, found: dict[str, Any], attacked: dict[str, Any], foreign: str, base: float
+    run: ViewedRun, found: dict[str, Any], attacked: dict[str, Any], foreign: str, base: float
 ) -> dict[str, dict[str, Any]]:
     arrays, classes = found["arrays"], found["summary"]["class_names"]
     top = math.log(len(classes)) / math.log(base)
@@ -143,7 +143,7 @@ def _pictures(
     }
 
 
-def _entropies(run: Run, found: dict[str, Any], foreign: str, unit: str, top: float) -> dict[str, dict[str, Any]]:
+def _entropies(run: ViewedRun, found: dict[str, Any], foreign: str, unit: str, top: float) -> dict[str, dict[str, Any]]:
     """Return the arrays of both pictures of the entropies of test rows and of rows from elsewhere."""
     inside, outside = f"{run.target.data_set.title}, test", datasets.describe(foreign)["title"]
     scene = {"unit": unit, "top": top, "inside": inside, "outside": outside}

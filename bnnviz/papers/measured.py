@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bnnviz import files, paths
 from bnnviz.errors import BnnvizError
 from bnnviz.papers.experiment import Experiment
 from bnnviz.version import VERSION
@@ -84,9 +85,7 @@ class Record:
 
 def own() -> Path:
     """Return the folder of this machine's records."""
-    from bnnviz.engine.live import home  # with what a dashboard needs
-
-    return home() / "measured"
+    return paths.measured()
 
 
 def records(name: str) -> tuple[list[Record], list[str]]:
@@ -221,9 +220,7 @@ def write(
     key = ",".join([experiment.name, *(f"{name}={value}" for name, value in part.items())])
     path = folder / f"{key}{_SUFFIX}"
     folder.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(f".{os.getpid()}")
-    new.write_text(_text(record), encoding="utf-8")
-    new.replace(path)
+    files.write_whole(path, _text(record).encode(), sync=False)
     return path
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from bnnviz import files, paths
 from bnnviz.version import VERSION
 
 
 def place(spec: dict[str, Any], wanted: list[str]) -> Path:
     """Return where the result of a run is kept: under its spec, what is wanted of it, and the version."""
-    from bnnviz.engine.live import home  # with what a dashboard needs
-
     said = json.dumps([VERSION, spec, sorted(wanted)], sort_keys=True)
-    return home() / "reproduced" / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
+    return paths.reproduced() / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
 
 
 def read(path: Path) -> dict[str, Any] | None:
@@ -31,9 +29,7 @@ def write(path: Path, result: dict[str, Any]) -> None:
     """Keep a result, whole or not at all; a folder that cannot be written to keeps nothing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
-        new.write_text(json.dumps(result, default=_plain), encoding="utf-8")
-        new.replace(path)
+        files.write_whole(path, json.dumps(result, default=_plain).encode(), sync=False)
     except OSError:
         return
 

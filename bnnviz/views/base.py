@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Rang
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
+from bnnviz.engine.throttle import Throttle
 from bnnviz.views.ink import Ink, Sheet, Stroke
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 from bnnviz.views.pointer import Pointer
@@ -217,7 +217,7 @@ class View:
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
         self.note = ""
-        self._described = -DESCRIBE_S
+        self._describing = Throttle(least=DESCRIBE_S)
         self.palette: Palette = DARK if dark else LIGHT
         self._paints: list[tuple[Any, dict[str, str]]] = []
         self._windows: list[Window] = []
@@ -244,7 +244,7 @@ class View:
         Parameters
         ----------
         frame : dict
-            From `Run.frame`; parts that this view does not need are ignored.
+            From `ViewedRun.frame`; parts that this view does not need are ignored.
 
         Returns
         -------
@@ -381,10 +381,9 @@ class View:
 
     def _describe(self) -> None:
         """Give the figure its description, now and then."""
-        now = time.monotonic()
-        if now - self._described < DESCRIBE_S:
+        if not self._describing.due:
             return
-        self._described = now
+        self._describing.spent()
         words = {**self.root.html_attributes, "aria-label": self.description}
         if words != self.root.html_attributes:
             self.root.html_attributes = words

@@ -13,8 +13,8 @@ import pytest
 from test_lab import OVERFLOW, Lab, until
 
 from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 NAMES = ("one", "two")
@@ -27,7 +27,7 @@ def recordings(tmp_path: Path) -> Path:
     """Make a shelf with two recordings, a broken one and a foreign file."""
     shelf = tmp_path / "home" / "recordings"
     for name, seed in zip(NAMES, (1, 2), strict=True):
-        run = Run(Spec(target="banana", sampler="hmc", chains=2, draws=60, seed=seed))
+        run = ViewedRun(Spec(target="banana", sampler="hmc", chains=2, draws=60, seed=seed))
         recorder = Recorder(run, shelf / name)
         while not run.finished:
             run.advance(0.1)

@@ -20,7 +20,7 @@ class Picks:
     views : dict of str to View
         By the part of a frame that they show.
     on_pick : callable
-        Called with a choice, as `Run.select` takes it.
+        Called with a choice, as `ViewedRun.select` takes it.
     """
 
     def __init__(self, views: dict[str, View], on_pick: Callable[[dict[str, Any] | None], None]) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.run import Run
 from bnnviz.engine.shelf import Recording
+from bnnviz.engine.viewed import ViewedRun
 from bnnviz.spec import Spec
 
 LIMIT = 1.05
@@ -41,7 +41,7 @@ _SPECS = {
 def _overhead(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as scratch:
         tell(f"{name}: finding its start")
-        recorded, alone = Run(_SPECS[name]), Run(_SPECS[name])
+        recorded, alone = ViewedRun(_SPECS[name]), ViewedRun(_SPECS[name])
         recorder = Recorder(recorded, Path(scratch) / "run")
         for run in (recorded, alone):
             run.prepare()
@@ -64,7 +64,7 @@ def _overhead(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     yield Row("size", size, "MB", more={"draws": int(recorded.store.counts.min())})
 
 
-def _turn(run: Run, recorder: Recorder | None) -> float:
+def _turn(run: ViewedRun, recorder: Recorder | None) -> float:
     """Let a run go on for a turn, and return the CPU seconds of each step."""
     begun, first, end = time.process_time(), run.steps, time.perf_counter() + _TURN_S
     while not run.finished and time.perf_counter() < end:

@@ -1,0 +1,85 @@
+"""The device that a run computes on, and the time that its work takes there."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import torch
+
+from bnnviz.errors import BnnvizError
+
+
+class Timed(Protocol):
+    """What a clock adds its times to: seconds by the wall, of the CPU and of the device."""
+
+    device: torch.device
+    threads: int
+    seconds: float
+    cpu_seconds: float
+    device_seconds: float
+
+
+class Clock:
+    """Adds the time of a stretch of work to a run, and gives it the run's number of threads.
+
+    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
+    waited for.
+
+    Attributes
+    ----------
+    worked : float
+        Seconds that the stretch takes a machine that has nothing else to do: on a CPU those of the thread. By the
+        clock on the wall blocks would be shorter beside a browser, and each block costs as much as a step.
+    """
+
+    def __init__(self, run: Timed) -> None:
+        self.run, self.worked = run, 0.0
+
+    def __enter__(self) -> None:
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(self.run.threads)
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+        self._mark = _mark(self.run.device)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_num_threads(self._threads)
+        spent = None if self._mark is None else _since(self._mark, self.run.device)
+        seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
+        self.worked = cpu if spent is None else seconds
+        self.run.seconds += seconds
+        self.run.cpu_seconds += cpu
+        self.run.device_seconds += cpu if spent is None else spent
+
+
+def _mark(device: torch.device) -> torch.cuda.Event | None:
+    """Return a mark in a GPU's queue of work; None on a CPU."""
+    if device.type != "cuda":
+        return None
+    mark = torch.cuda.Event(enable_timing=True)
+    mark.record(torch.cuda.current_stream(device))
+    return mark
+
+
+def _since(mark: torch.cuda.Event, device: torch.device) -> float:
+    """Wait until the GPU has come to the end of its queue, and return the seconds since a mark."""
+    end = _mark(device)
+    end.synchronize()
+    return mark.elapsed_time(end) / 1000
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the torch device of a name; ``auto`` is the first GPU if there is one.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such device.
+    """
+    if name == "auto":
+        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    wanted = "cuda:0" if name == "cuda" else name
+    if wanted not in available:
+        raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
+    return torch.device(wanted)

@@ -1,0 +1,104 @@
+"""Drive a simulation: to its end, or at a pace of so many steps a second.
+
+The loop of a worker, a thread of this process, the command line, a sweep and an experiment all move their runs by these
+two. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Driven(Protocol):
+    """What can be driven."""
+
+    @property
+    def phase(self) -> str:
+        """Where it is; "start" while it looks for its start."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps that were done."""
+
+    def step_proposal(self) -> None:
+        """Take one step."""
+
+
+def drive(
+    run: Driven,
+    slice_s: float,
+    each: Callable[[], Any] = lambda: None,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Advance a simulation to its end; return whether it came to it, and was not stopped before.
+
+    Parameters
+    ----------
+    run : Driven
+    slice_s : float
+        About so many seconds are worked at a time.
+    each : callable, optional
+        Called after each slice: writes, tells or shows how far it is.
+    stopped : callable, optional
+        Asked before each slice whether to stop.
+    """
+    while not run.finished:
+        if stopped():
+            return False
+        run.advance(slice_s)
+        each()
+    return True
+
+
+class Pace:
+    """How fast a simulation steps: so many steps a second, or as fast as it goes.
+
+    Parameters
+    ----------
+    speed : float or None
+        Steps a second; None: as fast as it goes.
+
+    Attributes
+    ----------
+    due : float
+        When the next step is due, by `time.monotonic`, where there is a speed.
+    """
+
+    def __init__(self, speed: float | None = None) -> None:
+        self.speed, self.due = speed, 0.0
+
+    def set(self, speed: float | None) -> None:
+        """Take another speed from now on."""
+        self.speed = speed
+        self.restart()
+
+    def restart(self) -> None:
+        """Let the next step be due now: who has rested owes no steps."""
+        self.due = time.monotonic()
+
+    def rests(self, now: float) -> bool:
+        """Whether the next step is not due yet."""
+        return self.speed is not None and now < self.due
+
+    def advance(self, run: Driven, seconds: float) -> int:
+        """Let a run work for at most so many seconds, or step as the speed asks; return the steps that were done.
+
+        A run that looks for its start does so at full speed.
+        """
+        if self.speed is None or run.phase == "start":
+            return run.advance(seconds)
+        now = time.monotonic()
+        end, steps = now + seconds, 0
+        while self.due <= now < end and not run.finished:
+            run.step_proposal()
+            steps += 1
+            # A run that cannot keep up must not owe ever more steps.
+            self.due = max(self.due + 1 / self.speed, now - seconds)
+            now = time.monotonic()
+        return steps

@@ -1,0 +1,307 @@
+"""What the parts of the engine ask of each other, so that none of them knows another one's class.
+
+- `Simulation` is what a driver moves: a run, a race, a gallery, the double well, the microscope or a fork.
+- `DrawSource` is what figures of draws read.
+- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on, which is a `Simulation` too.
+
+Importing this loads no torch, so that a page may use it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from bnnviz import diagnostics
+    from bnnviz.engine.draws import DrawStore
+    from bnnviz.engine.vault import Vault
+    from bnnviz.samplers import Sampler
+    from bnnviz.samplers.base import Block, Plane
+    from bnnviz.spec import Spec
+    from bnnviz.targets import Target
+
+Change = tuple[int, dict[str, Any]]
+
+
+class Simulation(Protocol):
+    """What a driver prepares, advances, steps, changes, shows and saves.
+
+    Attributes
+    ----------
+    can_record : bool
+        Whether a recorder can keep it: it is a run of one sampler.
+    has_history : bool
+        Whether it can go back to its earlier steps.
+    is_fork : bool
+        Whether it has branches.
+    patient : bool
+        Whether it waits for compiled kernels that it is to have.
+    device : torch.device
+        Where it computes.
+    """
+
+    can_record: bool
+    has_history: bool
+    is_fork: bool
+    patient: bool
+    device: torch.device
+    spec: Any
+
+    @property
+    def phase(self) -> str:
+        """Where it is; "start" while it looks for its start, "done" or "failed" at its end."""
+
+    @property
+    def steps(self) -> int:
+        """Steps so far."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    @property
+    def progress(self) -> float:
+        """Share of the work done, 0 to 1; nan without an end."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed."""
+
+    def prepare(self) -> None:
+        """Find the starting points."""
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps that were done."""
+
+    def step_proposal(self) -> None:
+        """Take one step."""
+
+    def step_event(self) -> None:
+        """Step to the next event."""
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings between two steps."""
+
+    def watch(self, **what: Any) -> None:
+        """Choose what frames show."""
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Choose what all views mark."""
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same for views."""
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of what views show now."""
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on."""
+
+
+class DrawSource(Protocol):
+    """What figures of draws read of the run that makes them.
+
+    Attributes
+    ----------
+    store : DrawStore
+        The draws that are kept; ``alive`` are the chains that have not failed.
+    era : int
+        Grows with each change, from which on estimates begin anew.
+    origin : Tensor or None
+        Where the first chain set out, (dim,).
+    tally : object
+        The sampler's counts.
+    """
+
+    spec: Spec
+    target: Target
+    sampler: Sampler
+    device: torch.device
+    dtype: torch.dtype
+    store: DrawStore
+    alive: np.ndarray
+    era: int
+    origin: torch.Tensor | None
+    tally: Any
+    steps: int
+    gradients: int
+    seconds: float
+    cpu_seconds: float
+    device_seconds: float
+    phase: str
+    notes: list[str]
+    search: dict[str, Any] | None
+    emitter: Any
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    @property
+    def kernel(self) -> str:
+        """What computes a step: "eager", "compiling" or "compiled"."""
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Kept draws of the living chains, (chains, draws, dim)."""
+
+    @property
+    def log_weights(self) -> np.ndarray | None:
+        """Logarithms of the weights (chains, draws) that the draws came with."""
+
+    def event_weights(self, every: int = 1) -> np.ndarray | None:
+        """Return the weights (chains, draws) that undo the bias of draws at events."""
+
+    def path_moments(self) -> diagnostics.PathMoments | None:
+        """Return mean and variance from the integrals along the path."""
+
+    def resampled(self, count: int) -> torch.Tensor:
+        """Return draws without weights (count, dim)."""
+
+    def answers(self) -> torch.Tensor | None:
+        """Return what the draws put out at a network's test rows."""
+
+
+class SingleRun(DrawSource, Protocol):
+    """A run of one sampler.
+
+    Attributes
+    ----------
+    begun : Spec
+        What it began with; ``changes`` is its change log.
+    listeners : list of callables
+        That are given each block of steps.
+    compiled_since : int or None
+        The step from which on the kernel is the compiled one.
+    on_move, on_renewal : list of callables
+        Called when no path leads to where the chains are, and when estimates begin anew.
+    events : Tensor or None
+        Events of each chain since the beginning, (chains,).
+    own_target : bool
+        Whether its target is an object of the caller's, which no spec names.
+    """
+
+    begun: Spec
+    changes: list[Change]
+    listeners: list[Callable[[Block], None]]
+    on_move: list[Callable[[], None]]
+    on_renewal: list[Callable[[], None]]
+    events: torch.Tensor | None
+    error: str | None
+    patient: bool
+    compiled_since: int | None
+    own_target: bool
+    threads: int
+    state: Any
+    logs: DrawStore
+    descent: Any
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counts and ratios of the kernel."""
+
+    @property
+    def progress(self) -> float:
+        """Share of the work done, 0 to 1; nan without an end."""
+
+    def prepare(self) -> None:
+        """Find the starting points."""
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps that were done."""
+
+    def step_proposal(self) -> None:
+        """Take one step."""
+
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Take one block of at most so many steps; return how many."""
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings between two steps."""
+
+    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+        """Return everything needed to go on."""
+
+    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
+        """Take back the draws that a checkpoint is without."""
+
+
+class ShownRun(SingleRun, Simulation, Protocol):
+    """A run of one sampler with what looks on.
+
+    Attributes
+    ----------
+    tracer : object
+        What the sampler knows of the watched chain.
+    """
+
+    @property
+    def tracer(self) -> Any:
+        """What the sampler knows of the watched chain."""
+
+    def aside(self, part: str, since: int) -> dict[str, Any]:
+        """Return a part of a frame for somebody beside the page."""
+
+    def show_here(self) -> None:
+        """Show the watched chain from where it is."""
+
+    def look_like(self, other: Any) -> None:
+        """Show what another run of the same target shows."""
+
+    def plane(self) -> Plane:
+        """Return the plane that paths are drawn in."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return settings, costs, and estimates with their errors."""
+
+
+class Future(Protocol):
+    """One branch of a fork: a run under a letter, with the changes that it has still to make."""
+
+    letter: str
+    run: ShownRun
+    script: deque[Change]
+
+
+class Forked(Simulation, Protocol):
+    """Several futures of one run; what is not of the fork as a whole is of the branch that is followed."""
+
+    branches: Sequence[Future]
+    followed: int
+    changes: list[Change]
+
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Take one block of at most so many steps in each branch; return how many."""
+
+    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+        """Return everything needed to go on."""
+
+
+class Place(Protocol):
+    """A simulation's place in a loop, as its history sees it.
+
+    Attributes
+    ----------
+    run : Simulation
+    replay : deque of (step, settings)
+        Changes that are still to be made at their steps.
+    changes : int
+        Entries of the change log that the run contains.
+    playing, dirty, hurry : bool
+        Whether it goes on by itself, has moved since its last checkpoint, and is to have the next one soon.
+    """
+
+    run: Any
+    replay: deque[Change]
+    changes: int
+    playing: bool
+    dirty: bool
+    hurry: bool
+
+    def show_anew(self) -> None:
+        """Make the scene of what runs now."""

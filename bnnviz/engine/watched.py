@@ -1,0 +1,49 @@
+"""The chain of a run that somebody watches: which one it is, and what is drawn of its path."""
+
+from __future__ import annotations
+
+from bnnviz.engine.protocol import SingleRun
+from bnnviz.samplers.base import Block
+
+
+class WatchedChain:
+    """One chain of a run, whose path is traced from the run's blocks; nothing that a draw depends on.
+
+    Parameters
+    ----------
+    run : SingleRun
+
+    Attributes
+    ----------
+    number : int
+        Of the chain, from 0.
+    tracer : Tracer
+        What the sampler knows of its path.
+    """
+
+    def __init__(self, run: SingleRun) -> None:
+        self._run, self.number = run, 0
+        self.tracer = run.sampler.tracer()
+        run.listeners.append(self._hear)
+        run.on_move.append(self.trace_anew)
+
+    def choose(self, number: int) -> None:
+        """Watch another chain."""
+        if number != self.number:
+            self.number = number
+            self.trace_anew()
+
+    def trace_anew(self) -> None:
+        """Follow the chain from here on, of which nothing has been seen; its events keep their numbers."""
+        self.tracer = self._run.sampler.tracer()
+        if self._run.events is not None:
+            self.tracer.count = int(self._run.events[self.number])
+
+    def show_here(self) -> None:
+        """Show the chain from where it is, and nothing of how it came there."""
+        self.trace_anew()
+        if self._run.state is not None:
+            self.tracer.begin(self._run.state, self.number)
+
+    def _hear(self, block: Block) -> None:
+        self.tracer.record(block, self.number)

@@ -1,0 +1,110 @@
+"""Write files whole or not at all, and JSON that carries its checksum."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+#: Matches files that a process has left half written when it was killed.
+HALF_WRITTEN = ".*.new"
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a place beside a file or a folder; what is written there takes the path's place when the block ends.
+
+    What was at the path before is still there if the block fails, and nothing is left beside it. A folder takes the
+    place of an empty one only.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    # Two processes, or two threads, may write the same file at a time: the last one to end wins.
+    new = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    try:
+        yield new
+        new.replace(path)
+    finally:
+        if new.is_dir():
+            shutil.rmtree(new)
+        else:
+            new.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
+    """Write a file beside its place, and move it there.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    sync : bool, default True
+        Whether to wait until the content is on the disk, so that it outlives a machine that loses its power.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there before is still there.
+    """
+    with replacing(path) as new, new.open("wb") as file:
+        file.write(content)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON object with its checksum, whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there before is still there.
+    """
+    write_whole(path, sealed(value))
+
+
+def sealed(value: dict[str, Any]) -> bytes:
+    """Return a JSON object with the checksum of the rest of it, as text."""
+    body = json.dumps(value)
+    return (body[:-1] + (", " if value else "") + f'"sha256": "{_digest(body)}"}}\n').encode()
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """Return the object of `sealed`.
+
+    Raises
+    ------
+    ValueError
+        If it is not what was written.
+    """
+    found = json.loads(content.decode())
+    if not isinstance(found, dict) or found.pop("sha256", None) != _digest(json.dumps(found)):
+        raise ValueError("the checksum is another one")
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Turn what NumPy made into what JSON knows; a number that is not finite becomes None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

@@ -1,0 +1,91 @@
+"""Runs are driven by one loop and one pace, and who looks on changes no draw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bnnviz.engine import drive as driving
+from bnnviz.engine.drive import Pace, drive
+from bnnviz.engine.run import Run
+from bnnviz.engine.viewed import ViewedRun
+from bnnviz.spec import Spec
+
+SPECS = {
+    "bps": Spec(target="banana", sampler="bps", chains=3, draws=40, warmup=5, seed=1),
+    "hmc": Spec(target="gaussian", sampler="hmc", chains=3, draws=40, warmup=5, seed=1),
+    "pmcnet_light": Spec(target="banana", sampler="pmcnet_light", chains=3, draws=20, warmup=5, seed=1),
+}
+
+
+class Counter:
+    """Has so many steps to take; says what was asked of it."""
+
+    def __init__(self, steps: int, phase: str = "sampling") -> None:
+        self.left, self.phase, self.slices = steps, phase, 0
+
+    @property
+    def finished(self) -> bool:
+        return self.left <= 0
+
+    def advance(self, seconds: float = 0.02) -> int:
+        self.slices += 1
+        self.left -= 10
+        return 10
+
+    def step_proposal(self) -> None:
+        self.left -= 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [50.0]
+    monkeypatch.setattr(driving.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_is_driven_comes_to_its_end_or_is_stopped() -> None:
+    run, told = Counter(95), []
+    assert drive(run, 0.1, lambda: told.append(run.left))
+    assert run.slices == len(told) == 10
+    run = Counter(95)
+    assert not drive(run, 0.1, stopped=lambda: run.slices == 3)
+    assert run.slices == 3
+    run = Counter(0)
+    assert drive(run, 0.1, stopped=lambda: True), "what has ended was not stopped"
+
+
+def test_a_pace_takes_the_steps_that_are_due(clock: list[float]) -> None:
+    run, pace = Counter(1000), Pace(10.0)
+    pace.restart()
+    assert pace.advance(run, 0.02) == 1
+    assert pace.rests(clock[0]) and pace.due == pytest.approx(50.1)
+    assert pace.advance(run, 0.02) == 0
+    clock[0] += 60.0
+    assert pace.advance(run, 0.02) == 2, "who could not keep up owes no steps but those of one slice"
+
+
+def test_at_full_speed_and_on_the_way_to_a_start_a_slice_is_worked(clock: list[float]) -> None:
+    assert Pace().advance(Counter(1000), 0.02) == 10
+    assert Pace(1.0).advance(Counter(1000, "start"), 0.02) == 10
+    assert not Pace().rests(clock[0])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_who_looks_on_changes_no_draw(name: str) -> None:
+    alone, viewed = Run(SPECS[name]), ViewedRun(SPECS[name])
+    drive(alone, 0.1)
+    parts = viewed.scene()["emits"]
+    drive(viewed, 0.02, lambda: viewed.frame(parts))
+    assert np.array_equal(alone.draws, viewed.draws)
+
+
+def test_a_checkpoint_is_of_the_run_whoever_looks_on() -> None:
+    viewed = ViewedRun(SPECS["bps"])
+    viewed.prepare()
+    viewed.take(20, 1.0)
+    alone, again = Run.restore(viewed.checkpoint()), ViewedRun.restore(viewed.checkpoint())
+    for run in (alone, again, viewed):
+        drive(run, 0.1)
+    assert np.array_equal(alone.draws, viewed.draws)
+    assert np.array_equal(again.draws, viewed.draws)

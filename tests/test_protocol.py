@@ -1,0 +1,37 @@
+"""What is driven declares what it can do, and does what a driver asks of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnnviz.engine.fork import Fork
+from bnnviz.engine.gallery import Gallery
+from bnnviz.engine.protocol import Simulation
+from bnnviz.engine.race import Race
+from bnnviz.engine.scope import Scope
+from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.wells import Wells
+
+#: can_record, has_history, is_fork
+CAPABILITIES = {
+    ViewedRun: (True, True, False),
+    Race: (False, False, False),
+    Gallery: (False, False, False),
+    Wells: (False, False, False),
+    Scope: (False, False, False),
+    Fork: (False, True, True),
+}
+METHODS = [name for name, member in vars(Simulation).items() if callable(member) and not name.startswith("_")]
+
+
+@pytest.mark.parametrize("driven", CAPABILITIES, ids=lambda driven: driven.__name__)
+def test_what_is_driven_declares_its_capabilities(driven: type) -> None:
+    assert (driven.can_record, driven.has_history, driven.is_fork) == CAPABILITIES[driven]
+
+
+@pytest.mark.parametrize("driven", CAPABILITIES, ids=lambda driven: driven.__name__)
+def test_what_is_driven_has_all_methods_of_a_simulation(driven: type) -> None:
+    assert {"advance", "frame", "checkpoint"} <= set(METHODS)
+    # What a fork does not do itself, the branch that is followed does.
+    assert all(callable(getattr(driven, name, None) or getattr(ViewedRun, name)) for name in METHODS)
+    assert driven is Fork or all(hasattr(driven, name) for name in METHODS)
