@@ -233,7 +233,10 @@ def data_fetch(
     for name in names:
         catalogue.find("data", name)
     sets = importlib.import_module("bnnviz.data")
-    places = {name: [str(place) for place in sets.fetch_all(name)] for name in names}
+    places = {}
+    for name in names:
+        print(f"Fetching {name} ...", file=sys.stderr, flush=True)
+        places[name] = [str(place) for place in sets.fetch_all(name)]
     if as_json:
         _print_json(places)
     else:

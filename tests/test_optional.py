@@ -143,8 +143,10 @@ run.step()
 run.change(refresh_rate=0.5)
 found["started"] = run.frame(["prediction", "caption"])["caption"]["text"]
 run.stop()
-boston = {"data": "boston", "hidden": "3"}
-refused("download", lambda: bnnviz.sample("network", draws=5, target_settings=boston))
+small = {"data": "boston", "hidden": "3"}  # which comes with bnnviz
+found["boston"] = list(bnnviz.sample("network", draws=5, chains=2, settings=shrunk, target_settings=small).draws.shape)
+large = {"data": "naval", "hidden": "3"}
+refused("download", lambda: bnnviz.sample("network", draws=5, target_settings=large))
 """
 TOLD = "\nprint(json.dumps([said, found], default=lambda value: value.tolist()))"
 

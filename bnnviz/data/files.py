@@ -224,6 +224,8 @@ def _download(file: DataFile) -> Path:
     pooch = _pooch()
     import requests  # comes with pooch, which lets its errors through
 
+    # Whoever waits for a download says so: a line of pooch's would stand among the lines of a command.
+    pooch.get_logger().setLevel("WARNING")
     place = cache_folder() / file.path
     try:
         pooch.retrieve(
