@@ -9,7 +9,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from bnnviz import link
+from bnnviz.specs import url
 
 KEPT = ("projector", "hide")  # flags that stay in the address as long as the page is as they say
 
@@ -54,7 +54,7 @@ class Visit:
         return self.flags.get(flag, "0") not in ("0", "", "no", "false")
 
 
-def read(arguments: Mapping[str, Sequence[bytes]], opening: Any, codes: Any = link) -> Visit:
+def read(arguments: Mapping[str, Sequence[bytes]], opening: Any, codes: Any = url) -> Visit:
     """Read the address's arguments, as the server has them; whatever they are, there is a spec to run.
 
     Parameters
@@ -63,11 +63,11 @@ def read(arguments: Mapping[str, Sequence[bytes]], opening: Any, codes: Any = li
     opening : Spec or RaceSpec
         What runs where they name nothing.
     codes : module
-        Reads specs: `bnnviz.link` runs, `bnnviz.racelink` races.
+        Reads specs: `bnnviz.specs.url` runs, `bnnviz.specs.race_url` races.
     """
-    flags = {name: arguments[name][0].decode(errors="replace") for name in link.PAGE if arguments.get(name)}
+    flags = {name: arguments[name][0].decode(errors="replace") for name in url.PAGE if arguments.get(name)}
     spec, sentences = codes.from_query(arguments, opening)
-    names = any(name not in link.PAGE and not name.startswith("bokeh-") for name in arguments)
+    names = any(name not in url.PAGE and not name.startswith("bokeh-") for name in arguments)
     return Visit(spec, sentences, names, flags)
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from bnnviz import catalogue, link, racelink, wellslink
 from bnnviz.errors import BnnvizError
-from bnnviz.galleryspec import GallerySpec
-from bnnviz.papers import Experiment
-from bnnviz.racespec import MOST, RaceSpec
-from bnnviz.spec import Spec
-from bnnviz.wellsspec import WellsSpec
+from bnnviz.experiments import Experiment
+from bnnviz.specs import catalogue, double_well_url, race_url, url
+from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.image_race import GallerySpec
+from bnnviz.specs.race import MOST, RaceSpec
+from bnnviz.specs.run import Spec
 from bnnviz_app.pages import PAGES
 
 _POPULATION = "population"  # what a sampler emits that has one
@@ -45,7 +45,7 @@ class Opening:
 
     def query(self, flags: Mapping[str, str] | None = None) -> str:
         """Return what stands after the question mark."""
-        return link.query_text({"page": self.page, **self.codes.to_query(self.spec), **(flags or {})})
+        return url.query_text({"page": self.page, **self.codes.to_query(self.spec), **(flags or {})})
 
 
 def of_images(data: str | None) -> bool:
@@ -69,15 +69,15 @@ def opening(spec: Any) -> Opening | None:
 def _opening(spec: Any) -> Opening | None:
     """Return the page that is made for a spec."""
     if isinstance(spec, GallerySpec):
-        return Opening(_UNCERTAINTY, spec, racelink)
+        return Opening(_UNCERTAINTY, spec, race_url)
     if isinstance(spec, RaceSpec):
-        return Opening(_RACE, spec, racelink)
+        return Opening(_RACE, spec, race_url)
     if isinstance(spec, WellsSpec):
-        return Opening(_WELLS, spec, wellslink)
+        return Opening(_WELLS, spec, double_well_url)
     if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
         return None  # a page of images has several samplers
     drawn = catalogue.find("samplers", spec.sampler)["emits"]
-    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec, link)
+    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec, url)
 
 
 def _arrives(found: Opening) -> bool:

@@ -28,7 +28,7 @@ from tornado.ioloop import IOLoop
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
-from bnnviz.engine.backend import Backend
+from bnnviz.engine.cluster.backend import Backend
 from bnnviz_app.pages import FIRST, PAGES
 
 _START_S = 60.0

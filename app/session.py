@@ -19,7 +19,7 @@ from panel.io.document import hold
 from panel.io.state import set_curdoc, state
 
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 from bnnviz_app.heartbeat import Heartbeat
 
 PERIOD = 0.062  # seconds between two ticks

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         wells,
     )
     from bnnviz.errors import BnnvizError
-    from bnnviz.racespec import RaceSpec
-    from bnnviz.spec import Spec
+    from bnnviz.specs.race import RaceSpec
+    from bnnviz.specs.run import Spec
 
 # Threads of a gradient that wait for each other would spin, and take the cores from whatever else runs: with the
 # machine busy a gradient then takes six times as long. Read when torch is loaded.
@@ -50,8 +50,8 @@ _HOMES = {
     "start": "bnnviz.api",
     "uncertainty": "bnnviz.api",
     "wells": "bnnviz.api",
-    "RaceSpec": "bnnviz.racespec",
-    "Spec": "bnnviz.spec",
+    "RaceSpec": "bnnviz.specs.race",
+    "Spec": "bnnviz.specs.run",
     "BnnvizError": "bnnviz.errors",
 }
 

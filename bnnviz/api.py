@@ -14,24 +14,25 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
-from bnnviz.engine import attack as attacking
-from bnnviz.engine import export, footage, scoring, shelf, warmstart
-from bnnviz.engine import film as filming
-from bnnviz.engine import race as racing
-from bnnviz.engine import resume as resuming
-from bnnviz.engine import search as searching
-from bnnviz.engine import uncertainty as unsure
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.scoring import RESAMPLES
-from bnnviz.engine.search import PriorSearch
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.engine.wells import Wells
+from bnnviz.engine.demos.double_well import Wells
+from bnnviz.engine.evaluation import attack as attacking
+from bnnviz.engine.evaluation import metrics
+from bnnviz.engine.evaluation import prior_search as searching
+from bnnviz.engine.evaluation import uncertainty as unsure
+from bnnviz.engine.evaluation.metrics import RESAMPLES
+from bnnviz.engine.evaluation.prior_search import PriorSearch
+from bnnviz.engine.race import race as racing
+from bnnviz.engine.recording import export, reader, recorded_frames, warm_start
+from bnnviz.engine.recording import replay_frames as filming
+from bnnviz.engine.recording import resume as resuming
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import DEFAULT_BUDGET, RaceSpec
-from bnnviz.spec import POINTS, Spec
+from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
+from bnnviz.specs.run import POINTS, Spec
 from bnnviz.targets import BNN
-from bnnviz.wellsspec import WellsSpec
 
 __all__ = [
     "BNN",
@@ -207,7 +208,7 @@ def start(
         Keep the run on disk while it goes on, under this name or in this folder (a path).
     start : str, Path, Run or dict, optional
         Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
-        any sampler on a target of as many dimensions; or what a spec says of that (`bnnviz.spec.Spec`).
+        any sampler on a target of as many dimensions; or what a spec says of that (`bnnviz.specs.run.Spec`).
     start_from : {"last", "draws"}
         Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
         seed chooses, without replacement where there are enough, by their weights where they have weights.
@@ -222,8 +223,8 @@ def start(
         If something given does not fit; the sentence says what and the remedy.
     """
     if record is not None:
-        shelf.check_zarr("record")
-    folder = None if record is None else shelf.new_place(str(record))
+        reader.check_zarr("record")
+    folder = None if record is None else reader.new_place(str(record))
     search = target.record() if isinstance(target, PriorSearch) else None
     target = target.spec if isinstance(target, PriorSearch) else target
     if isinstance(target, Spec):
@@ -234,7 +235,7 @@ def start(
         spec, own = _spec(target, sampler, dim, settings, target_settings, run)
     if start is not None:
         spec = _from_there(spec, start, start_from)
-    spec = warmstart.resolved(spec.checked(own_target=own is not None))
+    spec = warm_start.resolved(spec.checked(own_target=own is not None))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = ViewedRun(spec, target=own, sampler=instance)
     made.search = search
@@ -284,7 +285,7 @@ def recording(word: str | Path) -> KeptRun:
     BnnvizError
         If there is none.
     """
-    return KeptRun(shelf.find(word))
+    return KeptRun(reader.find(word))
 
 
 def resume(
@@ -306,7 +307,7 @@ def resume(
     BnnvizError
         If there is none, or a part of it is damaged.
     """
-    folder = shelf.find(word)
+    folder = reader.find(word)
     return Run(resuming.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()
 
 
@@ -351,8 +352,7 @@ class Race(Background):
         BnnvizError
             If bokeh is missing.
         """
-        standings = _standings()
-        text = standings.race_page(self.scene(), self.frame(["caption", "curves", "table"]))
+        text = _leaderboard().race_page(self.scene(), self.frame(["caption", "curves", "table"]))
         path = Path(path)
         path.write_text(text, encoding="utf-8")
         return path
@@ -361,7 +361,7 @@ class Race(Background):
         if not optional.has("bokeh"):
             return None  # a notebook shows the text then
         table = self.frame(["table"])["table"]
-        return _standings().table_html(table["rows"], table["scores"], self.spec.lanes[0].chains)
+        return _leaderboard().table_html(table["rows"], table["scores"], self.spec.lanes[0].chains)
 
     def __repr__(self) -> str:
         return f"<Race {', '.join(self.spec.names())}: {self.said}>"
@@ -370,12 +370,14 @@ class Race(Background):
 def measure(
     target_or_run: Any, draws: Any = None, log_weights: Any = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Any]:
-    """Measure how well draws of a network predict its test rows; see `bnnviz.engine.scoring.measure`."""
-    return _of(target_or_run, scoring.measure, draws, log_weights, resamples, seed)
+    """Measure how well draws of a network predict its test rows; see `bnnviz.engine.evaluation.metrics.measure`."""
+    return _of(target_or_run, metrics.measure, draws, log_weights, resamples, seed)
 
 
 def uncertainty(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
-    """Say how sure predictions of classes are, and how rightly so; see `bnnviz.engine.uncertainty.uncertainty`.
+    """Say how sure predictions of classes are, and how rightly so.
+
+    See `bnnviz.engine.evaluation.uncertainty.uncertainty`.
 
     Examples
     --------
@@ -386,7 +388,7 @@ def uncertainty(target_or_run: Any, draws: Any = None, log_weights: Any = None, 
 
 
 def attack(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
-    """Attack test rows through one draw, and say how the others stand it; see `bnnviz.engine.attack.attack`."""
+    """Attack test rows through one draw, and say how the others predict; see `bnnviz.engine.evaluation.attack`."""
     return _of(target_or_run, attacking.attack, draws, log_weights, **options)
 
 
@@ -420,7 +422,7 @@ def search_prior(
     sampler, settings, target_settings
         As in `start`.
     low, high, tries, by, progress
-        As in `bnnviz.engine.search.search_prior`.
+        As in `bnnviz.engine.evaluation.prior_search.search_prior`.
     **options
         draws, warmup, chains, seed, device, dtype and kernel, as in `Spec`.
 
@@ -455,7 +457,7 @@ def wells(**settings: Any) -> Wells:
     Parameters
     ----------
     **settings
-        As `bnnviz.wellsspec.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+        As `bnnviz.specs.double_well.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
 
     Returns
     -------
@@ -583,22 +585,22 @@ def replay(
     >>> replay(run, "run.html")  # doctest: +SKIP
     """
     with optional.needed("A replay needs"):
-        from bnnviz.player import write
+        from bnnviz.replay.player import write
     if isinstance(run, Run):
         with run._lock:
             run = filming.past_of_run(run._run)
     elif isinstance(run, str | Path):
-        run = footage.film_of(run, frames, steps=steps, recorded=recorded, progress=progress)
+        run = recorded_frames.film_of(run, frames, steps=steps, recorded=recorded, progress=progress)
     elif not isinstance(run, Spec | filming.Film):
         raise BnnvizError(f"Give a run, a Spec, a Film or a path to replay, not {type(run).__name__}.", "run")
     found = run if isinstance(run, filming.Film) else filming.film(run, frames, steps=steps, progress=progress)
     return write(found, out, dark)
 
 
-def _standings() -> Any:
+def _leaderboard() -> Any:
     with optional.needed("A figure needs"):
-        from bnnviz.views import standings
-    return standings
+        from bnnviz.views.comparison import leaderboard
+    return leaderboard
 
 
 def _spec(
@@ -636,10 +638,10 @@ def _from_there(spec: Spec, start: Any, points: str) -> Spec:
     if not isinstance(start, Run):
         if not isinstance(start, str | Path):
             raise BnnvizError(f"start is a recording's name or folder, or a run, not {type(start).__name__}.", "start")
-        return spec.replace(start={"recording": warmstart.named(start), "points": points}, start_points=None)
+        return spec.replace(start={"recording": warm_start.named(start), "points": points}, start_points=None)
     spec = spec.replace(start={"recording": None, "points": points}).checked(own_target=True)
     with start._lock:
-        taken = warmstart.of_run(start._run, points, spec.chains, spec.seed)
+        taken = warm_start.of_run(start._run, points, spec.chains, spec.seed)
     return spec.replace(start_points=taken.pack())
 
 

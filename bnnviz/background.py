@@ -16,7 +16,7 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.live import Live
+    from bnnviz.notebook.widget import Live
 
 _SLICE_S = 0.1
 _WATCHED_SLICE_S = 0.02
@@ -62,7 +62,7 @@ class Background:
 
     Parameters
     ----------
-    run : bnnviz.engine.viewed.ViewedRun or bnnviz.engine.race.Race
+    run : bnnviz.engine.viewed_run.ViewedRun or bnnviz.engine.race.race.Race
     callback : callable, optional
         Called with this object about ten times a second, in its thread.
     paused : bool
@@ -258,7 +258,7 @@ class Background:
             If a library is missing, or there is no such view.
         """
         with optional.needed("Live figures need", extra="notebook"):
-            from bnnviz.live import Live
+            from bnnviz.notebook.widget import Live
         return Live(self, views, height, dark)
 
     def listen(self, listener: Callable[[], Any]) -> None:

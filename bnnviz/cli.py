@@ -18,11 +18,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from bnnviz import __version__, catalogue, optional
+from bnnviz import __version__, optional
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain
-from bnnviz.racespec import DEFAULT_BUDGET, SHARED, RaceSpec
-from bnnviz.spec import Spec
+from bnnviz.specs import catalogue
+from bnnviz.specs.race import DEFAULT_BUDGET, SHARED, RaceSpec
+from bnnviz.specs.run import Spec
 
 BAD_INPUT = 2
 
@@ -38,15 +39,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from bnnviz import papers
+    from bnnviz import experiments
     from bnnviz.data import OwnTable
-    from bnnviz.engine.jobs import Cluster
-    from bnnviz.engine.race import Race
-    from bnnviz.engine.recorder import Recorder
-    from bnnviz.engine.search import PriorSearch
-    from bnnviz.engine.shelf import Recording
-    from bnnviz.engine.sweep import Sweep
-    from bnnviz.engine.viewed import ViewedRun
+    from bnnviz.engine.cluster.jobs import Cluster
+    from bnnviz.engine.evaluation.prior_search import PriorSearch
+    from bnnviz.engine.race.race import Race
+    from bnnviz.engine.recording.reader import Recording
+    from bnnviz.engine.recording.writer import Recorder
+    from bnnviz.engine.sweep.sweep import Sweep
+    from bnnviz.engine.viewed_run import ViewedRun
 
 KINDS = ("targets", "samplers", "data", "papers")
 FAILED = 1
@@ -171,7 +172,7 @@ def _find(kind: str, name: str) -> dict[str, Any]:
 
 def _papers() -> ModuleType:
     """Return the experiments; with them comes numpy, which most commands do without."""
-    return importlib.import_module("bnnviz.papers")
+    return importlib.import_module("bnnviz.experiments")
 
 
 def _entries_table(entries: list[dict[str, Any]]) -> Table:
@@ -284,7 +285,7 @@ def reproduce(
         said = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
         print(f"bnnviz: stopped{said}.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    importlib.import_module("bnnviz.papers.measured").keep(found, done, time.perf_counter() - begun, where)
+    importlib.import_module("bnnviz.experiments.results").keep(found, done, time.perf_counter() - begun, where)
     rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
         _draw_experiment(found, rows, done, out)
@@ -297,7 +298,10 @@ def reproduce(
 
 
 def _reproduce(
-    experiment: papers.Experiment, repetitions: int | None, scheduler: str | None, done: dict[str, list[dict[str, Any]]]
+    experiment: experiments.Experiment,
+    repetitions: int | None,
+    scheduler: str | None,
+    done: dict[str, list[dict[str, Any]]],
 ) -> str | None:
     """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
     with _cluster(scheduler) as cluster:
@@ -315,12 +319,12 @@ def _cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
     """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
     if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
         return nullcontext()
-    from bnnviz.engine.jobs import Cluster
+    from bnnviz.engine.cluster.jobs import Cluster
 
     return Cluster(scheduler)
 
 
-def _announce(experiment: papers.Experiment, repetitions: int | None, cluster: Cluster | None) -> None:
+def _announce(experiment: experiments.Experiment, repetitions: int | None, cluster: Cluster | None) -> None:
     """Say how much there is to do, before it begins."""
     runs, all_runs = experiment.runs(repetitions), experiment.runs()
     print(experiment.doc, file=sys.stderr, flush=True)
@@ -340,8 +344,8 @@ def _announce(experiment: papers.Experiment, repetitions: int | None, cluster: C
 
 
 def _with_progress(
-    experiment: papers.Experiment, repetitions: int | None, cluster: Cluster | None
-) -> Iterator[tuple[papers.Case, int, dict[str, Any]]]:
+    experiment: experiments.Experiment, repetitions: int | None, cluster: Cluster | None
+) -> Iterator[tuple[experiments.Case, int, dict[str, Any]]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -368,7 +372,7 @@ def _beside(row: dict[str, Any], key: str) -> str:
     return ours if published is None else f"{ours} ({_text(published)})"
 
 
-def _runs_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Table:
+def _runs_table(experiment: experiments.Experiment, rows: list[dict[str, Any]]) -> Table:
     heads = [f"{_papers().LABELS.get(key, key)} (± s.e.; published)" for key in experiment.measures]
     table = _table("case", "runs", *heads)
     for row in rows:
@@ -376,7 +380,7 @@ def _runs_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Ta
     return table
 
 
-def _draws_table(experiment: papers.Experiment, rows: list[dict[str, Any]]) -> Table:
+def _draws_table(experiment: experiments.Experiment, rows: list[dict[str, Any]]) -> Table:
     """Return a table of figures over draws, as the paper prints them: each with its standard deviation below."""
     weighted = any(row["weights_ess"] is not None for row in rows)
     heads = [_papers().LABELS.get(key, key) for key in experiment.measures]
@@ -399,7 +403,7 @@ def _over_draws(mean: float | None, sd: float | None, error: float | None = None
     return "\n".join(lines).replace("(0.", "(.").replace("±0.", "±.")
 
 
-def _check_figure(experiment: papers.Experiment, out: Path | None) -> Path | None:
+def _check_figure(experiment: experiments.Experiment, out: Path | None) -> Path | None:
     """Refuse a figure that cannot be drawn before the runs, not after them."""
     if out is not None and not experiment.drawn:
         raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
@@ -414,13 +418,13 @@ def _place_for_figure(out: Path | None, option: str) -> Path | None:
 
 
 def _draw_experiment(
-    experiment: papers.Experiment, rows: list[dict[str, Any]], done: dict[str, list[dict[str, Any]]], out: Path
+    experiment: experiments.Experiment, rows: list[dict[str, Any]], done: dict[str, list[dict[str, Any]]], out: Path
 ) -> None:
-    from bnnviz.views.band_multiples import Panel, band_multiples
-    from bnnviz.views.small_multiples import page, small_multiples
+    from bnnviz.views.comparison.small_multiples import page, small_multiples
+    from bnnviz.views.predictive.band_multiples import Panel, band_multiples
 
     if experiment.keeps:
-        from bnnviz.views import panels as drawn
+        from bnnviz.views.comparison import panels as drawn
 
         shown = [drawn.Panel(*panel) for panel in experiment.panels(done)]
         layout = drawn.panels(shown, experiment.title)
@@ -621,7 +625,7 @@ def _apply_start(request: dict[str, Any], options: dict[str, str | None]) -> Non
     if not given:
         return
     if "recording" in given:
-        from bnnviz.engine.warmstart import named
+        from bnnviz.engine.recording.warm_start import named
 
         given["recording"] = named(given["recording"])
         request["start"] = given
@@ -678,7 +682,7 @@ def _check_out(out: Path | None) -> Path | None:
     """Refuse a place that cannot be written before the run, not after it."""
     if out is None:
         return None
-    from bnnviz.engine import recording
+    from bnnviz.engine.recording import arviz as recording
 
     optional.check(recording.NETCDF, "Saving a run needs", "out")
     return _free_place(out, ".nc")
@@ -694,15 +698,15 @@ def _free_place(out: Path, suffix: str, option: str = "out") -> Path:
 
 
 def _new_recording(word: str) -> Path:
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
 
-    shelf.check_zarr("record")
-    return shelf.new_place(word)
+    reader.check_zarr("record")
+    return reader.new_place(word)
 
 
 def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
-    from bnnviz.engine.viewed import ViewedRun
-    from bnnviz.engine.warmstart import resolved
+    from bnnviz.engine.recording.warm_start import resolved
+    from bnnviz.engine.viewed_run import ViewedRun
 
     found = None
     if search_by is not None:
@@ -721,7 +725,7 @@ def _carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: b
     """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code."""
     recorder = None
     if folder is not None:
-        from bnnviz.engine.recorder import Recorder
+        from bnnviz.engine.recording.writer import Recorder
 
         recorder = Recorder(run, folder)
     try:
@@ -767,16 +771,16 @@ def _close(recorder: Recorder | None) -> bool:
 
 
 def _recording_word(folder: Path) -> str:
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
 
-    return folder.name if folder.parent == shelf.shelf() else str(folder)
+    return folder.name if folder.parent == reader.shelf() else str(folder)
 
 
 def _search(spec: Spec, by: str) -> PriorSearch:
     """Choose the prior by the validation rows, telling each try on stderr."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from bnnviz.engine.search import TRIES, search_prior
+    from bnnviz.engine.evaluation.prior_search import TRIES, search_prior
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
@@ -870,11 +874,11 @@ app.add_typer(recordings_app, name="recordings")
 @app.command(epilog=_examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
 def resume(run: RecordingWord, as_json: Json = False) -> None:
     """Go on with a recorded run to its end, with the draws that it would have made."""
-    from bnnviz.engine import resume as resuming
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording import resume as resuming
 
-    shelf.check_zarr("run")
-    folder = shelf.find(run)
+    reader.check_zarr("run")
+    folder = reader.find(run)
     found = resuming.resume(folder)
     if found.spec.draws is None:
         raise BnnvizError("This run has no end; a live run goes on from its recording on the dashboard.", "run")
@@ -892,21 +896,21 @@ def export(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
 ) -> None:
     """Write a recording's draws to a file that other programs open; print where it is."""
-    from bnnviz.engine import shelf
-    from bnnviz.engine.export import export as write
-    from bnnviz.engine.export import suffix
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording.export import export as write
+    from bnnviz.engine.recording.export import suffix
 
-    shelf.check_zarr("run")
-    recording = shelf.Recording(shelf.find(run))
+    reader.check_zarr("run")
+    recording = reader.Recording(reader.find(run))
     print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form))))
 
 
 @recordings_app.command("list", epilog=_examples("bnnviz recordings list", "bnnviz recordings list --json"))
 def recordings_list(as_json: Json = False) -> None:
     """List the recordings on the shelf, the newest first, and what is wrong with a broken one."""
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
 
-    rows = [_recording_row(recording, wrong) for recording, wrong in shelf.recordings()]
+    rows = [_recording_row(recording, wrong) for recording, wrong in reader.recordings()]
     if as_json:
         _print_json(rows)
         return
@@ -942,9 +946,9 @@ def _recording_row(recording: Recording, wrong: str | None) -> dict[str, Any]:
 @recordings_app.command("check", epilog=_examples("bnnviz recordings check boston"))
 def recordings_check(run: RecordingWord) -> None:
     """Read all of a recording, and say whether it is what was written."""
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
 
-    recording = shelf.Recording(shelf.find(run))
+    recording = reader.Recording(reader.find(run))
     recording.check()
     print(f"{recording.folder}: {recording.whole} draws of each chain, {recording.size / 1e6:.1f} MB, sound.")
 
@@ -952,9 +956,9 @@ def recordings_check(run: RecordingWord) -> None:
 @recordings_app.command("rename", epilog=_examples("bnnviz recordings rename boston boston-2"))
 def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
     """Give a recording on the shelf another name."""
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
 
-    print(shelf.rename(run, name))
+    print(reader.rename(run, name))
 
 
 @recordings_app.command("delete", epilog=_examples("bnnviz recordings delete boston --yes"))
@@ -962,14 +966,14 @@ def recordings_delete(
     run: RecordingWord, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False
 ) -> None:
     """Remove a recording from the shelf, for good."""
-    from bnnviz.engine import shelf
+    from bnnviz.engine.recording import reader
 
-    folder = shelf.find(run)
-    if folder != shelf.place(folder.name):
-        raise BnnvizError(f"{folder} is not on the shelf {shelf.shelf()}; remove that folder by hand.", "run")
+    folder = reader.find(run)
+    if folder != reader.place(folder.name):
+        raise BnnvizError(f"{folder} is not on the shelf {reader.shelf()}; remove that folder by hand.", "run")
     if not yes:
         typer.confirm(f"Remove the recording {folder}?", abort=True, err=True)
-    shelf.delete(folder.name)
+    reader.delete(folder.name)
 
 
 @recordings_app.command("pack", epilog=_examples("bnnviz recordings pack boston --out boston.zip"))
@@ -978,10 +982,10 @@ def recordings_pack(
     out: Annotated[Path | None, typer.Option(metavar="FILE.zip", help="Default: the recording's name, here.")] = None,
 ) -> None:
     """Put a recording into one file, to be sent; print where it is."""
-    from bnnviz.engine import shelf
-    from bnnviz.engine.parcel import pack
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording.archive import pack
 
-    recording = shelf.Recording(shelf.find(run))
+    recording = reader.Recording(reader.find(run))
     print(pack(recording, _free_place(out or Path(recording.name).with_suffix(".zip"), ".zip")))
 
 
@@ -991,7 +995,7 @@ def recordings_unpack(
     name: Annotated[str | None, typer.Option(help="Its name on the shelf; default: the file's.")] = None,
 ) -> None:
     """Put a recording that was sent on the shelf, once it is known to be one; print where it is."""
-    from bnnviz.engine.parcel import unpack
+    from bnnviz.engine.recording.archive import unpack
 
     print(unpack(file, name))
 
@@ -1024,12 +1028,12 @@ def sweep(
     The same command goes on where it was stopped. A run that fails is named, and the others finish; the exit code is
     then 1. Ctrl-C lets the runs write what they have.
     """
-    from bnnviz.engine import shelf
-    from bnnviz.engine.sweep import Sweep
-    from bnnviz.sweepspec import SweepSpec
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.sweep.sweep import Sweep
+    from bnnviz.specs.sweep import SweepSpec
 
     spec = SweepSpec.from_text(_read_text(runs, "sweep", "a YAML file"))
-    shelf.check_zarr("out")
+    reader.check_zarr("out")
     with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
         raise typer.Exit(_sweep(found, as_json))
 
@@ -1202,7 +1206,7 @@ def _apply_to_race(request: dict[str, Any], own: list[dict[str, Any]], assignmen
 
 
 def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
-    from bnnviz.engine.race import Race
+    from bnnviz.engine.race.race import Race
 
     race = Race(spec)
     try:
@@ -1217,7 +1221,7 @@ def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
     else:
         _print_race(race)
     if figure is not None:
-        from bnnviz.views.standings import race_page
+        from bnnviz.views.comparison.leaderboard import race_page
 
         figure.write_text(race_page(race.scene(), race.frame(["caption", "curves", "table"])), encoding="utf-8")
     for note in race.notes:
@@ -1274,7 +1278,7 @@ def wells(
     as_json: Json = False,
 ) -> None:
     """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
-    from bnnviz.wellsspec import WellsSpec, described
+    from bnnviz.specs.double_well import WellsSpec, described
 
     named, given = {setting["name"]: setting for setting in described()}, {}
     for assignment in settings or []:
@@ -1336,7 +1340,7 @@ def replay(
 ) -> None:
     """Do a run again from its spec and change log, or show what was recorded: a page that plays without a server."""
     from bnnviz import cli_replay
-    from bnnviz.engine.footage import film_of
+    from bnnviz.engine.recording.recorded_frames import film_of
 
     files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
     suffixes = {name: ".npz" if name == "film" else f".{name}" for name in files}
@@ -1379,7 +1383,7 @@ def bench(
 
     Each figure is told on stderr when it is known; all of them come at the end.
     """
-    from bnnviz.bench import find
+    from bnnviz.benchmarks import find
 
     rows = []
     with _console(stderr=True).status("Starting.") as said:

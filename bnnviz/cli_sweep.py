@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.engine import jobs, jobwork
+from bnnviz.engine.cluster import job_worker, jobs
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from bnnviz.engine.sweep import Sweep
+    from bnnviz.engine.sweep.sweep import Sweep
 
 _SHOWN = 8  # runs with a line of their own while they go on
 #: What the table at the end shows of a run's figures, where any run has them.
@@ -56,16 +56,16 @@ class _Shown:
             self._say(value)
         elif kind == jobs.LOST:
             self._say(f"{self._names[number]}: its worker was lost; another one goes on with it.")
-        elif kind == jobwork.BEGAN and len(self._lines) < _SHOWN:
+        elif kind == job_worker.BEGAN and len(self._lines) < _SHOWN:
             self._end(number)
             self._lines[number] = self._bar.add_task(self._names[number], total=1.0, said="")
-        elif kind == jobwork.TOLD and number in self._lines:
+        elif kind == job_worker.TOLD and number in self._lines:
             self._bar.update(self._lines[number], completed=value["progress"], said=value["phase"])
-        elif kind in (jobwork.DONE, jobwork.FAILED, jobwork.STOPPED):
+        elif kind in (job_worker.DONE, job_worker.FAILED, job_worker.STOPPED):
             self._end(number)
-            self._ended += kind != jobwork.STOPPED
+            self._ended += kind != job_worker.STOPPED
             self._bar.update(self._all, completed=self._ended, said=f"{self._ended} of {len(self._names)}")
-        if kind == jobwork.FAILED:
+        if kind == job_worker.FAILED:
             self._say(f"{self._names[number]}: {value}")
 
     def _say(self, sentence: str) -> None:

@@ -13,7 +13,7 @@ import time
 import webbrowser
 from pathlib import Path
 
-from bnnviz.engine import cluster
+from bnnviz.engine.cluster import local_cluster
 from bnnviz.errors import BnnvizError
 
 ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
@@ -61,7 +61,7 @@ def serve(port: int, address: str, show: bool) -> None:
     # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     if not os.environ.get("BNNVIZ_SCHEDULER"):
-        cluster.start_ahead()
+        local_cluster.start_ahead()
     # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
     # The server looks again when it has started (app/server.py).
     gc.disable()

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bnnviz.bench.chromium import BROWSER_FLAGS, REMEDY, find_chromium
+from bnnviz.replay.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 
 # One thread for each process: the tests start worker processes of their own, and two cores are
 # shared by all of them. Set before torch is imported anywhere, and inherited by those processes.
@@ -164,7 +164,7 @@ class Served:
 
     def cluster(self) -> psutil.Process | None:
         """Return the process of the scheduler; None while there is none."""
-        found = [child for child in self.process.children() if "bnnviz.engine.cluster" in _command(child)]
+        found = [child for child in self.process.children() if "bnnviz.engine.cluster.local_cluster" in _command(child)]
         return found[0] if found else None
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from bnnviz import samplers, settings
-from bnnviz.samplers.adam import Trained
+from bnnviz.samplers.baselines.adam import Trained
 from bnnviz.samplers.discrete import Moving
-from bnnviz.samplers.pdmp import PDMP
-from bnnviz.samplers.stochastic import StochasticGradient
+from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.sgmcmc.base import StochasticGradient
 
 PDMPS = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, PDMP)]
 STOCHASTIC = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, StochasticGradient)]

@@ -12,9 +12,9 @@ from torch import nn
 
 import bnnviz
 from bnnviz import BnnvizError, data, diagnostics, targets
-from bnnviz.engine import attack as attacking
-from bnnviz.engine import uncertainty as unsure
-from bnnviz.engine.scoring import predict
+from bnnviz.engine.evaluation import attack as attacking
+from bnnviz.engine.evaluation import uncertainty as unsure
+from bnnviz.engine.evaluation.metrics import predict
 
 pytest.importorskip("sklearn")
 pytest.importorskip("arviz_stats")

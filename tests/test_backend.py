@@ -20,14 +20,15 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz.engine import backend as backends
-from bnnviz.engine import cluster, live, slot
-from bnnviz.engine.actor import LiveRun
-from bnnviz.engine.backend import Backend
-from bnnviz.engine.checkpoints import Saved
-from bnnviz.engine.live import LiveLoop
+from bnnviz.engine.cluster import backend as backends
+from bnnviz.engine.cluster import local_cluster, slot
+from bnnviz.engine.cluster import loop as live
+from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.engine.cluster.checkpoints import Saved
+from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 pytest.importorskip("distributed")
 
@@ -529,7 +530,7 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
     """The worker is killed in the middle: the page hears of it, is never held up, and the draws are the same."""
     import torch
 
-    from bnnviz.engine.run import Run
+    from bnnviz.engine.run.run import Run
 
     spec = Spec(draws=120, warmup=10, seed=5).checked()
     gaps, states, notices = [], [], []
@@ -683,7 +684,9 @@ def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(cluster._method(cluster.gpus_here()) != "forkserver", reason="workers are not forked here")
+@pytest.mark.skipif(
+    local_cluster._method(local_cluster.gpus_here()) != "forkserver", reason="workers are not forked here"
+)
 def test_the_spare_worker_and_one_in_the_place_of_a_lost_one_are_forked(backend: Backend) -> None:
     def forked(pids: Iterable[int]) -> bool:
         return all("forkserver" in " ".join(psutil.Process(pid).cmdline()) for pid in pids)
@@ -750,20 +753,20 @@ def test_a_scheduler_that_ends_each_time_is_not_started_for_ever(monkeypatch: py
 
 def test_the_cluster_that_was_begun_ahead_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int | None] = []
-    monkeypatch.setattr(cluster, "ClusterProcess", lambda workers=None: begun.append(workers) or len(begun))
-    monkeypatch.setattr(cluster, "_ahead", None)
-    monkeypatch.setattr(cluster.os, "cpu_count", lambda: 2)
-    cluster.start_ahead()
+    monkeypatch.setattr(local_cluster, "ClusterProcess", lambda workers=None: begun.append(workers) or len(begun))
+    monkeypatch.setattr(local_cluster, "_ahead", None)
+    monkeypatch.setattr(local_cluster.os, "cpu_count", lambda: 2)
+    local_cluster.start_ahead()
     assert begun == []  # two cores are for the page and its browser
-    monkeypatch.setattr(cluster.os, "cpu_count", lambda: 4)
-    cluster.start_ahead()
+    monkeypatch.setattr(local_cluster.os, "cpu_count", lambda: 4)
+    local_cluster.start_ahead()
     assert begun == [None]
-    assert [cluster.taken(3), cluster.taken(), cluster.taken()] == [2, 1, 3]
+    assert [local_cluster.taken(3), local_cluster.taken(), local_cluster.taken()] == [2, 1, 3]
     assert begun == [None, 3, None]
 
 
 def test_a_cluster_that_cannot_be_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster.sys, "executable", "/bin/false")
+    monkeypatch.setattr(local_cluster.sys, "executable", "/bin/false")
     with pytest.raises(BnnvizError, match="could not be started"):
         Backend.connect()
 
@@ -785,14 +788,14 @@ def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
-    assert cluster.gpus_here() == ["2", "5"]
+    assert local_cluster.gpus_here() == ["2", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert cluster.gpus_here() == []
+    assert local_cluster.gpus_here() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     listed = "GPU 0: one (UUID: a)\n  MIG 1g (UUID: b)\nGPU 1: two (UUID: c)\n"
-    monkeypatch.setattr(cluster.shutil, "which", lambda tool: tool)
-    monkeypatch.setattr(cluster.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
-    assert cluster.gpus_here() == ["0", "1"]
+    monkeypatch.setattr(local_cluster.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(local_cluster.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
+    assert local_cluster.gpus_here() == ["0", "1"]
 
 
 @pytest.mark.demand

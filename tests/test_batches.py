@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 import bnnviz
 from bnnviz import samplers, targets
 from bnnviz.cli import app
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.gradients import MiniBatch
-from bnnviz.samplers.noise import Noise
-from bnnviz.spec import Spec
-from bnnviz.targets.rows import Controlled, choose_rows
+from bnnviz.samplers.minibatch import MiniBatch
+from bnnviz.samplers.random import Noise
+from bnnviz.specs.run import Spec
+from bnnviz.targets.minibatch import Controlled, choose_rows
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
 CHAINS = 512

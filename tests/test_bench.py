@@ -18,12 +18,12 @@ import pytest
 from conftest import workers_of
 
 from bnnviz import cli, targets
-from bnnviz.bench import Goal, Row, Suite, find, names, peers, suites
-from bnnviz.bench.browser import _FIGURES_SEEN, _PAINTED, Lab, Seen, chromium, window
-from bnnviz.bench.processes import Meter, cpu_seconds
-from bnnviz.bench.statistics import growth, quantile, quarters
-from bnnviz.bench.suite import Tell
-from bnnviz.bench.suites import live, pdmp, sgmcmc
+from bnnviz.benchmarks import Goal, Row, Suite, find, names, peers, suites
+from bnnviz.benchmarks.browser import _FIGURES_SEEN, _PAINTED, Lab, Seen, chromium, window
+from bnnviz.benchmarks.processes import Meter, cpu_seconds
+from bnnviz.benchmarks.statistics import growth, quantile, quarters
+from bnnviz.benchmarks.suite import Tell
+from bnnviz.benchmarks.suites import live, pdmp, sgmcmc
 from bnnviz.errors import BnnvizError
 
 KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}
@@ -166,7 +166,7 @@ def test_a_suite_runs_all_its_cases_or_the_one_asked_for() -> None:
 
 def test_a_suite_that_lacks_a_package_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    for module in ("bnnviz.bench.processes", "bnnviz.bench.browser", f"{suites.__name__}.live"):
+    for module in ("bnnviz.benchmarks.processes", "bnnviz.benchmarks.browser", f"{suites.__name__}.live"):
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(BnnvizError, match="needs psutil; install it with"):
         find("live")
@@ -370,7 +370,7 @@ def test_a_window_that_is_left_alone_takes_its_turns() -> None:
 
 
 def test_the_samplers_figures_are_of_one_run() -> None:
-    from bnnviz.bench.suites import pdmp
+    from bnnviz.benchmarks.suites import pdmp
 
     told: list[str] = []
     rows = {row.metric: row for row in pdmp._measured(pdmp.Setup("banana", "bps", "grid", 4), 0.5, told.append)}

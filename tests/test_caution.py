@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bnnviz.diagnostics import Widening
-from bnnviz.engine.caution import warnings
-from bnnviz.engine.measures import Measures
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.engine.monitor.run_warnings import warnings
+from bnnviz.engine.monitor.variances import Measures
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
 
 GOOD = {"rhat_max": 1.005, "ess_min": 900.0, "widening": {"share": 0.01, "se": 0.02}}
 WEIGHTED = {"pareto_k": 0.5, "weight_ess_share": 0.4}

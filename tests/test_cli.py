@@ -20,11 +20,12 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz import catalogue, cli, papers
-from bnnviz.engine import shelf
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz import cli, experiments
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = ("list", "sample", "serve")
@@ -93,8 +94,8 @@ def answers(lines: list[str]) -> list[int]:
     codes = []
     for line in lines:
         for name in re.findall(r"--start ([\w-]+)", line):
-            if not shelf.on_shelf(name):
-                Recorder(ViewedRun(Spec(target="gaussian", draws=5)), shelf.new_place(name))
+            if not reader.on_shelf(name):
+                Recorder(ViewedRun(Spec(target="gaussian", draws=5)), reader.new_place(name))
         codes.append(run_here(line))
     return codes
 
@@ -143,7 +144,7 @@ def test_version() -> None:
 def test_list_json_is_one_list_of_objects_with_a_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_here(f"list {kind} --json") == 0
     entries = json.loads(capsys.readouterr().out)
-    known = papers.describe() if kind == "papers" else catalogue.load()[kind]
+    known = experiments.describe() if kind == "papers" else catalogue.load()[kind]
     assert [entry["name"] for entry in entries] == [entry["name"] for entry in known] != []
 
 

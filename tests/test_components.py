@@ -8,9 +8,9 @@ import torch
 
 import bnnviz
 from bnnviz import diagnostics
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.base import Rows
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 RNG = np.random.default_rng(4)
 WIDE = RNG.normal(size=(3, 80, 5)) * (5.0, 3.0, 1.0, 0.5, 0.1)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from families import DISCRETE, QUICK, STOCHASTIC, fits, fitting, target_of
 
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "every": 7}, chains=3, draws=30, device="cpu")
 NETWORK = Spec(

@@ -7,9 +7,9 @@ import pytest
 
 from bnnviz.engine import drive as driving
 from bnnviz.engine.drive import Pace, drive
-from bnnviz.engine.run import Run
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
 
 SPECS = {
     "bps": Spec(target="banana", sampler="bps", chains=3, draws=40, warmup=5, seed=1),

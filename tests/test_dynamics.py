@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnnviz import samplers, targets
-from bnnviz.engine.run import Run
-from bnnviz.samplers.noise import Noise
-from bnnviz.samplers.path_sums import PathSums
-from bnnviz.samplers.pdmp import integrals_of_line
-from bnnviz.samplers.thinning import BOUNCE, REFRESH
-from bnnviz.spec import Spec
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers.pdmp.base import integrals_of_line
+from bnnviz.samplers.pdmp.path_moments import PathSums
+from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+from bnnviz.samplers.random import Noise
+from bnnviz.specs.run import Spec
 
 seeds = st.integers(0, 10_000)
 

@@ -8,13 +8,13 @@ import json
 import numpy as np
 import pytest
 
-from bnnviz import cli, data, papers
+from bnnviz import cli, data, experiments
 from bnnviz.data import embedding, files, forms
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.sets import images_28
-from bnnviz.engine.run import Run
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 WHOLE = ("boston", "yacht", "concrete", "energy", "ionosphere", "glass", "wine")
 DIVIDED = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine")
@@ -82,14 +82,16 @@ def test_a_file_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
         data.load("mnist")
 
 
-@pytest.mark.parametrize("experiment", [name for name, each in papers.EXPERIMENTS.items() if hasattr(each, "parts")])
+@pytest.mark.parametrize(
+    "experiment", [name for name, each in experiments.EXPERIMENTS.items() if hasattr(each, "parts")]
+)
 def test_a_published_experiment_says_that_it_needs_the_whole_set(experiment: str) -> None:
-    for part in set(PARTS) & set(papers.find(experiment).parts):
-        papers.find(experiment).at(part, "small").check()
+    for part in set(PARTS) & set(experiments.find(experiment).parts):
+        experiments.find(experiment).at(part, "small").check()
         with pytest.raises(
             BnnvizError, match=rf"needs the whole of .*'bnnviz data fetch {part}', or choose --scale small"
         ):
-            papers.find(experiment).at(part, "paper").check()
+            experiments.find(experiment).at(part, "paper").check()
 
 
 # --- beside the published files

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bnnviz.engine.film import Film, Past, film, next_stride, past_of, plain, read_past
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.recording import save
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.recording.arviz import save
+from bnnviz.engine.recording.replay_frames import Film, Past, film, next_stride, past_of, plain, read_past
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 SPEC = Spec(target="banana", sampler="bps", chains=2, draws=30, warmup=5, device="cpu").checked()
 # What a clock has a part in.

@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz import player
 from bnnviz.cli import main
-from bnnviz.engine import film, footage, shelf
-from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.resume import resume
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.recording import reader, recorded_frames, replay_frames
+from bnnviz.engine.recording.archive import pack, unpack
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
-from bnnviz.reel import Reel
-from bnnviz.spec import Spec
+from bnnviz.replay import player
+from bnnviz.replay.timeline import Reel
+from bnnviz.specs.run import Spec
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=40, warmup=5, seed=3)
 
 
 def eager(patch: pytest.MonkeyPatch) -> None:
     """Take every frame that strides allow, whatever a clock says."""
-    patch.setattr(footage, "_RATE", 1e9)
-    patch.setattr(footage, "_AT_ONCE_S", 1e9)
+    patch.setattr(recorded_frames, "_RATE", 1e9)
+    patch.setattr(recorded_frames, "_AT_ONCE_S", 1e9)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def same(first: dict, second: dict) -> bool:
 
 def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[ViewedRun, Recording]) -> None:
     run, recording = recorded
-    found = footage.shown(recording, most=2000)
+    found = recorded_frames.shown(recording, most=2000)
     assert found.steps[0] == 1
     assert found.steps[-1] == run.steps
     assert found.header["spec"] == BANANA.checked().to_json()
@@ -82,7 +82,7 @@ def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[ViewedRun, Reco
         while again.steps < frame["status"]["step"]:
             again.take(1)
         again.frame([])
-        now = film.plain(film.timeless(again.frame(["status", "path", "envelope"])))
+        now = replay_frames.plain(replay_frames.timeless(again.frame(["status", "path", "envelope"])))
         same({name: frame[name] for name in now}, now)
 
 
@@ -90,7 +90,7 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
     runs = [ViewedRun(BANANA.replace(draws=None)) for _ in range(2)]
     for run in runs:
         run.prepare()
-    want = film.parts(runs[0].scene())
+    want = replay_frames.parts(runs[0].scene())
     for _ in range(8):
         for run in runs:
             goal = run.steps + 40
@@ -99,7 +99,7 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
             run._frames._paces.clear()  # no part waits because the last one took long
         for part in want:
             runs[0].aside(part, 40)
-        recorded, alone = (film.plain(film.timeless(run.frame(want))) for run in runs)
+        recorded, alone = (replay_frames.plain(replay_frames.timeless(run.frame(want))) for run in runs)
         assert recorded["seq"] == alone["seq"]
         assert recorded["caption"]["kind"] == alone["caption"]["kind"] == "summary"
         for part in ("status", "path", "trace"):
@@ -110,13 +110,13 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
 def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(footage, "_PART", -1.0)  # every part is dear
+    monkeypatch.setattr(recorded_frames, "_PART", -1.0)  # every part is dear
     run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 40)
     assert run.steps == recorder._footage._last
     recorder.close()
-    frames = footage.shown(Recording(tmp_path / "run")).frames
+    frames = recorded_frames.shown(Recording(tmp_path / "run")).frames
     assert [frame["status"]["step"] for frame in frames[-2:]] == [39, 40]
     assert set(frames[-2]) == {"seq", "status"}
     assert {"table", "path", "envelope", "caption"} < set(frames[-1])
@@ -125,15 +125,15 @@ def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_s
 def test_of_fewer_frames_each_has_what_came_between() -> None:
     frames = [{"seq": seq, "status": {"step": seq}} | ({"table": {"rows": [seq]}} if seq % 7 == 3 else {})
               for seq in range(100)]  # fmt: skip
-    fewer = footage._fewer(frames, 9)
+    fewer = recorded_frames._fewer(frames, 9)
     steps = [round(place * 99 / 8) for place in range(9)]
     assert [frame["seq"] for frame in fewer] == steps
     assert [frame["table"]["rows"] for frame in fewer[1:]] == [[(seq - 3) // 7 * 7 + 3] for seq in steps[1:]]
-    assert footage._fewer(frames, 100) == frames
+    assert recorded_frames._fewer(frames, 100) == frames
 
 
 def test_a_table_stays_until_another_comes(recorded: tuple[ViewedRun, Recording]) -> None:
-    shown = footage.shown(recorded[1])
+    shown = recorded_frames.shown(recorded[1])
     rows = [shown.frames[0]["table"]["rows"], [["Draws", "9"]]]
     for number, frame in enumerate(shown.frames[1:], start=1):
         del frame["table"]
@@ -149,7 +149,7 @@ def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
     run.change({"refresh_rate": 3.0})
     on(run, recorder, 760)
     recorder.close()
-    steps = np.array(footage.shown(Recording(tmp_path / "run"), most=2000).steps)
+    steps = np.array(recorded_frames.shown(Recording(tmp_path / "run"), most=2000).steps)
     strides = np.diff(steps)
     assert np.all(strides[steps[1:] <= 81] == 1)
     assert strides[steps[1:] < 700][-1] >= 6
@@ -161,14 +161,14 @@ def test_a_run_that_goes_on_adds_to_its_frames(recorded: tuple[ViewedRun, Record
     middle = run.steps // 2
     again = resume(recording.folder, step=middle)
     begun = again.steps
-    before = footage.shown(recording, most=2000, step=begun)
+    before = recorded_frames.shown(recording, most=2000, step=begun)
     recorder = Recorder(again, recording.folder, every_s=1e9)
-    assert footage.shown(Recording(recording.folder), most=2000).steps == before.steps
+    assert recorded_frames.shown(Recording(recording.folder), most=2000).steps == before.steps
     on(again, recorder)
     recorder.close()
     after = Recording(recording.folder)
     after.check()
-    found = footage.shown(after, most=2000)
+    found = recorded_frames.shown(after, most=2000)
     assert found.steps[: len(before.steps)] == before.steps
     assert found.steps == sorted(set(found.steps))
     assert found.steps[-1] == run.steps
@@ -182,14 +182,14 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
     recorded: tuple[ViewedRun, Recording], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     _, recording = recorded
-    path = recording.folder / shelf.HEADER
+    path = recording.folder / reader.HEADER
     header = unsealed(path.read_bytes())
     path.write_bytes(sealed(header | {"device": "cuda:7"}))
-    found = footage.film_of(recording.folder, 50)
+    found = recorded_frames.film_of(recording.folder, 50)
     assert len(found.frames) == 50
     assert "frames were recorded as the run went; 50 of them are shown" in found.header["notes"][0]
     assert Reel(found).views
-    assert "which is not here" in footage.film_of(recording.folder, 10, recorded=False).header["notes"][0]
+    assert "which is not here" in recorded_frames.film_of(recording.folder, 10, recorded=False).header["notes"][0]
     with pytest.raises(SystemExit) as end:
         main(["replay", str(recording.folder), "--html", str(tmp_path / "page.html"), "--frames", "40"])
     assert end.value.code == 0
@@ -199,8 +199,11 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
 
 def test_who_asks_gets_what_was_recorded(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
     run, recording = recorded
-    assert footage.film_of(recording.folder, 5).steps != footage.film_of(recording.folder, 5, recorded=True).steps
-    early = footage.film_of(recording.folder, 300, steps=100, recorded=True)
+    assert (
+        recorded_frames.film_of(recording.folder, 5).steps
+        != recorded_frames.film_of(recording.folder, 5, recorded=True).steps
+    )
+    early = recorded_frames.film_of(recording.folder, 300, steps=100, recorded=True)
     assert early.steps[-1] <= 100 < run.steps
     assert len(bnnviz.replay(recording.folder, tmp_path / "page", recorded=True, frames=20).read_bytes()) < 3_000_000
 
@@ -210,18 +213,18 @@ def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
     recorder = Recorder(run, tmp_path / "run", every_s=1e9, frames=False)
     on(run, recorder)
     recorder.close()
-    assert footage.film_of(tmp_path / "run", 5).steps[-1] == run.steps
+    assert recorded_frames.film_of(tmp_path / "run", 5).steps[-1] == run.steps
     with pytest.raises(BnnvizError, match="has no frames; leave --recorded out"):
-        footage.film_of(tmp_path / "run", recorded=True)
+        recorded_frames.film_of(tmp_path / "run", recorded=True)
     spec = tmp_path / "spec.json"
     spec.write_text('{"target": "banana", "sampler": "bps", "draws": 5}')
     with pytest.raises(BnnvizError, match="is no recording, so it has no frames"):
-        footage.film_of(spec, recorded=True)
+        recorded_frames.film_of(spec, recorded=True)
 
 
 def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> None:
     _, recording = recorded
-    path = recording.folder / shelf.PROGRESS
+    path = recording.folder / reader.PROGRESS
     progress = unsealed(path.read_bytes())
     del progress["frames"]
     path.write_bytes(sealed(progress))
@@ -230,7 +233,7 @@ def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> N
     recorder = Recorder(again, recording.folder, every_s=1e9)
     on(again, recorder)
     recorder.close()
-    assert footage.shown(Recording(recording.folder)).steps[-1] == again.steps
+    assert recorded_frames.shown(Recording(recording.folder)).steps[-1] == again.steps
 
 
 @pytest.mark.parametrize(
@@ -245,7 +248,7 @@ def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> N
 )
 def test_an_index_is_not_believed(recorded: tuple[ViewedRun, Recording], broken: object) -> None:
     _, recording = recorded
-    path = recording.folder / shelf.PROGRESS
+    path = recording.folder / reader.PROGRESS
     path.write_bytes(sealed(unsealed(path.read_bytes()) | {"frames": broken}))
     with pytest.raises(BnnvizError, match="is damaged"):
         Recording(recording.folder).check()

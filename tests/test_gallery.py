@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz import diagnostics, racelink
-from bnnviz.engine.attack import EPS
-from bnnviz.engine.gallery import Gallery
-from bnnviz.engine.gallerycard import GalleryCard
-from bnnviz.engine.onlooker import ANGLES
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.attack import EPS
+from bnnviz.engine.race.image_queries import ANGLES
+from bnnviz.engine.race.image_race import Gallery
+from bnnviz.engine.race.image_view import GalleryCard
 from bnnviz.errors import BnnvizError
-from bnnviz.galleryspec import GallerySpec
+from bnnviz.specs import race_url
+from bnnviz.specs.image_race import GallerySpec
 
 TARGET = {"data": "mnist", "network": "mlp", "train_rows": 200, "test_rows": 60}
 SGLD = {"sampler": "sgld", "warmup": 2, "settings": {"batch_size": 20, "step_size": 1e-4, "mode_steps": 60}}
@@ -176,5 +177,5 @@ def test_other_images_from_elsewhere_are_asked_about(gallery: Gallery) -> None:
 
 
 def test_a_link_gives_the_same_gallery() -> None:
-    again, sentences = racelink.from_query(racelink.to_query(spec()), spec(budget=9000))
+    again, sentences = race_url.from_query(race_url.to_query(spec()), spec(budget=9000))
     assert again == spec() and isinstance(again, GallerySpec) and not sentences

@@ -13,13 +13,13 @@ from torch import nn
 
 import bnnviz
 from bnnviz import data, samplers, settings, targets
-from bnnviz.engine.mode import Descent
-from bnnviz.engine.prediction import scores
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.evaluation.predictions import scores
+from bnnviz.engine.run.initialization import Descent
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.models import IMAGE_NETWORKS, image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 from bnnviz.targets import bnn
 
 # --- the networks

@@ -10,18 +10,18 @@ import torch
 
 import bnnviz
 from bnnviz import data as datasets
-from bnnviz import papers
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz import experiments
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.papers import judged_run
-from bnnviz.papers.framed import Framed
-from bnnviz.papers.judged import Judged
-from bnnviz.spec import Spec
-from bnnviz.views import panels
-from bnnviz.views.small_multiples import page
+from bnnviz.experiments import uncertainty_run
+from bnnviz.experiments.pdmp.figures import Framed
+from bnnviz.experiments.uncertainty import Judged
+from bnnviz.specs.run import Spec
+from bnnviz.views.comparison import panels
+from bnnviz.views.comparison.small_multiples import page
 
-FRAMED = [experiment for experiment in papers.EXPERIMENTS.values() if isinstance(experiment, Framed)]
-JUDGED = [experiment for experiment in papers.EXPERIMENTS.values() if isinstance(experiment, Judged)]
+FRAMED = [experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, Framed)]
+JUDGED = [experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, Judged)]
 DRAWS = 6
 
 
@@ -95,7 +95,7 @@ def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
 
 @pytest.mark.slow
 def test_its_figures_are_those_of_the_runs_draws():
-    short = brief(papers.find("func-fig2"))
+    short = brief(experiments.find("func-fig2"))
     spec = short.cases[0].specs[0]
     figures = next(iter(short.reproduce(1)))[2]["figures"]
     run = ViewedRun(spec)
@@ -111,7 +111,7 @@ def test_its_figures_are_those_of_the_runs_draws():
 
 @pytest.mark.demand
 def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
-    first, second = (brief(papers.find(name)) for name in ("func-fig2", "func-fig3"))
+    first, second = (brief(experiments.find(name)) for name in ("func-fig2", "func-fig3"))
     assert len(list(first.reproduce(1))) == 2
     monkeypatch.setattr(Judged, "result", lambda *_: pytest.fail("it ran again"))
     assert second.kept(1) == 2
@@ -119,7 +119,7 @@ def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
 
 
 def test_a_run_that_fails_is_a_row_with_its_reason():
-    short = brief(papers.find("func-fig2"))
+    short = brief(experiments.find("func-fig2"))
     case = short.cases[0]
     far = case.specs[0].replace(settings=case.specs[0].settings | {"step_size": 100.0})
     case = dataclasses.replace(case, specs=(far,))
@@ -130,19 +130,19 @@ def test_a_run_that_fails_is_a_row_with_its_reason():
 
 
 def test_other_images_stand_in():
-    other = papers.find("func-fig2").at("rotated_mnist", "paper")
+    other = experiments.find("func-fig2").at("rotated_mnist", "paper")
     assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"rotated_mnist"}
     assert "All images, 5,000 moves." in other.doc
     assert {case.specs[0].draws for case in other.cases} == {2, 100}
-    papers.find("func-fig2").at("rotated_mnist", "small").check()
-    signs = papers.find("func-table1")
+    experiments.find("func-fig2").at("rotated_mnist", "small").check()
+    signs = experiments.find("func-table1")
     assert {case.name for case in signs.cases if case.published} == {"SGFuncRLD", "pSGLD", "SGHMC", "SGLD"}
     assert not any(case.published for case in signs.at("cifar10", None).cases)
 
 
 @pytest.mark.parametrize("name", [experiment.name for experiment in JUDGED])
 def test_images_from_elsewhere_fit_the_network(name):
-    first = papers.find(name)
+    first = experiments.find(name)
     for data in first.parts:
         part = first.at(data, None)
         shapes = {tuple(datasets.describe(each)["shape"]) for each in (data, part.foreign)}
@@ -152,9 +152,9 @@ def test_images_from_elsewhere_fit_the_network(name):
 
 def test_figures_are_of_the_tables_runs_at_either_scale():
     for data, scale in (("mnist", "small"), ("svhn", "paper")):
-        runs = {case.name: case.specs for case in papers.find("pdmp-table2").at(data, scale).cases}
+        runs = {case.name: case.specs for case in experiments.find("pdmp-table2").at(data, scale).cases}
         for number in (5, 6, 7):
-            figure = papers.find(f"pdmp-fig{number}").at(data, scale)
+            figure = experiments.find(f"pdmp-fig{number}").at(data, scale)
             assert all(case.specs == runs[case.name] and not case.published for case in figure.cases)
             assert (figure.data, figure.scale) == (data, scale)
 
@@ -171,23 +171,23 @@ def test_figures_are_of_the_tables_runs_at_either_scale():
 )
 def test_a_part_that_is_not_there_gets_a_sentence(name, data, scale, words):
     with pytest.raises(BnnvizError, match=words):
-        papers.find(name).at(data, scale)
+        experiments.find(name).at(data, scale)
 
 
 @pytest.mark.parametrize("name", ["pdmp-fig5", "pdmp-table2"])
 def test_images_that_are_not_here_get_a_sentence(name, tmp_path, monkeypatch):
     monkeypatch.setenv("BNNVIZ_DATA", str(tmp_path))
     with pytest.raises(BnnvizError) as caught:
-        papers.find(name).at("svhn", None).check()
+        experiments.find(name).at("svhn", None).check()
     assert caught.value.sentence.endswith(".")
 
 
 def test_images_from_elsewhere_that_are_not_here_cost_only_their_figures(monkeypatch):
-    short = brief(papers.find("pdmp-table2"))
+    short = brief(experiments.find("pdmp-table2"))
     case = dataclasses.replace(short.cases[0], specs=short.cases[0].specs[:1])
     short = dataclasses.replace(short, cases=(case,), foreign="svhn")
     with monkeypatch.context() as m:
-        m.setattr(judged_run, "_to_be_had", lambda _: None)
+        m.setattr(uncertainty_run, "_to_be_had", lambda _: None)
         done = {case.name: [summary] for case, _, summary in short.reproduce()}
     row = short.row(case, done[case.name])
     assert 0 <= row["accuracy"] <= 1
@@ -197,7 +197,7 @@ def test_images_from_elsewhere_that_are_not_here_cost_only_their_figures(monkeyp
 
 @pytest.mark.demand
 def test_mixing_is_of_several_chains_and_of_functions():
-    whole = papers.find("pdmp-mixing")
+    whole = experiments.find("pdmp-mixing")
     assert all(spec.chains == 4 for case in whole.cases for spec in case.specs)
     case = whole.cases[1]
     spec = case.specs[0].replace(draws=30, warmup=5)
@@ -215,12 +215,12 @@ def test_mixing_is_of_several_chains_and_of_functions():
 
 
 def test_table_2_names_its_part_and_what_it_reduces():
-    part = papers.find("pdmp-table2").at("cifar10", "small")
+    part = experiments.find("pdmp-table2").at("cifar10", "small")
     assert "ResNet-20 on CIFAR-10" in part.title
     assert "100 training and 200 test rows" in part.doc
     assert len(part.cases) == 9
     assert part.cases[0].published["ess_pc1"] == 2.70
-    whole = papers.find("pdmp-table2").at("fashion_mnist", "paper")
+    whole = experiments.find("pdmp-table2").at("fashion_mnist", "paper")
     assert all(len(case.specs) == 5 and case.specs[0].draws == 200 for case in whole.cases)
 
 

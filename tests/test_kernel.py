@@ -17,10 +17,10 @@ from conftest import needs_compiler
 from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, target_of
 
 from bnnviz import diagnostics, paths
-from bnnviz.engine import kernel
-from bnnviz.engine.run import Run
-from bnnviz.samplers.thinning import BOUNCE, REFRESH
-from bnnviz.spec import Spec
+from bnnviz.engine.run import compiled_step
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+from bnnviz.specs.run import Spec
 
 TARGETS = {
     "gaussian": {"size": 3, "correlation": 0.5},
@@ -51,7 +51,7 @@ def sampling(spec: Spec) -> Run:
 
 
 def equal(one: object, other: object) -> bool:
-    pairs = zip(kernel.flat(one), kernel.flat(other), strict=True)
+    pairs = zip(compiled_step.flat(one), compiled_step.flat(other), strict=True)
     return all(torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9)) for a, b in pairs)
 
 
@@ -114,8 +114,8 @@ def assert_same_steps(spec: Spec, steps: int = 60, events: bool = True) -> None:
 
 
 def assert_same(run: Run, steps: int) -> list:
-    traced = kernel.trace(run.sampler.twin(), run.state)
-    compiled = kernel.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    traced = compiled_step.trace(run.sampler.twin(), run.state)
+    compiled = compiled_step.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     start, numbers = run.state, run.rng.get_state()
     states = {}
     for name, step in (("eager", run.sampler.step), ("compiled", compiled.step)):
@@ -232,10 +232,10 @@ def test_a_damaged_file_is_made_anew(kept: Path, tmp_path: Path, monkeypatch: py
 
 def test_other_numbers_are_refused() -> None:
     run = sampling(BANANA.replace(draws=None))
-    traced = kernel.trace(run.sampler.twin(), run.state)
-    kernel._compare(traced, lambda numbers: traced.program(*numbers))
-    with pytest.raises(kernel.BnnvizError, match="other numbers"):
-        kernel._compare(traced, lambda numbers: [number + 1 for number in traced.program(*numbers)])
+    traced = compiled_step.trace(run.sampler.twin(), run.state)
+    compiled_step._compare(traced, lambda numbers: traced.program(*numbers))
+    with pytest.raises(compiled_step.BnnvizError, match="other numbers"):
+        compiled_step._compare(traced, lambda numbers: [number + 1 for number in traced.program(*numbers)])
 
 
 @pytest.mark.demand

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine import recorder, shelf
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.resume import resume
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.engine.recording import reader, writer
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
 
 DRAWS = 8
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=DRAWS, warmup=4, seed=4)
@@ -60,7 +60,7 @@ def some_steps(run: ViewedRun) -> None:
 
 def record(spec: Spec, folder: Path, go_on: bool, step: int | None = None) -> None:
     """Record a run to its end, a write every few steps, with files so small that each write begins new ones."""
-    recorder._CHUNK, recorder._STEPS_CHUNK = 64, 16
+    writer._CHUNK, writer._STEPS_CHUNK = 64, 16
     run = resume(folder, step) if go_on else ViewedRun(spec)
     keeper = Recorder(run, folder)
     run.prepare()
@@ -87,7 +87,9 @@ def killed(last: int, *args: Any) -> None:
 def server() -> Iterator[Any]:
     """Give processes that have torch from the beginning."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.viewed", "bnnviz.engine.recorder", "zarr", "arviz_stats"])
+    context.set_forkserver_preload(
+        ["bnnviz.engine.viewed_run", "bnnviz.engine.recording.writer", "zarr", "arviz_stats"]
+    )
     yield context
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
@@ -148,7 +150,7 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
     for last in range(1 + part, operations(server, spec, tmp_path / "whole", False) + 1, PARTS):
         shutil.rmtree(folder, ignore_errors=True)
         came += kill(server, last, spec, folder, False)
-        if not (folder / shelf.PROGRESS).exists():
+        if not (folder / reader.PROGRESS).exists():
             continue
         check(folder, truth)
         kill(server, rng.randint(1, 40), spec, folder, True)

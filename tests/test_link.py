@@ -15,9 +15,9 @@ from bad_links import BAD_LINKS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bnnviz import catalogue, link
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.run import Spec
 
 OPENING = Spec(target="network", target_settings={"hidden": "25-10"}, settings={"refresh_rate": 2.0}, draws=None)
 LISTING = catalogue.load()
@@ -43,7 +43,7 @@ def values(setting: dict[str, Any]) -> st.SearchStrategy:
         "text": text_values(setting),
         "integer": st.integers(low, min(high, 300) if setting["name"] == "size" else high),
         "number": number,
-        "points": st.lists(st.tuples(*[number_of_point] * 2).map(list), max_size=link.MOST_POINTS),
+        "points": st.lists(st.tuples(*[number_of_point] * 2).map(list), max_size=url.MOST_POINTS),
     }[kind]
     return st.none() | plain if setting["optional"] or setting["default"] is None else plain
 
@@ -77,15 +77,15 @@ def specs(draw: st.DrawFn) -> Spec:
 
 @given(specs())
 def test_what_is_written_is_read_again(spec: Spec) -> None:
-    text = link.query_text(link.to_query(spec))
-    assert link.from_address(text, OPENING) == (spec, [])
+    text = url.query_text(url.to_query(spec))
+    assert url.from_address(text, OPENING) == (spec, [])
     assert text.isascii()
     assert not set(text) & set(" \"'<>#\\")
 
 
 @given(st.text(max_size=300))
 def test_any_text_gives_a_spec(text: str) -> None:
-    spec, _ = link.from_address(text, OPENING)
+    spec, _ = url.from_address(text, OPENING)
     assert spec == spec.checked()
 
 
@@ -104,10 +104,10 @@ TEXTS = st.text(max_size=12) | st.sampled_from(NAMES) | (st.integers() | st.floa
 
 @given(st.dictionaries(st.sampled_from(PARAMETERS), TEXTS, max_size=8))
 def test_any_value_gives_a_spec_within_the_limits(query: dict[str, str]) -> None:
-    spec, sentences = link.from_query(query, OPENING)
+    spec, sentences = url.from_query(query, OPENING)
     assert spec == spec.checked()
-    assert spec.chains <= link.MOST_CHAINS
-    assert spec.chains * link.dimension(spec) <= link.MOST_NUMBERS
+    assert spec.chains <= url.MOST_CHAINS
+    assert spec.chains * url.dimension(spec) <= url.MOST_NUMBERS
     assert all("\n" not in sentence and sentence.endswith(".") for sentence in sentences)
 
 
@@ -115,24 +115,24 @@ def test_any_value_gives_a_spec_within_the_limits(query: dict[str, str]) -> None
 @pytest.mark.parametrize("target", LISTING["targets"], ids=lambda item: item["name"])
 @pytest.mark.parametrize("sampler", LISTING["samplers"], ids=lambda item: item["name"])
 def test_defaults_are_left_out(target: dict[str, Any], sampler: dict[str, Any]) -> None:
-    query = link.to_query(Spec(target=target["name"], sampler=sampler["name"], draws=None).checked())
+    query = url.to_query(Spec(target=target["name"], sampler=sampler["name"], draws=None).checked())
     assert query == {"target": target["name"], "sampler": sampler["name"]}
 
 
 def test_a_link_is_short_and_readable() -> None:
     spec = Spec.from_json({**OPENING.to_json(), "sampler": "boomerang", "warmup": 20})
-    assert link.query_text(link.to_query(spec)) == (
+    assert url.query_text(url.to_query(spec)) == (
         "target=network&sampler=boomerang&t.hidden=25-10&s.refresh_rate=2&warmup=20"
     )
 
 
 def test_what_the_link_does_not_name_is_the_openings() -> None:
-    assert link.from_query({}, OPENING) == (OPENING.checked(), [])
-    spec, _ = link.from_query({"sampler": "bps"}, OPENING)
+    assert url.from_query({}, OPENING) == (OPENING.checked(), [])
+    spec, _ = url.from_query({"sampler": "bps"}, OPENING)
     assert (spec.target, spec.target_settings["hidden"], spec.settings["refresh_rate"]) == ("network", "25-10", 1.0)
-    spec, _ = link.from_query({"target": "banana"}, OPENING)
+    spec, _ = url.from_query({"target": "banana"}, OPENING)
     assert (spec.sampler, spec.settings["refresh_rate"], spec.warmup) == (OPENING.sampler, 1.0, Spec.warmup)
-    spec, _ = link.from_query({"s.refresh_rate": "3", "page": "lab", "theme": "dark"}, OPENING)
+    spec, _ = url.from_query({"s.refresh_rate": "3", "page": "lab", "theme": "dark"}, OPENING)
     assert (spec.sampler, spec.settings["refresh_rate"], spec.target_settings["hidden"]) == (
         OPENING.sampler,
         3.0,
@@ -141,7 +141,7 @@ def test_what_the_link_does_not_name_is_the_openings() -> None:
 
 
 def test_bytes_of_a_request_are_read() -> None:
-    spec, sentences = link.from_query({"target": [b"banana"], "seed": [b"5", b"6"], "t.bend": [b"\xff"]}, OPENING)
+    spec, sentences = url.from_query({"target": [b"banana"], "seed": [b"5", b"6"], "t.bend": [b"\xff"]}, OPENING)
     assert (spec.target, spec.seed) == ("banana", 5)
     assert len(sentences) == 2
 
@@ -151,14 +151,14 @@ def test_bytes_of_a_request_are_read() -> None:
 
 @given(st.lists(st.lists(number_of_point, min_size=2, max_size=2), max_size=200))
 def test_points_are_read_again(points: list[list[float]]) -> None:
-    assert link.read_points(link.write_points(points)) == points
+    assert url.read_points(url.write_points(points)) == points
 
 
 def test_points_are_rounded_and_short() -> None:
-    assert link.write_points([[0.123456, -2.0], [1e-9, 12345.6, 1]][:1]) == "0.1235,-2"
-    full = link.write_points([[-0.123456, -1.23456, 1.0]] * link.MOST_POINTS)
-    assert len(full) < link.MOST_CHARACTERS
-    assert len(link.read_points(full)) == 200
+    assert url.write_points([[0.123456, -2.0], [1e-9, 12345.6, 1]][:1]) == "0.1235,-2"
+    full = url.write_points([[-0.123456, -1.23456, 1.0]] * url.MOST_POINTS)
+    assert len(full) < url.MOST_CHARACTERS
+    assert len(url.read_points(full)) == 200
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_points_are_rounded_and_short() -> None:
 )
 def test_points_that_do_not_fit_get_a_sentence(text: str, words: str) -> None:
     with pytest.raises(BnnvizError, match=words):
-        link.read_points(text)
+        url.read_points(text)
 
 
 # --- what does not fit
@@ -183,24 +183,24 @@ def test_points_that_do_not_fit_get_a_sentence(text: str, words: str) -> None:
 
 @pytest.mark.parametrize(("query", "sentence"), BAD_LINKS, ids=lambda text: text[:40])
 def test_a_bad_link_gets_its_sentence_and_a_run(query: str, sentence: str) -> None:
-    spec, sentences = link.from_address(query, OPENING)
+    spec, sentences = url.from_address(query, OPENING)
     assert sentences, "nothing was said"
     assert sentences[0].startswith(sentence)
     assert all("\n" not in said and len(said) < 250 for said in sentences)
     # Taken over as it is: a link to what was taken says nothing more.
-    assert link.from_query(link.to_query(spec), OPENING) == (spec, [])
+    assert url.from_query(url.to_query(spec), OPENING) == (spec, [])
 
 
 def test_no_more_sentences_than_anybody_reads() -> None:
-    _, sentences = link.from_address("&".join(f"x{i}=1" for i in range(30)), OPENING)
-    assert len(sentences) == link.MOST_SENTENCES
+    _, sentences = url.from_address("&".join(f"x{i}=1" for i in range(30)), OPENING)
+    assert len(sentences) == url.MOST_SENTENCES
     assert sentences[-1] == "27 more parameters of the link did not fit."
 
 
 def test_what_a_link_cannot_hold_is_said() -> None:
-    assert link.shareable(OPENING) == ""
-    assert "no link can hold" in link.shareable(OPENING.replace(attachment=b"x"))
-    assert "no link can hold" in link.shareable(OPENING.replace(target_settings={"data": "own"}))
+    assert url.shareable(OPENING) == ""
+    assert "no link can hold" in url.shareable(OPENING.replace(attachment=b"x"))
+    assert "no link can hold" in url.shareable(OPENING.replace(target_settings={"data": "own"}))
 
 
 # --- scripts
@@ -232,10 +232,10 @@ def test_what_a_link_cannot_hold_is_said() -> None:
 def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> None:
     spec = spec.checked()
     script = tmp_path / "again.py"
-    script.write_text(link.as_python(spec) + "import json\nprint(json.dumps(run.summary()['mean']))\n")
-    assert spec == link.from_query(link.to_query(spec))[0]
+    script.write_text(url.as_python(spec) + "import json\nprint(json.dumps(run.summary()['mean']))\n")
+    assert spec == url.from_query(url.to_query(spec))[0]
     printed = _run([sys.executable, str(script)])
-    words = shlex.split(link.as_command(spec))
+    words = shlex.split(url.as_command(spec))
     assert words[0] == "bnnviz"
     summary = json.loads(_run([sys.executable, "-m", "bnnviz.cli", *words[1:], "--json"]))
     assert summary["mean"] == json.loads(printed.splitlines()[-1])
@@ -244,8 +244,8 @@ def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> Non
 
 
 def test_a_script_of_a_live_run_ends() -> None:
-    assert f"draws={link.BATCH_DRAWS}," in link.as_python(OPENING)
-    assert f"--draws {link.BATCH_DRAWS}" in link.as_command(OPENING)
+    assert f"draws={url.BATCH_DRAWS}," in url.as_python(OPENING)
+    assert f"--draws {url.BATCH_DRAWS}" in url.as_command(OPENING)
 
 
 @given(specs())
@@ -255,9 +255,9 @@ def test_a_script_says_the_spec(spec: Spec) -> None:
     def sample(target: str, sampler: str, **options: Any) -> None:
         said.append(Spec(target=target, sampler=sampler, **options).checked())
 
-    call = link.as_python(spec).split("print(run)")[0].replace("import bnnviz", "").replace("bnnviz.sample", "sample")
+    call = url.as_python(spec).split("print(run)")[0].replace("import bnnviz", "").replace("bnnviz.sample", "sample")
     exec(call, {"sample": sample})
-    assert said == [spec.replace(draws=spec.draws or link.BATCH_DRAWS)]
+    assert said == [spec.replace(draws=spec.draws or url.BATCH_DRAWS)]
 
 
 def _run(command: list[str]) -> str:
@@ -268,4 +268,4 @@ def _run(command: list[str]) -> str:
 
 def test_a_number_is_written_exactly() -> None:
     spec = Spec(target="banana", settings={"refresh_rate": math.pi}).checked()
-    assert link.from_query(link.to_query(spec))[0].settings["refresh_rate"] == math.pi
+    assert url.from_query(url.to_query(spec))[0].settings["refresh_rate"] == math.pi

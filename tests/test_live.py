@@ -17,7 +17,7 @@ import pytest
 
 import bnnviz
 from bnnviz.background import _Turns
-from bnnviz.live import MOST_SIGHTS, Live
+from bnnviz.notebook.widget import MOST_SIGHTS, Live
 from bnnviz.views import View
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))

@@ -11,7 +11,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz import BnnvizError, data, diagnostics, targets
-from bnnviz.engine.prediction import scores
+from bnnviz.engine.evaluation.predictions import scores
 
 pytest.importorskip("sklearn")
 

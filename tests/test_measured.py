@@ -17,22 +17,23 @@ import numpy as np
 import pytest
 from bokeh.models import Plot, Scatter
 
-from bnnviz import cli, link, papers, racelink, wellslink
+from bnnviz import cli, experiments
 from bnnviz.errors import BnnvizError
-from bnnviz.galleryspec import GallerySpec
-from bnnviz.papers import Case, Experiment, measured
-from bnnviz.papers.paper import PAPERS, heading, paper_of
-from bnnviz.papers.verdict import Figure, figures, verdict
-from bnnviz.spec import Spec
+from bnnviz.experiments import Case, Experiment, results
+from bnnviz.experiments.comparison import Figure, figures, verdict
+from bnnviz.experiments.paper import PAPERS, heading, paper_of
+from bnnviz.specs import double_well_url, race_url, url
+from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.image_race import GallerySpec
+from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK
-from bnnviz.views.beside import Dot, beside
-from bnnviz.wellsspec import WellsSpec
+from bnnviz.views.comparison.published import Dot, beside
 from bnnviz_app import address, deep_links
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage
 
-ALL = list(papers.EXPERIMENTS.values())
+ALL = list(experiments.EXPERIMENTS.values())
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 named = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experiment.name)
 
@@ -41,7 +42,7 @@ named = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experi
 def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
     """Have this machine's records in a folder of the test's own, and name both folders."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
-    return {"own": measured.own(), "shipped": measured.SHIPPED}
+    return {"own": results.own(), "shipped": results.SHIPPED}
 
 
 class Told(Experiment):
@@ -71,7 +72,7 @@ def summaries(*values: float) -> list[dict[str, Any]]:
 
 def record(folder: Path, *values: float) -> Path:
     """Write a record of the small experiment."""
-    return measured.write(small(), {"one": summaries(*values), "two": summaries(*values)}, 3.0, folder)
+    return results.write(small(), {"one": summaries(*values), "two": summaries(*values)}, 3.0, folder)
 
 
 def run_here(line: str) -> int:
@@ -85,7 +86,7 @@ def run_here(line: str) -> int:
 
 @named
 def test_what_comes_with_bnnviz_is_a_record_of_cases_that_there_are(experiment: Experiment) -> None:
-    found, sentences = measured.records(experiment.name)
+    found, sentences = results.records(experiment.name)
     assert sentences == []
     for one in found:
         part = experiment.at(one.part.get("data"), one.part.get("scale")) if one.part else experiment
@@ -94,7 +95,7 @@ def test_what_comes_with_bnnviz_is_a_record_of_cases_that_there_are(experiment: 
         assert one.device
         assert one.seconds > 0
         assert {row["case"] for row in one.rows} <= {case.name for case in part.cases}
-        assert all(len(json.dumps(panel)) <= measured.MOST_BYTES for panel in one.panels)
+        assert all(len(json.dumps(panel)) <= results.MOST_BYTES for panel in one.panels)
         for row in one.rows:
             case = next(case for case in part.cases if case.name == row["case"])
             assert row["runs"] <= len(case.specs)
@@ -103,14 +104,14 @@ def test_what_comes_with_bnnviz_is_a_record_of_cases_that_there_are(experiment: 
 
 
 def test_files_that_come_with_bnnviz_are_of_experiments_that_there_are() -> None:
-    names = {path.name.removesuffix(".json").split(",")[0] for path in measured.SHIPPED.iterdir()}
+    names = {path.name.removesuffix(".json").split(",")[0] for path in results.SHIPPED.iterdir()}
     assert names
-    assert names <= set(papers.EXPERIMENTS)
+    assert names <= set(experiments.EXPERIMENTS)
 
 
 def test_a_record_says_what_was_measured_and_where(tmp_path: Path) -> None:
     path = record(tmp_path, 0.4, 0.6)
-    one = measured.read(path, "pdmp-table1", here=False)
+    one = results.read(path, "pdmp-table1", here=False)
     assert (one.version, one.seconds, one.part, one.runs, one.panels) == (VERSION, 3.0, {}, 4, [])
     assert one.row("one")["rmse"] == pytest.approx(0.5)
     assert one.row("one")["rmse_se"] == pytest.approx(0.1)
@@ -120,13 +121,13 @@ def test_a_record_says_what_was_measured_and_where(tmp_path: Path) -> None:
 def test_this_machine_s_record_goes_before_what_came_with_bnnviz(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured, "SHIPPED", tmp_path / "shipped")
-    assert measured.records("pdmp-table1") == ([], [])
+    monkeypatch.setattr(results, "SHIPPED", tmp_path / "shipped")
+    assert results.records("pdmp-table1") == ([], [])
     record(tmp_path / "shipped", 0.3)
-    ((shipped,), _) = measured.records("pdmp-table1")
+    ((shipped,), _) = results.records("pdmp-table1")
     assert (shipped.here, shipped.row("one")["rmse"]) == (False, pytest.approx(0.3))
     record(folders["own"], 0.9)
-    ((own,), _) = measured.records("pdmp-table1")
+    ((own,), _) = results.records("pdmp-table1")
     assert (own.here, own.row("one")["rmse"]) == (True, pytest.approx(0.9))
 
 
@@ -137,11 +138,11 @@ def test_this_machine_s_record_goes_before_what_came_with_bnnviz(
 def test_a_file_that_is_no_record_is_a_sentence_and_the_next_one_counts(
     text: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(results, "SHIPPED", tmp_path / "shipped")
     record(tmp_path / "shipped", 0.3)
     folders["own"].mkdir(parents=True)
     (folders["own"] / "pdmp-table1.json").write_text(text, encoding="latin-1")
-    found, (sentence,) = measured.records("pdmp-table1")
+    found, (sentence,) = results.records("pdmp-table1")
     assert [one.here for one in found] == [False]
     assert "pdmp-table1.json" in sentence
     assert sentence.endswith("write it anew with: bnnviz reproduce pdmp-table1.")
@@ -163,35 +164,35 @@ def test_a_record_that_was_changed_is_refused(key: str, value: Any, tmp_path: Pa
     path = record(tmp_path, 0.4)
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     with pytest.raises(BnnvizError, match=r"install bnnviz anew\.$"):
-        measured.read(path, "pdmp-table1", here=False)
+        results.read(path, "pdmp-table1", here=False)
 
 
 def test_reproduce_keeps_its_rows_and_a_longer_record_stays(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = Told(**{field.name: getattr(small(), field.name) for field in dataclasses.fields(Experiment)})
-    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", told)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "pdmp-table1", told)
     assert run_here("reproduce pdmp-table1 --json") == 0
     printed = json.loads(capsys.readouterr().out)
-    ((kept,), sentences) = measured.records("pdmp-table1")
+    ((kept,), sentences) = results.records("pdmp-table1")
     assert (kept.here, sentences, kept.runs) == (True, [], 4)
     for ours, theirs in zip(kept.rows, printed, strict=True):
         assert ours["case"] == theirs["case"]
         assert ours["rmse"] == pytest.approx(theirs["rmse"], rel=1e-4)
         assert ours["rmse_se"] == pytest.approx(theirs["rmse_se"], rel=1e-4)
     assert run_here("reproduce pdmp-table1 --repetitions 1") == 0
-    assert measured.records("pdmp-table1")[0][0].runs == 4
+    assert results.records("pdmp-table1")[0][0].runs == 4
 
 
 def test_the_maintainers_command_writes_a_record_of_real_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(measured, "SHIPPED", tmp_path)
-    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", small())
-    assert measured.main(["pdmp-table1", "--repetitions", "1"]) == 0
+    monkeypatch.setattr(results, "SHIPPED", tmp_path)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "pdmp-table1", small())
+    assert results.main(["pdmp-table1", "--repetitions", "1"]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "pdmp-table1.json")
-    assert measured.records("pdmp-table1")[0][0].runs == 2
-    assert measured.main(["nothing"]) == 2
+    assert results.records("pdmp-table1")[0][0].runs == 2
+    assert results.main(["nothing"]) == 2
     assert "choose one of" in capsys.readouterr().err
 
 
@@ -201,9 +202,9 @@ def test_a_large_picture_is_left_out_and_what_is_no_number_is_nothing(tmp_path: 
             return [("One", "roc", {"values": done["one"][0]["values"]})]
 
     made = Drawn(**{field.name: getattr(small(), field.name) for field in dataclasses.fields(Experiment)})
-    for count, kept in ((10, 1), (measured.MOST_BYTES, 0)):
+    for count, kept in ((10, 1), (results.MOST_BYTES, 0)):
         done = {"one": [{"rmse": math.nan, "values": [math.inf, *[1 / 3] * count]}]}
-        one = measured.read(measured.write(made, done, 1.0, tmp_path), made.name, here=False)
+        one = results.read(results.write(made, done, 1.0, tmp_path), made.name, here=False)
         assert one.row("one")["rmse"] is None
         assert len(one.panels) == kept
         assert not kept or one.panels[0][2]["values"][:2] == [None, 0.33333]
@@ -284,7 +285,7 @@ def test_the_picture_marks_what_differs(dark: bool) -> None:
 
 @named
 def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> None:
-    codes = {Spec: link, WellsSpec: wellslink}
+    codes = {Spec: url, WellsSpec: double_well_url}
     for case in experiment.cases:
         found = deep_links.opening(case.specs[0]) if case.specs else None
         if found is None:
@@ -300,7 +301,7 @@ def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> Non
 def test_what_a_link_cannot_hold_has_none() -> None:
     network = Spec("network", {"data": "toy_c"}, "bps")
     assert deep_links.opening(network).page == "lab"
-    assert deep_links.opening(network.replace(chains=link.MOST_CHAINS + 1)) is None
+    assert deep_links.opening(network.replace(chains=url.MOST_CHAINS + 1)) is None
     assert deep_links.opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
     assert deep_links.opening(network.replace(settings={"refresh_rate": -1})) is None
 
@@ -316,7 +317,7 @@ def test_samplers_on_images_open_side_by_side() -> None:
     found = deep_links.together(small(cases=tuple(case)))
     given = parse_qs(found.query())
     assert given.pop("page") == ["uncertainty"]
-    spec, sentences = racelink.from_query(given, found.spec)
+    spec, sentences = race_url.from_query(given, found.spec)
     assert sentences == []
     assert isinstance(spec, GallerySpec)
     assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
@@ -379,8 +380,8 @@ def test_a_sweep_is_drawn_from_its_rows(folders: dict[str, Path], monkeypatch: p
     at = [{"setting": "rate", "value": value, "sampler": "bps"} for value in (1.0, 2.0)]
     cases = [dataclasses.replace(case, at=where) for case, where in zip(small().cases, at, strict=True)]
     made = small(cases=tuple(cases))
-    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
-    measured.write(made, {"one": summaries(0.9, 0.91), "two": summaries(0.8, 0.7)}, 3.0, folders["own"])
+    monkeypatch.setitem(experiments.EXPERIMENTS, "pdmp-table1", made)
+    results.write(made, {"one": summaries(0.9, 0.91), "two": summaries(0.8, 0.7)}, 3.0, folders["own"])
     (card,) = [c for c in PapersPage(True, {}, ["pdmp-table1"]).cards if c.open]
     (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
     assert len(list(drawn.select({"type": Plot}))) == 2  # a panel for each measure
@@ -393,10 +394,10 @@ def test_predictions_are_drawn_from_their_record(folders: dict[str, Path], monke
     data = {"x": x, "y": x, "x_range": [0.0, 1.0], "y_range": [-1.0, 1.0], "x_label": "x", "y_label": "y"}
     cases = [dataclasses.replace(case, at={"data": "toy_a", "sampler": case.name}) for case in small().cases]
     made = small(cases=tuple(cases), bands=True)
-    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", made)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "pdmp-table1", made)
     done = [{"rmse": 0.5, "grad_evals": 10, "band": {"part": part, "data": data}}] * 2
-    path = measured.write(made, {"one": done, "two": done[:1]}, 1.0, folders["own"])
-    one = measured.read(path, "pdmp-table1", here=True)
+    path = results.write(made, {"one": done, "two": done[:1]}, 1.0, folders["own"])
+    one = results.read(path, "pdmp-table1", here=True)
     assert [set(each) for each in one.panels[0][2]["parts"]] == [set(part) - {"more"}, {"x", "mean"}]
     (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
     (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
@@ -406,14 +407,14 @@ def test_predictions_are_drawn_from_their_record(folders: dict[str, Path], monke
 def test_this_machine_s_figures_say_so_and_what_cannot_be_read_too(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", small())
+    monkeypatch.setitem(experiments.EXPERIMENTS, "pdmp-table1", small())
     path = record(folders["own"], 0.9, 0.91)
     (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
-    assert f"Measured on this machine, {measured.records('pdmp-table1')[0][0].date}" in texts(card)
+    assert f"Measured on this machine, {results.records('pdmp-table1')[0][0].date}" in texts(card)
     assert "▲ 0.9050" in texts(card)
     assert "<h4>Why they differ</h4><ul><li><b>one.</b> Why.</li></ul>" in texts(card)
     path.write_text("{")
-    monkeypatch.setattr(measured, "SHIPPED", folders["own"] / "none")
+    monkeypatch.setattr(results, "SHIPPED", folders["own"] / "none")
     (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
     assert "cannot be read" in texts(card)
     assert "Nobody has measured this yet" in texts(card)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from bnnviz import diagnostics, samplers, targets
-from bnnviz.engine.microscope import Microscope, _with_a_step_size
+from bnnviz.engine.demos.step_size_grid import Microscope, _with_a_step_size
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.noise import Noise
-from bnnviz.views.microscope import LensView, StepErrorView
+from bnnviz.samplers.random import Noise
+from bnnviz.views.comparison.step_size import LensView, StepErrorView
 
 KNOWN = [cls.registered for cls in _with_a_step_size() if cls().recursion(0.1, 1.0) is not None]
 

@@ -12,12 +12,12 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics, targets
-from bnnviz.engine import mixing
-from bnnviz.engine.mixing import LiveMixing, measured_mixing
-from bnnviz.engine.prediction import Predictor
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.evaluation.predictions import Predictor
+from bnnviz.engine.monitor import mixing
+from bnnviz.engine.monitor.mixing import LiveMixing, measured_mixing
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.base import Rows
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 
 class Line(nn.Module):

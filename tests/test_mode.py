@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bnnviz import targets
-from bnnviz.engine.mode import Descent
+from bnnviz.engine.run.initialization import Descent
 
 STEPS = 200
 

@@ -283,7 +283,7 @@ def test_a_command_without_packages_of_its_own_works(tmp_path):
 
 
 def test_an_import_that_nobody_looked_at_before_is_explained_too(tmp_path):
-    code = "import bnnviz.bench\ndef find(suite):\n    import zarr\nbnnviz.bench.find = find\n"
+    code = "import bnnviz.benchmarks\ndef find(suite):\n    import zarr\nbnnviz.bench.find = find\n"
     result = run_with(code + DRIVE % '["bench live"]', more=("typer", "rich"), home=tmp_path)
     sentence = "bnnviz: This command needs zarr; install it with: pip install 'bnnviz[metrics]'.\n"
     assert json.loads(result.stdout) == [[2, sentence]], result.stderr

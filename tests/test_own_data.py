@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bnnviz import catalogue, cli, data, targets
+from bnnviz import cli, data, targets
 from bnnviz.data import csv_file
-from bnnviz.engine.run import Run
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
 from tests.bad_inputs import BAD_TABLES, GOOD, rows
 
 CLASSES = rows("length,colour,kind", lambda i: f"{i / 10},{['red', 'green', 'blue'][i % 3]},{'uv'[i % 2]}")

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 import bnnviz
-from bnnviz import BnnvizError, catalogue, samplers, targets
+from bnnviz import BnnvizError, samplers, targets
+from bnnviz.specs import catalogue
 
 ANYWHERE = {"start": "random"}  # no descent, which takes longer than all the rest
 RNG = np.random.default_rng(5)

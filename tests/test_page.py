@@ -20,7 +20,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 from bnnviz_app import launch, server, theme
 from bnnviz_app.session import Session
 

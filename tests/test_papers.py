@@ -12,15 +12,15 @@ import pytest
 import torch
 from bokeh.models import Plot
 
-from bnnviz import cli, papers
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.papers import Case, Experiment
-from bnnviz.papers.experiment import _band
-from bnnviz.spec import Spec
-from bnnviz.views.band_multiples import Panel, band_multiples
-from bnnviz.views.small_multiples import small_multiples
+from bnnviz import cli, experiments
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments import Case, Experiment
+from bnnviz.experiments.experiment import _band
+from bnnviz.specs.run import Spec
+from bnnviz.views.comparison.small_multiples import small_multiples
+from bnnviz.views.predictive.band_multiples import Panel, band_multiples
 
-SWEEPS = papers.find("pdmp-sweeps")
+SWEEPS = experiments.find("pdmp-sweeps")
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +49,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Experiment:
     cases = [case(s, "refresh_rate", rate) for s, rate in (("bps", 0.5), ("bps", 2.0), ("boomerang", 2.0))]
     cases += [case("bps", "alpha", 1.0, bound="interpolated")]
     sweep = dataclasses.replace(SWEEPS, cases=tuple(cases))
-    monkeypatch.setitem(papers.EXPERIMENTS, SWEEPS.name, sweep)
+    monkeypatch.setitem(experiments.EXPERIMENTS, SWEEPS.name, sweep)
     return sweep
 
 
-@pytest.mark.parametrize("experiment", papers.EXPERIMENTS.values(), ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", experiments.EXPERIMENTS.values(), ids=lambda e: e.name)
 def test_every_spec_of_an_experiment_can_be_run(experiment: Experiment) -> None:
     names = [case.name for case in experiment.cases]
     assert len(set(names)) == len(names)
@@ -98,7 +98,7 @@ def test_a_table_of_a_sweep_has_no_published_figures(small: Experiment, capsys: 
 
 @pytest.mark.parametrize("name", ["pdmp-table1", "pdmp-fig3"])
 def test_all_samplers_of_a_seed_set_out_from_one_map(name: str) -> None:
-    cases = papers.find(name).cases
+    cases = experiments.find(name).cases
     same = [case for case in cases if case.specs[0].target_settings == cases[0].specs[0].target_settings]
     assert {case.specs[0].sampler for case in same} >= {"bps", "sigma_bps", "boomerang", "sgld"}
     starts = {}
@@ -115,7 +115,7 @@ def test_all_samplers_of_a_seed_set_out_from_one_map(name: str) -> None:
 
 def shortened(monkeypatch: pytest.MonkeyPatch, name: str, cases: int) -> Experiment:
     """Put an experiment with few draws and cases, on two points, in the place of a real one."""
-    found = papers.find(name)
+    found = experiments.find(name)
     target = {"data": "toy_c", "hidden": "2", "points": [[-0.2, 0.1], [0.2, 0.3]], "noise_sd": 1.0}
 
     def brief(spec: Spec) -> Spec:
@@ -124,7 +124,7 @@ def shortened(monkeypatch: pytest.MonkeyPatch, name: str, cases: int) -> Experim
 
     few = tuple(dataclasses.replace(c, specs=tuple(map(brief, c.specs[:2]))) for c in found.cases[:cases])
     short = dataclasses.replace(found, cases=few)
-    monkeypatch.setitem(papers.EXPERIMENTS, name, short)
+    monkeypatch.setitem(experiments.EXPERIMENTS, name, short)
     return short
 
 
@@ -134,7 +134,7 @@ def test_each_case_of_a_table_has_its_comment(
 ) -> None:
     short = shortened(monkeypatch, "pdmp-table1", 3)
     notes = [dataclasses.replace(case, note=f"Comment {i // 2}.") for i, case in enumerate(short.cases)]
-    monkeypatch.setitem(papers.EXPERIMENTS, "pdmp-table1", dataclasses.replace(short, cases=tuple(notes)))
+    monkeypatch.setitem(experiments.EXPERIMENTS, "pdmp-table1", dataclasses.replace(short, cases=tuple(notes)))
     monkeypatch.setenv("COLUMNS", "200")
     assert run_here("reproduce pdmp-table1 --repetitions 1") == 0
     out, err = capsys.readouterr()

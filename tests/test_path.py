@@ -10,10 +10,10 @@ import torch
 
 import bnnviz
 from bnnviz.diagnostics import path_moments
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.base import Block
-from bnnviz.samplers.pdmp_draws import PathEmitter
-from bnnviz.spec import Spec
+from bnnviz.samplers.pdmp.draw_collector import PathEmitter
+from bnnviz.specs.run import Spec
 
 SAMPLERS = ["bps", "sigma_bps", "zigzag", "boomerang"]
 #: |z| of a normal estimate that p < 1e-4 over the 6 x 2 estimates allows.
@@ -82,7 +82,7 @@ def test_path_moments_are_right(sampler: str, target: str, settings: dict) -> No
 
 
 def test_wrong_integrals_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnnviz.samplers.pdmp import PDMP
+    from bnnviz.samplers.pdmp.base import PDMP
 
     def without_the_middle(self, x, v, s0, s1):
         a, b = x + v * s0[:, None], x + v * s1[:, None]

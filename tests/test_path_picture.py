@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.samplers.pdmp_trace import _through
-from bnnviz.spec import Spec
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.samplers.pdmp.chain_trace import _through
+from bnnviz.specs.run import Spec
 
 
 @pytest.fixture(params=["bps", "boomerang", "zigzag"])

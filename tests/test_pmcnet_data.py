@@ -8,7 +8,7 @@ import torch
 
 from bnnviz import BnnvizError, data, sample, targets
 from bnnviz.data.sets.toys_control import TEST_ROWS
-from bnnviz.engine.prediction import scores
+from bnnviz.engine.evaluation.predictions import scores
 from bnnviz.models import mlp, parse_hidden
 
 # Training, validation and test rows, inputs, and the test rows of each class (Table 5 of the paper).

@@ -11,11 +11,11 @@ import xarray
 
 import bnnviz
 from bnnviz import diagnostics, samplers, views
-from bnnviz.engine.race import Race
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.race.race import Race
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import RaceSpec
-from bnnviz.spec import Spec
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
 
 SMALL = {"draws_each": 20, "sigma0": 0.7}
 

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import bnnviz
-from bnnviz import catalogue
+from bnnviz.specs import catalogue
 
 EXTRAS = PROJECT["optional-dependencies"]
 
@@ -35,7 +35,7 @@ assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
 NO_TORCH = """
 import importlib, pkgutil, sys
 import bnnviz, bnnviz.views, bnnviz_app
-for module in ["catalogue", "cli", "engine.backend", "racelink", "serve", "spec"]:
+for module in ["cli", "engine.cluster.backend", "serve", "specs.catalogue", "specs.race_url", "specs.run"]:
     module = f"bnnviz.{module}"
     importlib.import_module(module)
 for found in pkgutil.walk_packages(bnnviz.views.__path__, "bnnviz.views."):

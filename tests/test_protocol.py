@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bnnviz.engine.fork import Fork
-from bnnviz.engine.gallery import Gallery
+from bnnviz.engine.demos.double_well import Wells
+from bnnviz.engine.demos.step_size import Scope
+from bnnviz.engine.history.fork import Fork
 from bnnviz.engine.protocol import Simulation
-from bnnviz.engine.race import Race
-from bnnviz.engine.scope import Scope
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.engine.wells import Wells
+from bnnviz.engine.race.image_race import Gallery
+from bnnviz.engine.race.race import Race
+from bnnviz.engine.viewed_run import ViewedRun
 
 #: can_record, has_history, is_fork
 CAPABILITIES = {

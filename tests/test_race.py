@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
 import bnnviz
-from bnnviz import catalogue, cli, diagnostics, samplers
-from bnnviz.engine import estimates, reference
-from bnnviz.engine.actor import LiveRun
-from bnnviz.engine.lane import dearest_step
-from bnnviz.engine.live import LiveLoop
-from bnnviz.engine.race import Race
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz import cli, diagnostics, samplers
+from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.race import estimates, reference
+from bnnviz.engine.race.lane import dearest_step
+from bnnviz.engine.race.race import Race
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import MOST, RaceSpec
-from bnnviz.spec import Spec
+from bnnviz.specs import catalogue
+from bnnviz.specs.race import MOST, RaceSpec
+from bnnviz.specs.run import Spec
 
 SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
 WILD = {"step_size": 100.0}  # far beyond where the scheme is stable

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bnnviz import catalogue, link, racelink
-from bnnviz.racespec import RaceSpec
-from bnnviz.spec import Spec
-from bnnviz.views import DARK, LIGHT, standings, views_for
-from bnnviz.views.curves import CurvesView
+from bnnviz.specs import catalogue, race_url, url
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
+from bnnviz.views import DARK, LIGHT, views_for
+from bnnviz.views.comparison import leaderboard
+from bnnviz.views.comparison.curves import CurvesView
 
 SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
 TARGETS = [item["name"] for item in catalogue.load()["targets"]]
@@ -34,8 +35,8 @@ def test_a_link_brings_the_same_race(target, names, chains, seed, warmup, budget
     shared = {"target": target, "chains": chains, "seed": seed, "warmup": warmup}
     own = {name: {"step_size": step} if name in ("sgld", "hmc") else {} for name in names}
     race = RaceSpec(tuple(Spec(sampler=name, settings=own[name], **shared) for name in names), budget).checked()
-    query = link.query_text(racelink.to_query(race))
-    read, sentences = racelink.from_query(dict(part.split("=", 1) for part in query.split("&")), OPENING)
+    query = url.query_text(race_url.to_query(race))
+    read, sentences = race_url.from_query(dict(part.split("=", 1) for part in query.split("&")), OPENING)
     assert (read, sentences) == (race, [])
 
 
@@ -61,17 +62,17 @@ TEXTS = [
 
 @given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(TEXTS) | st.text(max_size=20), max_size=8))
 def test_reading_never_fails(query):
-    race, sentences = racelink.from_query(query, OPENING)
+    race, sentences = race_url.from_query(query, OPENING)
     assert race == race.checked()
     assert all(isinstance(sentence, str) and sentence for sentence in sentences)
-    assert len(sentences) <= link.MOST_SENTENCES
+    assert len(sentences) <= url.MOST_SENTENCES
 
 
 def test_what_does_not_fit_is_said_once():
-    race, sentences = racelink.from_query({"lanes": "hmc,bps", "chains": "many", "budget": "3", "9.x": "1"}, OPENING)
+    race, sentences = race_url.from_query({"lanes": "hmc,bps", "chains": "many", "budget": "3", "9.x": "1"}, OPENING)
     assert race.budget == 1000 and [lane.sampler for lane in race.lanes] == ["hmc", "bps"]
     assert len(sentences) == 3 and sum("chains" in sentence for sentence in sentences) == 1
-    race, sentences = racelink.from_query({"lanes": "hmc,bps", "1.start": "mode"}, OPENING)
+    race, sentences = race_url.from_query({"lanes": "hmc,bps", "1.start": "mode"}, OPENING)
     assert [lane.settings["start"] for lane in race.lanes] == ["mode", "mode"] and "one start" in sentences[0]
 
 
@@ -84,7 +85,7 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
     asked: list[RaceSpec] = []
     monkeypatch.setattr(cli, "_race", lambda spec, figure, as_json: asked.append(spec) or 0)
     with pytest.raises(SystemExit):
-        cli.main(shlex.split(racelink.as_command(race))[1:])
+        cli.main(shlex.split(race_url.as_command(race))[1:])
 
     class Asked:
         said, table = "", ()
@@ -98,7 +99,7 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
         wait = begin
 
     monkeypatch.setattr(api, "Race", Asked)
-    exec(racelink.as_python(race), {})
+    exec(race_url.as_python(race), {})
     assert asked == [race, race]
 
 
@@ -158,10 +159,10 @@ def test_lanes_keep_their_colours_light_and_dark():
 
 
 def test_the_table_has_a_dash_for_what_is_unknown_and_says_who_diverged():
-    names = [each.name for each in standings.columns_for(["nll", "rmse"])]
+    names = [each.name for each in leaderboard.columns_for(["nll", "rmse"])]
     assert {"nll", "rmse"} <= set(names) and not {"accuracy", "ece"} & set(names)
     row = {"lane": 1, "name": "SGLD <b>", "rank": None, "settings": {"step_size": 3.0}, "diverged": True}
     row |= {"chains_lost": 4, **dict.fromkeys(names, math.nan)}
-    text = standings.table_html([row], ["nll", "rmse"], 4)
+    text = leaderboard.table_html([row], ["nll", "rmse"], 4)
     assert "SGLD &lt;b&gt;" in text and "step_size=3" in text and ">diverged<" in text
     assert "nan" not in text and text.count("<td>–</td>") == len(names) + 1

@@ -10,12 +10,12 @@ import pytest
 import torch
 from example_frames import example_frame, example_scene
 
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.base import Block
-from bnnviz.samplers.pdmp_draws import RatioTally
-from bnnviz.samplers.thinning import BOUNCE, PROBE
-from bnnviz.spec import Spec
-from bnnviz.views.ratios import EDGE, FARTHEST, RatiosView
+from bnnviz.samplers.pdmp.draw_collector import RatioTally
+from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
+from bnnviz.specs.run import Spec
+from bnnviz.views.chain.rate_ratios import EDGE, FARTHEST, RatiosView
 
 NAMES = ("least", "q25", "median", "q75", "q99", "most")
 

@@ -31,18 +31,18 @@ from families import QUICK, fitting, target_of
 import bnnviz
 from bnnviz import samplers
 from bnnviz.cli import main
-from bnnviz.engine import compared, shelf
-from bnnviz.engine.actor import LiveRun
-from bnnviz.engine.export import FORMS, export, to_arviz
-from bnnviz.engine.live import LiveLoop
-from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.resume import resume
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.recording import compare, reader
+from bnnviz.engine.recording.archive import pack, unpack
+from bnnviz.engine.recording.export import FORMS, export, to_arviz
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 SAMPLERS = [cls.registered for cls in samplers.REGISTRY]
 BANANA = Spec(target="banana", sampler="bps", chains=3, draws=150, warmup=10, seed=4)
@@ -152,7 +152,7 @@ def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     import xarray
 
     folder, run = whole
-    tree = xarray.open_datatree(folder / shelf.DRAWS, engine="zarr", consolidated=False)
+    tree = xarray.open_datatree(folder / reader.DRAWS, engine="zarr", consolidated=False)
     assert np.array_equal(tree["posterior"].x.values, run.draws)
     assert list(tree["posterior"].coordinate.values) == ["x1", "x2"]
 
@@ -171,7 +171,7 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
 
 def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
-    monkeypatch.setattr("bnnviz.engine.recorder.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("bnnviz.engine.recording.writer.time.perf_counter", lambda: clock[0])
     run = ViewedRun(BANANA)
     recorder = Recorder(run, tmp_path / "run", frames=False)
     run.prepare()
@@ -238,7 +238,7 @@ def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
     assert not [name for name in zipfile.ZipFile(packed).namelist() if "lock" in name]
     finished(run, recorder)
     recorder.close()
-    assert not (tmp_path / "run" / shelf.LOCK).exists()
+    assert not (tmp_path / "run" / reader.LOCK).exists()
     Recorder(resume(tmp_path / "run"), tmp_path / "run").close()
 
 
@@ -290,7 +290,7 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert before.header["spec"]["settings"]["refresh_rate"] != 2.0
     assert before.draws() is None
     with pytest.raises(BnnvizError, match="its checkpoint has them"):
-        compared.readable(before)
+        compare.readable(before)
     assert np.array_equal(to_arviz(before).posterior.x.values, run.draws)
     recorder.close()
     assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
@@ -489,21 +489,21 @@ def test_a_flipped_bit_or_a_cut_is_found_or_does_no_harm(whole: tuple[Path, View
 
 def test_a_missing_part_is_named(copy: Path) -> None:
     for path in parts(copy):
-        if path.parent == copy and path.name != shelf.SUMMARY:
+        if path.parent == copy and path.name != reader.SUMMARY:
             moved = path.rename(copy.with_name("aside"))
             with pytest.raises(BnnvizError, match=path.name):
                 Recording(copy).check()
             moved.rename(path)
-    chunk = next((copy / shelf.DRAWS / "posterior" / "x" / "c").rglob("0"))
+    chunk = next((copy / reader.DRAWS / "posterior" / "x" / "c").rglob("0"))
     shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
     with pytest.raises(BnnvizError, match="damaged"):
         Recording(copy).draws()
 
 
 def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
-    meta = copy / shelf.DRAWS / "posterior" / "x" / "zarr.json"
+    meta = copy / reader.DRAWS / "posterior" / "x" / "zarr.json"
     said = json.loads(meta.read_text())
-    progress = copy / shelf.PROGRESS
+    progress = copy / reader.PROGRESS
     kept = progress.read_bytes()
     for huge in (10**9, 10**15):
         said["shape"][1] = huge
@@ -524,7 +524,7 @@ def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("kept")
-    target = copy / shelf.DRAWS / "posterior" / "x" / "c" / "0" / "0"
+    target = copy / reader.DRAWS / "posterior" / "x" / "c" / "0" / "0"
     moved = next(target.rglob("*")) if target.is_dir() else target
     moved.rename(outside / "chunk")
     moved.symlink_to(outside / "chunk")
@@ -532,14 +532,14 @@ def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
         Recording(copy).check()
     home.mkdir(parents=True)
     (home / "away").symlink_to(outside)
-    assert [wrong is not None for _, wrong in shelf.recordings()] == [True]
-    shelf.delete("away")
+    assert [wrong is not None for _, wrong in reader.recordings()] == [True]
+    reader.delete("away")
     assert (outside / "kept").read_text() == "kept"
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a\x00b", "a\nb", "x" * 200, "..", "end.", "-rf"])
 def test_names_that_are_no_names_are_refused(name: str, home: Path) -> None:
-    for ask in (shelf.place, shelf.delete, lambda n: shelf.rename("a", n)):
+    for ask in (reader.place, reader.delete, lambda n: reader.rename("a", n)):
         with pytest.raises(BnnvizError, match="cannot name a recording"):
             ask(name)
 
@@ -550,10 +550,10 @@ def test_what_is_foreign_on_the_shelf_is_listed_as_such(whole: tuple[Path, Viewe
     (home / "file").write_text("not a folder")
     (home / "empty").mkdir()
     (home / "other").mkdir()
-    (home / "other" / shelf.HEADER).write_bytes(b"\xff\x00")
+    (home / "other" / reader.HEADER).write_bytes(b"\xff\x00")
     (home / "old").mkdir()
-    (home / "old" / shelf.HEADER).write_bytes(sealed({"format": 99}))
-    found = {recording.name: wrong for recording, wrong in shelf.recordings()}
+    (home / "old" / reader.HEADER).write_bytes(sealed({"format": 99}))
+    found = {recording.name: wrong for recording, wrong in reader.recordings()}
     assert found.pop("good") is None
     assert set(found) == {"file", "empty", "other", "old"}
     assert all(found.values())
@@ -755,7 +755,7 @@ def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
 def server() -> Iterator[Any]:
     """Give processes that have torch from the beginning."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.viewed", "bnnviz.engine.recorder", "zarr"])
+    context.set_forkserver_preload(["bnnviz.engine.viewed_run", "bnnviz.engine.recording.writer", "zarr"])
     yield context
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
@@ -769,7 +769,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: st
     rng, kills, folder = random.Random(name), 0, tmp_path / "run"
     acknowledged = -1
     while kills < 10:
-        go_on = (folder / shelf.PROGRESS).exists()
+        go_on = (folder / reader.PROGRESS).exists()
         if not go_on:
             shutil.rmtree(folder, ignore_errors=True)
         process = server.Process(target=sample_until_killed, args=(spec, str(folder), go_on))
@@ -779,7 +779,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: st
             os.kill(process.pid, signal.SIGKILL)
         process.join()
         kills += process.exitcode == -signal.SIGKILL
-        if not (folder / shelf.PROGRESS).exists():
+        if not (folder / reader.PROGRESS).exists():
             continue
         recording = Recording(folder)
         recording.check()
@@ -790,7 +790,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: st
             np.testing.assert_array_equal(recording.draws(), truth.draws)
             shutil.rmtree(folder)
             acknowledged = -1
-    if (folder / shelf.PROGRESS).exists():
+    if (folder / reader.PROGRESS).exists():
         np.testing.assert_array_equal(finished(resume(folder)).draws, truth.draws)
 
 
@@ -819,7 +819,7 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
 
 def steps_of(folder: Path) -> int:
     """Return how many steps a recording has; 0 where there is none yet."""
-    return Recording(folder).progress["steps"] if (folder / shelf.PROGRESS).exists() else 0
+    return Recording(folder).progress["steps"] if (folder / reader.PROGRESS).exists() else 0
 
 
 @pytest.mark.sampled(1)

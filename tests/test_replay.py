@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.film import Film, Past, film
+from bnnviz.engine.recording.replay_frames import Film, Past, film
 from bnnviz.errors import BnnvizError
-from bnnviz.player import page
-from bnnviz.reel import Reel, _packed
-from bnnviz.spec import Spec
+from bnnviz.replay.player import page
+from bnnviz.replay.timeline import Reel, _packed
+from bnnviz.specs.run import Spec
 from bnnviz.views import views
-from bnnviz.views.ink import Sheet
+from bnnviz.views.canvas import Sheet
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=20, warmup=4, device="cpu").checked()
 NETWORK = Spec(
@@ -283,7 +283,7 @@ def test_what_cannot_be_replayed_is_one_sentence(
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnnviz import pictures
+    from bnnviz.replay import pictures
 
     monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[pictures\]'"):

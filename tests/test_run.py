@@ -19,9 +19,9 @@ from torch import nn
 
 import bnnviz
 from bnnviz import samplers, targets
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.samplers.thinning import PROBE
-from bnnviz.spec import Spec
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.samplers.pdmp.thinning import PROBE
+from bnnviz.specs.run import Spec
 
 PARTS = [
     *("status", "caption", "events", "envelope", "path", "ratios", "prediction", "trace", "acf", "table"),
@@ -756,7 +756,7 @@ def test_device_time_is_the_threads_on_a_cpu():
 
 
 def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
-    from bnnviz.engine.device import Clock
+    from bnnviz.engine.run.device import Clock
 
     queue = []
 

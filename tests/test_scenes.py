@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz import diagnostics, link
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz import diagnostics
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance import scenes
 
 NAMES = sorted(path.stem for path in scenes.FOLDER.glob("*.json"))
@@ -40,7 +41,7 @@ def test_every_step_can_be_shown(name: str) -> None:
         assert step.hide <= HIDDEN
         assert not step.focus & step.hide
         # A reload shows it again: the spec is within what a link may hold.
-        assert link.from_query(link.to_query(step.spec)) == (step.spec, [])
+        assert url.from_query(url.to_query(step.spec)) == (step.spec, [])
         for kind, value in step.actions:
             assert kind in scenes.ACTIONS
             if kind == "change":

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bnnviz import diagnostics, scopelink, views
-from bnnviz.engine.microscope import _with_a_step_size
-from bnnviz.engine.scope import Scope, _falls
+from bnnviz import diagnostics, views
+from bnnviz.engine.demos.step_size import Scope, _falls
+from bnnviz.engine.demos.step_size_grid import _with_a_step_size
 from bnnviz.errors import BnnvizError
-from bnnviz.scopespec import TARGETS, ScopeSpec, with_a_step_size
+from bnnviz.specs import step_size_url
+from bnnviz.specs.step_size import TARGETS, ScopeSpec, with_a_step_size
 
 PARTS = ["status", "caption", "table", "errors", "lens"]
 SMALL = {"sizes": 4, "chains": 32}
@@ -133,20 +134,20 @@ def values() -> st.SearchStrategy:
 def test_links_and_json_carry_everything(chosen: dict) -> None:
     spec = ScopeSpec(chosen).checked()
     assert ScopeSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert scopelink.from_query(scopelink.to_query(spec), ScopeSpec()) == (spec, [])
+    assert step_size_url.from_query(step_size_url.to_query(spec), ScopeSpec()) == (spec, [])
 
 
 @settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from([*SMALL, "place", "sampler"]) | st.text(max_size=8), st.text(max_size=30)))
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = scopelink.from_query(query, ScopeSpec())
+    spec, sentences = step_size_url.from_query(query, ScopeSpec())
     assert spec == spec.checked()
     assert all(sentences)
 
 
 def test_the_script_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scopelink, "SECONDS", 0.05)
+    monkeypatch.setattr(step_size_url, "SECONDS", 0.05)
     spec = ScopeSpec({**SMALL, "target": "narrow"}).checked()
     scope: dict = {}
-    exec(scopelink.as_python(spec), scope)
+    exec(step_size_url.as_python(spec), scope)
     assert scope["scope"].spec == spec

@@ -14,8 +14,8 @@ from example_parts import example_parts
 pytest.importorskip("sklearn")
 
 from bnnviz.views import DARK, LIGHT, views_for
-from bnnviz.views.panels import VIEWS, Panel, panels
-from bnnviz.views.small_multiples import page
+from bnnviz.views.comparison.panels import VIEWS, Panel, panels
+from bnnviz.views.comparison.small_multiples import page
 
 PARTS = example_parts()
 EACH = [(name, number) for name, found in PARTS.items() for number in range(len(found))]

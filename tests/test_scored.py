@@ -9,13 +9,14 @@ import shlex
 import numpy as np
 import pytest
 
-from bnnviz import catalogue, cli, papers
+from bnnviz import cli, experiments
 from bnnviz.data import files
-from bnnviz.papers import Case, drawn, scored
-from bnnviz.papers.pmcnet import PMCNET, prior_sd
-from bnnviz.papers.pmcnet_images import PMCNET_IMAGES, PUBLISHED, TIMES, ScoredImages
-from bnnviz.papers.scored import Scored
-from bnnviz.spec import Spec
+from bnnviz.experiments import Case, predictive, predictive_run
+from bnnviz.experiments.pmcnet.images import PMCNET_IMAGES, PUBLISHED, TIMES, ScoredImages
+from bnnviz.experiments.pmcnet.tables import PMCNET, prior_sd
+from bnnviz.experiments.predictive import Scored
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
 
 pytest.importorskip("sklearn")
 FIGURES = {"auc", "auc_weighted", "precision", "recall", "specificity", "accuracy", "f1", "mse", "seconds", "test_ms"}
@@ -45,15 +46,15 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Scored:
         pictures=("roc", "history", "confusion", "chances"),
         followed=("accuracy",),
     )
-    monkeypatch.setitem(papers.EXPERIMENTS, made.name, made)
-    monkeypatch.setattr(drawn, "_PILOT_S", 0.05)
+    monkeypatch.setitem(experiments.EXPERIMENTS, made.name, made)
+    monkeypatch.setattr(predictive_run, "_PILOT_S", 0.05)
     return made
 
 
 def test_all_tables_and_figures_of_the_paper_are_listed():
     paper = (*PMCNET, *PMCNET_IMAGES)
     assert {each.name for each in paper} == NAMES
-    assert {entry["name"] for entry in papers.describe()} >= NAMES
+    assert {entry["name"] for entry in experiments.describe()} >= NAMES
     known = {item["name"] for item in catalogue.load()["samplers"]}
     for each in paper:
         assert {spec.sampler for case in each.cases for spec in case.specs} <= known
@@ -63,19 +64,19 @@ def test_all_tables_and_figures_of_the_paper_are_listed():
 
 
 def test_published_figures_are_the_papers():
-    known = {case.name: case.published for case in papers.find("pmcnet-table6").cases}
+    known = {case.name: case.published for case in experiments.find("pmcnet-table6").cases}
     assert (known["PMCnet"]["accuracy"], known["PMCnet"]["accuracy_sd"]) == (0.9246, 0.0283)
     assert known["ADAM-MLE"]["specificity"] == 0.8980
     assert "accuracy_sd" not in known["BBP"]
-    images = {case.name: case.published for case in papers.find("pmcnet-table9").cases}
+    images = {case.name: case.published for case in experiments.find("pmcnet-table9").cases}
     assert images["PMCnet-light"]["accuracy"] == 0.9914
     assert sum(map(len, PUBLISHED.values())) == 21
-    grey = {case.name: case.published for case in papers.find("pmcnet-table9").at("svhn_grey", None).cases}
+    grey = {case.name: case.published for case in experiments.find("pmcnet-table9").at("svhn_grey", None).cases}
     assert grey["PMCnet-light"]["auc"] == 0.9880
-    times = {case.name: case.published for case in papers.find("pmcnet-table12").cases}
+    times = {case.name: case.published for case in experiments.find("pmcnet-table12").cases}
     assert times == TIMES
     assert prior_sd(0.0774) == pytest.approx(2.5416)
-    for case in papers.find("pmcnet-table6").cases[-2:]:
+    for case in experiments.find("pmcnet-table6").cases[-2:]:
         (spec, *_) = case.specs
         # M = 50 proposals, K = 100 draws, of the last of T = 50 iterations.
         assert (spec.chains, spec.draws, spec.warmup, spec.settings["draws_each"]) == (50, 100, 4900, 100)
@@ -102,7 +103,7 @@ def brief(experiment: ScoredImages) -> ScoredImages:
 @pytest.mark.parametrize("data", list(PUBLISHED))
 @pytest.mark.parametrize("name", [each.name for each in PMCNET_IMAGES])
 def test_parts_on_images_can_be_run(name: str, data: str, scale: str):
-    part = papers.find(name).at(data, scale)
+    part = experiments.find(name).at(data, scale)
     assert {each.data for each in (part, part.at(None, None))} == {data}
     assert ("Reduced" in part.doc) == (scale == "small")
     for case in part.cases:
@@ -114,7 +115,7 @@ def test_parts_on_images_can_be_run(name: str, data: str, scale: str):
 @pytest.mark.demand
 def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    table, times, figure = (brief(papers.find(each.name)) for each in PMCNET_IMAGES)
+    table, times, figure = (brief(experiments.find(each.name)) for each in PMCNET_IMAGES)
     done = {case.name: [found] for case, _, found in table.reproduce()}
     monkeypatch.setattr(ScoredImages, "result", lambda *_: pytest.fail("it ran again"))
     rows = {case.name: table.row(case, done[case.name]) for case in table.cases}
@@ -134,7 +135,7 @@ def test_images_that_are_not_here_name_their_stand_in(capsys, monkeypatch, tmp_p
 
 
 def test_what_is_reduced_is_said_before_it_starts(capsys, small: Scored, monkeypatch):
-    monkeypatch.setitem(papers.EXPERIMENTS, small.name, dataclasses.replace(small, doc="Reduced: much."))
+    monkeypatch.setitem(experiments.EXPERIMENTS, small.name, dataclasses.replace(small, doc="Reduced: much."))
     monkeypatch.setattr(Scored, "reproduce", lambda *_: pytest.fail("it started"))
     with pytest.raises(pytest.fail.Exception):
         cli.main(["reproduce", small.name])
@@ -198,16 +199,16 @@ def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeyp
     place = small._place(spec)
     assert place != small._place(spec.replace(seed=9))
     assert place != dataclasses.replace(small, pictures=("roc",))._place(spec)
-    monkeypatch.setattr(scored.store, "VERSION", "0.0.0")
+    monkeypatch.setattr(predictive.store, "VERSION", "0.0.0")
     assert place != small._place(spec)
     place.parent.mkdir(parents=True)
     place.write_text("{ half a fi")
-    assert scored.store.read(place) is None
+    assert predictive.store.read(place) is None
 
 
 @pytest.mark.demand
 def test_pictures_of_all_kinds_reach_their_views(small: Scored):
-    from bnnviz.views import panels as laid
+    from bnnviz.views.comparison import panels as laid
 
     done = {}
     for case, _, found in small.reproduce(1):

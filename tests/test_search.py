@@ -13,7 +13,7 @@ import bnnviz
 from bnnviz import BnnvizError, cli, data
 from bnnviz.data import registry
 from bnnviz.data.entry import Entry
-from bnnviz.engine import search as searching
+from bnnviz.engine.evaluation import prior_search as searching
 
 pytest.importorskip("sklearn")
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from bnnviz import catalogue
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
 
 
 def drawn(points) -> dict:
@@ -16,7 +16,7 @@ def drawn(points) -> dict:
 
 
 def test_the_shipped_catalogue_is_true():
-    assert catalogue.generate() == catalogue.load(), "run python -m bnnviz.catalogue"
+    assert catalogue.generate() == catalogue.load(), "run python -m bnnviz.specs.catalogue"
 
 
 def test_every_setting_says_what_it_means():

@@ -12,22 +12,22 @@ import pytest
 import torch
 
 import bnnviz
-from bnnviz import link, racelink
-from bnnviz.bench.calibration import Truth, limit, of_draws
+from bnnviz.benchmarks.calibration import Truth, limit, of_draws
 from bnnviz.cli import main
-from bnnviz.engine import shelf
-from bnnviz.engine.film import film, past_of_run, read_past
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.resume import resume
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.sweep import Sweep
-from bnnviz.engine.sweepwork import record
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.engine.warmstart import Points, of_run, read, resolved
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.replay_frames import film, past_of_run, read_past
+from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.recording.warm_start import Points, of_run, read, resolved
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.sweep.sweep import Sweep
+from bnnviz.engine.sweep.worker import record
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import RaceSpec
-from bnnviz.spec import Spec
-from bnnviz.sweepspec import SweepSpec
+from bnnviz.specs import race_url, url
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
+from bnnviz.specs.sweep import SweepSpec
 
 SOURCE = Spec(target="banana", sampler="hmc", settings={"leaps": 3}, chains=3, draws=40, warmup=10, seed=1)
 WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
@@ -71,7 +71,7 @@ def warm(kept_source: Path) -> np.ndarray:
 def source(kept_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a recording of the name ``source`` on a shelf of its own."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
-    return Path(shutil.copytree(kept_source, shelf.place("source")))
+    return Path(shutil.copytree(kept_source, reader.place("source")))
 
 
 # --- where chains set out
@@ -171,7 +171,7 @@ def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np
             run.take(8)
         recorder.note(now=True)
     del recorder
-    shelf.delete("source")
+    reader.delete("source")
     Recording(tmp_path / "half").check()
     for step in (None, 30):  # from amid the draws, and from amid the tuning
         again = finished(resume(tmp_path / "half", step))
@@ -185,7 +185,7 @@ def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> N
     run = recorded(quick, tmp_path / "warm")
     early = begun(quick)
     saved = early.checkpoint()
-    shelf.delete("source")
+    reader.delete("source")
     assert np.array_equal(finished(ViewedRun.restore(saved)).draws, run.draws)
     past = read_past(tmp_path / "warm")
     assert np.array_equal(finished(begun(past.spec)).draws, run.draws)
@@ -328,17 +328,17 @@ def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path:
         return caught.value.sentence
 
     assert "has 2 dimensions and this target 3" in refusal("source", target="gaussian", target_settings={"size": 3})
-    shutil.copytree(source, shelf.place("broken"))
-    chunk = next(path for path in (shelf.place("broken") / "draws.zarr/posterior/x/c").rglob("*") if path.is_file())
+    shutil.copytree(source, reader.place("broken"))
+    chunk = next(path for path in (reader.place("broken") / "draws.zarr/posterior/x/c").rglob("*") if path.is_file())
     chunk.write_bytes(chunk.read_bytes()[:-5] + b"12345")
     assert "broken is damaged" in refusal("broken")
-    (shelf.place("broken") / "progress.json").write_text("{}")
+    (reader.place("broken") / "progress.json").write_text("{}")
     assert "broken is damaged" in refusal("broken")
-    Recorder(begun(SOURCE), shelf.place("empty")).close()
+    Recorder(begun(SOURCE), reader.place("empty")).close()
     assert "has no draws yet" in refusal("empty")
-    shelf.place("folder").mkdir()
+    reader.place("folder").mkdir()
     assert "is no recording of a run" in refusal("folder")
-    recorded(Spec(target="banana", sampler="pmcnet_light", chains=3, draws=20, warmup=5), shelf.place("weighted"))
+    recorded(Spec(target="banana", sampler="pmcnet_light", chains=3, draws=20, warmup=5), reader.place("weighted"))
     assert "have weights, so that its last ones are no sample" in refusal("weighted")
     lanes = (WARM.replace(draws=None), WARM.replace(draws=None, sampler="hmc", settings={}))
     with pytest.raises(BnnvizError, match="which it looks for itself"):
@@ -347,8 +347,8 @@ def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path:
 
 def test_a_recording_that_went_on_is_refused_by_who_knew_it(source: Path, warm: np.ndarray) -> None:
     known = begun(WARM).spec
-    shelf.delete("source")
-    recorded(SOURCE.replace(draws=41), shelf.place("source"))
+    reader.delete("source")
+    recorded(SOURCE.replace(draws=41), reader.place("source"))
     with pytest.raises(BnnvizError, match="it went on, or is another one"):
         begun(Spec.from_json(known.to_json()))
     assert np.array_equal(finished(begun(known)).draws, warm)  # it has its points
@@ -405,7 +405,7 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
     after = bnnviz.sample("banana", "bps", chains=5, draws=30, warmup=4, seed=2, start=before)
     assert np.array_equal(after.draws, run.draws)
     assert "a run that was not recorded" in after._run.notes[0]
-    assert "no link can hold" in link.shareable(after.spec)
+    assert "no link can hold" in url.shareable(after.spec)
     chosen = bnnviz.sample("banana", "hmc", draws=3, seed=2, start=before, start_from="draws")
     assert np.array_equal(of_run(before._run, "draws", 4, 2).x, Points.unpack(chosen.spec.start_points).x)
     with pytest.raises(BnnvizError, match="no draws yet"):
@@ -438,14 +438,14 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
 def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsys: pytest.CaptureFixture) -> None:
     run = finished(begun(WARM.replace(start=start, sampler="hmc", settings={"leaps": 3})))
     spec = run.spec
-    assert link.shareable(spec) == ""
-    assert link.from_query(link.to_query(spec)) == (spec, [])
+    assert url.shareable(spec) == ""
+    assert url.from_query(url.to_query(spec)) == (spec, [])
     scope: dict = {}
-    exec(link.as_python(spec), scope)
+    exec(url.as_python(spec), scope)
     assert np.array_equal(scope["run"].draws, run.draws)
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
-        main([*shlex.split(link.as_command(spec))[1:], "--json"])
+        main([*shlex.split(url.as_command(spec))[1:], "--json"])
     assert ended.value.code == 0
     assert json.loads(capsys.readouterr().out)["mean"] == np.asarray(run.summary()["mean"]).tolist()
 
@@ -461,12 +461,12 @@ def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsy
     ],
 )
 def test_a_link_with_no_start_is_read_without(query: dict[str, str], words: str) -> None:
-    spec, sentences = link.from_query(query)
+    spec, sentences = url.from_query(query)
     assert spec.start is None
     assert len(sentences) == 1
     assert words in sentences[0]
     opening = RaceSpec((Spec(draws=None), Spec(sampler="hmc", draws=None))).checked()
-    assert racelink.from_query(query, opening)[1]
+    assert race_url.from_query(query, opening)[1]
 
 
 def test_a_spec_says_nothing_of_a_start_that_it_has_not() -> None:
@@ -493,7 +493,7 @@ def test_a_sweep_starts_its_runs_from_a_recording(source: Path, tmp_path: Path) 
     assert not (tmp_path / "gone").exists()
     with Sweep(spec, tmp_path / "out") as sweep:
         given = [job.args for job in (sweep._job(None, name) for name in sweep.names)]
-    shelf.delete("source")  # workers do not see it
+    reader.delete("source")  # workers do not see it
     for name, said, _ in given:
         assert said["start_points"] is not None
         place = {"out": str(tmp_path / "elsewhere"), "token": "", "held": None}

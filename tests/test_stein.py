@@ -9,8 +9,8 @@ import torch
 import bnnviz
 from bnnviz import targets
 from bnnviz.diagnostics import widening
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
 
 MOST = 4.4
 

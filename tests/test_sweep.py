@@ -22,17 +22,18 @@ import psutil
 import pytest
 
 from bnnviz.cli import main
-from bnnviz.engine import jobs, jobwork, sweepwork
-from bnnviz.engine import resume as resuming
-from bnnviz.engine.resume import resume
-from bnnviz.engine.run import Run
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.sweep import Sweep
+from bnnviz.engine.cluster import job_worker, jobs
+from bnnviz.engine.recording import resume as resuming
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.sweep import worker as sweepwork
+from bnnviz.engine.sweep.sweep import Sweep
 from bnnviz.errors import BnnvizError
+from bnnviz.experiments import EXPERIMENTS, Case, Experiment, find, results
 from bnnviz.files import write_json
-from bnnviz.papers import EXPERIMENTS, Case, Experiment, find, measured
-from bnnviz.spec import Spec
-from bnnviz.sweepspec import SweepSpec
+from bnnviz.specs.run import Spec
+from bnnviz.specs.sweep import SweepSpec
 
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
@@ -177,7 +178,7 @@ def test_a_silent_worker_that_comes_back_stops_and_leaves_the_recording_alone(
     def work() -> None:
         try:
             ended.append(sweepwork.record(Told(), "one", {"json": spec.to_json(), "attachment": None}, where))
-        except jobwork.Stopped as stopped:
+        except job_worker.Stopped as stopped:
             ended.append(stopped)
 
     silent = threading.Thread(target=work)
@@ -186,7 +187,7 @@ def test_a_silent_worker_that_comes_back_stops_and_leaves_the_recording_alone(
     until(lambda: any(sweepwork.unfinished(going, "one")))
     row = sweepwork.record(Told(), "one", {"json": spec.to_json(), "attachment": None}, where)["row"]
     silent.join()
-    assert isinstance(ended[0], jobwork.Stopped)
+    assert isinstance(ended[0], job_worker.Stopped)
     assert row["error"] is None
     np.testing.assert_array_equal(draws(tmp_path / "out" / "one"), uninterrupted(spec))
     assert not list(going.iterdir())
@@ -298,7 +299,7 @@ def test_reproduce_takes_an_address_and_says_where_it_ran(
     assert ended.value.code == 0
     assert "Plain: 2 runs, 2 at a time." in told.err
     assert json.loads(told.out)[0]["runs"] == 2
-    assert measured.records("test-plain")[0][0].device == "2 workers of a Dask cluster"
+    assert results.records("test-plain")[0][0].device == "2 workers of a Dask cluster"
 
 
 def test_a_run_of_an_experiment_that_fails_ends_it_with_a_sentence(scheduler: str) -> None:
@@ -374,7 +375,7 @@ def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done(monkey
     assert ended[1].value.startswith("The worker running it was lost 2 times, so it is not started again")
 
 
-def deadly(report: jobwork.Report, kills: bool) -> None:
+def deadly(report: job_worker.Report, kills: bool) -> None:
     if kills:
         time.sleep(0.5)  # so that what it has said is sent
         os.kill(os.getpid(), signal.SIGKILL)
@@ -433,7 +434,16 @@ def started(variables: dict[str, str], folder: Path) -> Iterator[tuple[str, list
     note = folder / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
     scheduler = [*dask, "scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    worker = [*dask, "worker", "--nthreads", "1", "--preload", "bnnviz.engine.worker", "--no-dashboard", "--no-nanny"]
+    worker = [
+        *dask,
+        "worker",
+        "--nthreads",
+        "1",
+        "--preload",
+        "bnnviz.engine.cluster.worker",
+        "--no-dashboard",
+        "--no-nanny",
+    ]
     noted = ["--scheduler-file", str(note)]
     pipes = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     processes = [subprocess.Popen([*scheduler, *noted], **pipes)]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bnnviz.errors import BnnvizError
-from bnnviz.sweepspec import LONGEST, SweepSpec
+from bnnviz.specs.sweep import LONGEST, SweepSpec
 
 GRID = """
 base: {target: banana, chains: 2, draws: 50}

@@ -14,9 +14,9 @@ from torch import nn
 import bnnviz
 from bnnviz.diagnostics import canonical
 from bnnviz.diagnostics.symmetry import ODD
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.models import ACTIVATIONS, mlp
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 widths = st.lists(st.integers(1, 6), min_size=1, max_size=3)
 seeds = st.integers(0, 2**31)
@@ -213,6 +213,6 @@ def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
 
 def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same_reference(monkeypatch, run):
     assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
-    monkeypatch.setattr("bnnviz.engine.components._WIDEST", 3)
+    monkeypatch.setattr("bnnviz.engine.monitor.components._WIDEST", 3)
     assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
     assert np.array_equal(run._frames._components.fold(run.draws), canonical(run.draws, run.target.units))

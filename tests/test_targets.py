@@ -9,7 +9,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz import data, targets
-from bnnviz.engine.prediction import scores
+from bnnviz.engine.evaluation.predictions import scores
 from bnnviz.targets.base import Target
 
 DENSITIES = [

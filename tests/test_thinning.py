@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from bnnviz.samplers.pdmp_trace import clipped_line
-from bnnviz.samplers.thinning import (
+from bnnviz.samplers.pdmp.chain_trace import clipped_line
+from bnnviz.samplers.pdmp.thinning import (
     HORIZON,
     PROBE,
     PROPOSAL,

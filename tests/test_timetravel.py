@@ -14,21 +14,23 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine import run as runs
-from bnnviz.engine import shelf, timetravel, vault
-from bnnviz.engine.actor import LiveRun
-from bnnviz.engine.fork import Fork, taken_up
-from bnnviz.engine.live import LiveLoop
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.timetravel import History, Journey, Mark, Timeline, log_of
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.history import timeline as timetravel
+from bnnviz.engine.history.fork import Fork, taken_up
+from bnnviz.engine.history.timeline import History, Journey, Mark, Timeline, log_of
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.run import block_store
+from bnnviz.engine.run import run as runs
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
-from bnnviz.views.journey import JourneyView
-from bnnviz.views.marginal import MarginalView
-from bnnviz.views.prediction import PredictionView
-from bnnviz.views.trace import TraceView
-from bnnviz.views.trajectory import TrajectoryView
+from bnnviz.specs.run import Spec
+from bnnviz.views.chain.journey import JourneyView
+from bnnviz.views.chain.marginal import MarginalView
+from bnnviz.views.chain.trace import TraceView
+from bnnviz.views.chain.trajectory import TrajectoryView
+from bnnviz.views.predictive.prediction import PredictionView
 
 PARTS = ["status", "timeline", "path", "trace", "table", "marginal", "prediction"]
 # A setting of each that can change while it runs.
@@ -390,7 +392,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
 ) -> None:
     spec = spec_of(draws=draws)
     run = ViewedRun(spec)
-    recorder = Recorder(run, shelf.new_place("mine"), every_s=1e9)
+    recorder = Recorder(run, reader.new_place("mine"), every_s=1e9)
     run.prepare()
     for step in (100, 200, 300):
         while run.steps < step:
@@ -498,7 +500,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     each = sum(store.buffer[:, 0].numel() * store.buffer.element_size() for store in stores)
     times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
-    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * vault.BLOCK * each
+    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * block_store.BLOCK * each
     history.part(500)
     history.note(history.taken_up(history._marks[-1]))
     assert all_come_back(history, had) == 20

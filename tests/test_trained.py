@@ -11,13 +11,13 @@ import torch
 from families import QUICK, TRAINED
 
 import bnnviz
-from bnnviz.engine import kernel
-from bnnviz.engine.race import Race
-from bnnviz.engine.viewed import ViewedRun
+from bnnviz.engine.race.race import Race
+from bnnviz.engine.run import compiled_step
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import RaceSpec
-from bnnviz.samplers.mc_dropout import MCDropout
-from bnnviz.spec import Spec
+from bnnviz.samplers.baselines.mc_dropout import MCDropout
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
 
 NETWORK: dict[str, Any] = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "4"}}
 DESCENDING = [name for name in TRAINED if name != "sae"]
@@ -58,8 +58,8 @@ def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None
     """A step that was written down while chains descend is taken at rest too, with the same law of draws."""
     run = running("mc_dropout", drop=0.5)
     run.change(POINTS)
-    traced = kernel.trace(run.sampler.twin(), run.state)
-    compiled = kernel.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    traced = compiled_step.trace(run.sampler.twin(), run.state)
+    compiled = compiled_step.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     state, shown = run.state, []
     for _ in range(90):
         state, _ = compiled.step(state)
@@ -82,7 +82,7 @@ def test_in_a_race_they_set_out_from_random_points_and_end(tmp_path: Path, monke
         Spec(sampler="laplace", settings={"mode_steps": 50}, **shared),
     ]
     lanes = lanes[first:] + lanes[:first]
-    monkeypatch.setattr("bnnviz.engine.lane._DRAWS", 200)
+    monkeypatch.setattr("bnnviz.engine.race.lane._DRAWS", 200)
     race = Race(RaceSpec(tuple(lanes), 30_000).checked())
     race.prepare()
     assert "but those that look for one themselves, from random points" in race.start_told

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from bnnviz import BnnvizError
-from bnnviz.engine import upload
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs import upload
+from bnnviz.specs.run import Spec
 
 ROWS = b"a,b,kind\n" + b"".join(b"%d,%.2f,%s\n" % (i, i * i / 7, b"yes" if i % 3 else b"no") for i in range(40))
 
@@ -47,7 +47,7 @@ def test_a_column_that_is_not_there_is_refused() -> None:
 
 def test_reading_a_file_on_the_page_loads_no_torch() -> None:
     code = (
-        "import sys; from bnnviz.engine import upload; from bnnviz.spec import Spec;"
+        "import sys; from bnnviz.engine import upload; from bnnviz.specs.run import Spec;"
         f"upload.attach(Spec(target='network').checked(), {ROWS!r}, 'mine.csv', 'kind');"
         "assert 'torch' not in sys.modules"
     )

@@ -22,16 +22,16 @@ from example_frames import example_frame, example_scene
 from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
-from bnnviz.views.acf import AcfView
 from bnnviz.views.base import Window, columns, separated
-from bnnviz.views.density import DensityView
-from bnnviz.views.ink import Sheet
-from bnnviz.views.prediction import PredictionView
-from bnnviz.views.spread import SpreadView
-from bnnviz.views.thinning import ThinningView
-from bnnviz.views.timeline import TimelineView
-from bnnviz.views.trace import TraceView
-from bnnviz.views.trajectory import TrajectoryView
+from bnnviz.views.canvas import Sheet
+from bnnviz.views.chain.acf import AcfView
+from bnnviz.views.chain.density import DensityView
+from bnnviz.views.chain.thinning import ThinningView
+from bnnviz.views.chain.timeline import TimelineView
+from bnnviz.views.chain.trace import TraceView
+from bnnviz.views.chain.trajectory import TrajectoryView
+from bnnviz.views.predictive.prediction import PredictionView
+from bnnviz.views.predictive.spread import SpreadView
 
 #: Width and height of each figure on a page of 1400 x 900.
 SIZES = {

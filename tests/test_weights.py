@@ -12,11 +12,11 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics, targets
-from bnnviz.engine import weights
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
-from bnnviz.views.marginal import MarginalView
-from bnnviz.views.weights import WeightsView
+from bnnviz.engine.frames import correlations
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
+from bnnviz.views.chain.correlations import WeightsView
+from bnnviz.views.chain.marginal import MarginalView
 
 RNG = np.random.default_rng(6)
 
@@ -34,14 +34,16 @@ def mixed(dim: int = 4, draws: int = 300) -> np.ndarray:
 def test_a_layer_is_a_block_and_a_large_one_is_cut():
     module = nn.Sequential(nn.Linear(1, 25), nn.Tanh(), nn.Linear(25, 10), nn.Tanh(), nn.Linear(10, 1))
     target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learnt")
-    found = weights.blocks(target)
+    found = correlations.blocks(target)
     assert found[0] == {"label": "0.weight, 0.bias", "first": 0, "count": 50}
     assert found[1] == {"label": "2.weight, 2.bias, 1 to 60 of 260", "first": 50, "count": 60}
     assert found[5] == {"label": "2.weight, 2.bias, 241 to 260 of 260", "first": 290, "count": 20}
     assert found[-1] == {"label": "log noise", "first": 321, "count": 1}
     wide = bnnviz.BNN(nn.Sequential(nn.Linear(400, 2)), (np.zeros((3, 400)), np.zeros(3)), "categorical")
-    assert [block["first"] for block in weights.blocks(wide)] == list(range(0, 480, 60)), "eight blocks, and no more"
-    plain = weights.blocks(targets.REGISTRY.get("gaussian")(size=3))
+    assert [block["first"] for block in correlations.blocks(wide)] == list(range(0, 480, 60)), (
+        "eight blocks, and no more"
+    )
+    plain = correlations.blocks(targets.REGISTRY.get("gaussian")(size=3))
     assert plain == [{"label": "all", "first": 0, "count": 3}]
 
 

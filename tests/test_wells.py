@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from bnnviz import cli, diagnostics, papers, samplers, views, wellslink
-from bnnviz.engine.wells import RUNS, Wells
+from bnnviz import cli, diagnostics, experiments, samplers, views
+from bnnviz.engine.demos.double_well import RUNS, Wells
 from bnnviz.errors import BnnvizError
-from bnnviz.wellsspec import WellsSpec, described
+from bnnviz.specs import double_well_url
+from bnnviz.specs.double_well import WellsSpec, described
 
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
@@ -152,13 +153,13 @@ def values() -> st.SearchStrategy:
 def test_links_and_json_carry_everything(chosen: dict) -> None:
     spec = WellsSpec(chosen).checked()
     assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert wellslink.from_query(wellslink.to_query(spec), WellsSpec()) == (spec, [])
+    assert double_well_url.from_query(double_well_url.to_query(spec), WellsSpec()) == (spec, [])
 
 
 @settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from([s["name"] for s in described()]) | st.text(max_size=8), st.text(max_size=30)))
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = wellslink.from_query(query, WellsSpec())
+    spec, sentences = double_well_url.from_query(query, WellsSpec())
     assert spec == spec.checked()
     assert all(sentences)
 
@@ -166,14 +167,14 @@ def test_reading_a_link_never_fails(query: dict) -> None:
 def test_the_script_and_the_command_repeat_it() -> None:
     spec = WellsSpec({"moves": 2, "reading": "text"}).checked()
     scope: dict = {}
-    exec(wellslink.as_python(spec), scope)
-    words = wellslink.as_command(spec).split()[1:]
+    exec(double_well_url.as_python(spec), scope)
+    words = double_well_url.as_command(spec).split()[1:]
     result = CliRunner().invoke(cli.app, [*words, "--json"])
     assert json.loads(result.stdout)["func_hmc"] == scope["wells"].figures()["func_hmc"]
 
 
 def test_the_paper_s_figure_is_reproduced_beside_its_table() -> None:
-    experiment = papers.find("func-wells")
+    experiment = experiments.find("func-wells")
     summaries = [summary for _, _, summary in experiment.reproduce(1)]
     row = experiment.row(experiment.cases[0], summaries[:1])
     assert row["func_hmc_median"] == pytest.approx(row["func_hmc_median_published"], abs=0.03)

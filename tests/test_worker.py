@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 from distributed import worker as dask_worker
 
-from bnnviz.engine import live, worker
-from bnnviz.engine.slot import Slot
+from bnnviz.engine.cluster import loop as live
+from bnnviz.engine.cluster import worker
+from bnnviz.engine.cluster.slot import Slot
 
 
 @pytest.mark.parametrize(

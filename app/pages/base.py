@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import panel as pn
 
-from bnnviz import link, views
+from bnnviz import views
 from bnnviz.errors import BnnvizError
-from bnnviz.plainspec import PlainSpec
+from bnnviz.specs import url
+from bnnviz.specs.demo import PlainSpec
 from bnnviz_app import address, projector, stage
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card, Table
@@ -232,7 +233,7 @@ class PlainPage:
             self.narrator.say(" ".join(part for part in (caption["text"], caption["warning"]) if part))
 
     def _query(self, spec: PlainSpec) -> str:
-        return link.query_text({"page": self.name, **self.codes.to_query(spec), **self._flags})
+        return url.query_text({"page": self.name, **self.codes.to_query(spec), **self._flags})
 
     def _readdress(self) -> None:
         self.address.query = self._query(self.session.spec)

@@ -10,11 +10,12 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import catalogue, link, views
+from bnnviz import views
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
-from bnnviz.views.journey import JourneyView
-from bnnviz.views.stage import BACKS, grid
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.run import Spec
+from bnnviz.views.chain.journey import JourneyView
+from bnnviz.views.layout import BACKS, grid
 from bnnviz_app import address, projector, stage
 from bnnviz_app.components.cards.branches import Futures
 from bnnviz_app.components.cards.caption import Caption
@@ -252,12 +253,12 @@ class Lab:
 
     def _query(self, spec: Spec) -> str:
         """Return what the address says while this spec runs."""
-        said = {} if link.shareable(spec) else link.to_query(spec)
+        said = {} if url.shareable(spec) else url.to_query(spec)
         scene = self.bar.scene
         if scene is not None:
             place = {"scene": scene.name, "step": str(self.bar.number + 1)}
             said = place if spec == self._led else place | said
-        return link.query_text({"page": "lab", **said, **self._flags})
+        return url.query_text({"page": "lab", **said, **self._flags})
 
     def _readdress(self) -> None:
         self.address.query = self._query(self.session.spec)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import link
-from bnnviz.papers import EXPERIMENTS
-from bnnviz.papers.measured import records
-from bnnviz.papers.paper import PAPERS, Paper, paper_of
+from bnnviz.experiments import EXPERIMENTS
+from bnnviz.experiments.paper import PAPERS, Paper, paper_of
+from bnnviz.experiments.results import records
+from bnnviz.specs import url
 from bnnviz_app.address import Address, named
 from bnnviz_app.components.cards.experiment_card import PaperCard
 from bnnviz_app.components.guidance.help import Guide
@@ -191,7 +191,7 @@ class PapersPage:
         opened = [card.experiment.name for card in self.cards if card.open]
         self._closed.disabled = not opened
         said = {_OPEN: ",".join(opened)} if opened else {}
-        self.address.query = link.query_text({"page": _NAME, **said, **self._flags})
+        self.address.query = url.query_text({"page": _NAME, **said, **self._flags})
 
 
 def build(dark: bool) -> PapersPage:

@@ -10,9 +10,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import catalogue, link, views
+from bnnviz import views
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.run import Spec
 from bnnviz_app import address
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.controls.plane_picker import PlanePicker
@@ -77,7 +78,7 @@ class PopulationPage(PlainPage):
     """The page of one session."""
 
     name, heading = "population", "POPULATION"
-    codes = link
+    codes = url
     words = _WORDS
     parts = (_PLANE, _GAUGE, *_RIGHT)
     transport_class = PopulationTransport
@@ -143,8 +144,8 @@ class PopulationPage(PlainPage):
         return [shown for shown in super()._shown() if shown.needs <= self._emits | {"caption", "status", _TABLE}]
 
     def _query(self, spec: Spec) -> str:
-        said = {} if link.shareable(spec) else link.to_query(spec)
-        return link.query_text({"page": self.name, **said, **self._flags})
+        said = {} if url.shareable(spec) else url.to_query(spec)
+        return url.query_text({"page": self.name, **said, **self._flags})
 
 
 def _grid(right: list[str]) -> str:
@@ -170,6 +171,6 @@ def examples() -> list[dict[str, Any]]:
 def build(dark: bool) -> PopulationPage:
     """Build the page for the current session and begin its loop."""
     opening = Spec.from_json(examples()[0]["spec"])
-    page = PopulationPage(dark, address.read(pn.state.session_args, opening, link))
+    page = PopulationPage(dark, address.read(pn.state.session_args, opening, url))
     page.session.open()
     return page

@@ -10,9 +10,10 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz import catalogue, link, racelink, views
+from bnnviz import views
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import RaceSpec
+from bnnviz.specs import catalogue, race_url, url
+from bnnviz.specs.race import RaceSpec
 from bnnviz_app import address, projector, stage
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card
@@ -64,7 +65,7 @@ class RacePage:
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Lanes(catalogue.load(), self.session.begin, first, dark)
         self.caption = Caption(lambda settings: None)
-        self.guide, self.share = Guide(None, WORDS), Share(racelink, "race")
+        self.guide, self.share = Guide(None, WORDS), Share(race_url, "race")
         self.address = address.Address(query=self._query(first))
         self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
@@ -223,8 +224,8 @@ class RacePage:
             self.narrator.say(" ".join(part for part in (caption["text"], caption["warning"]) if part))
 
     def _query(self, spec: RaceSpec) -> str:
-        said = {} if racelink.shareable(spec) else racelink.to_query(spec)
-        return link.query_text({"page": "race", **said, **self._flags})
+        said = {} if race_url.shareable(spec) else race_url.to_query(spec)
+        return url.query_text({"page": "race", **said, **self._flags})
 
     def _readdress(self) -> None:
         self.address.query = self._query(self.session.spec)
@@ -262,6 +263,6 @@ def opening() -> RaceSpec:
 
 def build(dark: bool) -> RacePage:
     """Build the page for the current session and begin its loop."""
-    page = RacePage(dark, address.read(pn.state.session_args, opening(), racelink))
+    page = RacePage(dark, address.read(pn.state.session_args, opening(), race_url))
     page.session.open()
     return page

@@ -14,14 +14,14 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import link
-from bnnviz.engine import compared, shelf
-from bnnviz.engine.export import Kept, export, suffix
-from bnnviz.engine.parcel import pack, unpack
-from bnnviz.engine.shelf import Recording
+from bnnviz.engine.recording import compare, reader
+from bnnviz.engine.recording.archive import pack, unpack
+from bnnviz.engine.recording.export import Kept, export, suffix
+from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
-from bnnviz.views.overlay import MOST, Course, legend_html, overlays
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
+from bnnviz.views.comparison.overlay import MOST, Course, legend_html, overlays
 from bnnviz_app import deep_links
 from bnnviz_app.address import Address, named
 from bnnviz_app.components.cards.recordings import RecordingList
@@ -110,7 +110,7 @@ class RecordingsPage:
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<h1>Recordings</h1><p>Runs that were kept on disk while they went on. Choose one to look at it, two or"
-            f" more to compare them. They lie in <code>{html.escape(str(shelf.shelf()))}</code>.</p>"
+            f" more to compare them. They lie in <code>{html.escape(str(reader.shelf()))}</code>.</p>"
         )
         body = pn.Row(left, right, sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         column = pn.Column(head, self._said, body, sizing_mode="stretch_width", margin=(0, 24, 30, 24), styles=_WHOLE)
@@ -200,7 +200,7 @@ class RecordingsPage:
     # ---- what is done ---------------------------------------------------------------------------------------
 
     def _reload(self, chosen: Sequence[str]) -> None:
-        self.list.fill(list(shelf.recordings()), chosen)
+        self.list.fill(list(reader.recordings()), chosen)
         self._show()
 
     def _refuse(self) -> None:
@@ -224,7 +224,7 @@ class RecordingsPage:
     def _rename(self) -> None:
         (name,), new = self.list.chosen, (self._new_name.value_input or "").strip()
         try:
-            shelf.rename(name, new)
+            reader.rename(name, new)
         except BnnvizError as error:
             self._say(error.sentence, failed=True)
             return
@@ -241,7 +241,7 @@ class RecordingsPage:
         self._dialog.open = False
         for name in self.list.chosen[:1]:
             try:
-                shelf.delete(name)
+                reader.delete(name)
             except BnnvizError as error:
                 self._say(error.sentence, failed=True)
                 return
@@ -276,7 +276,7 @@ class RecordingsPage:
         self._film.param.update(disabled=True, label="Making it …" if recorded else "Doing the run again …")
         try:
             self._making = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bnnviz.cli", "replay", str(shelf.place(name)), "--html", str(out), *how,
+                sys.executable, "-m", "bnnviz.cli", "replay", str(reader.place(name)), "--html", str(out), *how,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
             _, told = await self._making.communicate()
@@ -312,7 +312,7 @@ class RecordingsPage:
         try:
             self._text.object = _about(found, {k: v for k, v in self._flags.items() if k in ("theme", "projector")})
             self._table.object = _results(found)
-            self._kept = {recording.name: compared.readable(recording) for recording in found[:MOST]}
+            self._kept = {recording.name: compare.readable(recording) for recording in found[:MOST]}
         except BnnvizError as error:
             self._text.object += f"<p class='error'>{html.escape(error.sentence)}</p>"
             self._table.object, self._kept = "", {}
@@ -325,14 +325,14 @@ class RecordingsPage:
         self._draw()
         self.narrator.say(f"{len(names)} recordings chosen")
         said = {_CHOSEN: ",".join(names)} if names else {}
-        self.address.query = link.query_text({"page": _NAME, **said, **self._flags})
+        self.address.query = url.query_text({"page": _NAME, **said, **self._flags})
 
     def _draw(self) -> None:
         label = self._coordinate.value
         if not self._kept or label is None or any(label not in kept.names for kept in self._kept.values()):
             self._picture[:], self._legend.object = [], ""
             return
-        seen = {name: compared.seen(kept, kept.names.index(label)) for name, kept in self._kept.items()}
+        seen = {name: compare.seen(kept, kept.names.index(label)) for name, kept in self._kept.items()}
         courses = [Course(name, one.density, one.trace, one.acf) for name, one in seen.items()]
         ess = [f"{name}: ESS {one.ess:,.0f}" for name, one in seen.items() if one.ess == one.ess]
         self._legend.object = legend_html([html.escape(name) for name in seen], self._dark) + (
@@ -360,7 +360,7 @@ class RecordingsPage:
 def _take_in(content: bytes, name: str) -> str:
     """Unpack a file that was sent by the browser; return the recording's name."""
     with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / f"{shelf.free_name(Path(name).stem)}.zip"
+        file = Path(scratch) / f"{reader.free_name(Path(name).stem)}.zip"
         file.write_bytes(content)
         return unpack(file).name
 
@@ -389,11 +389,11 @@ def _results(found: list[Recording]) -> str:
     """Say what came out of them, in a table."""
     if not found:
         return ""
-    body = "".join(_line(said, values) for said, values in compared.rows(found))
+    body = "".join(_line(said, values) for said, values in compare.rows(found))
     if len(found) > 1:
         heads = "".join(f"<th>{html.escape(one.name)}</th>" for one in found)
         body = f"<tr><th></th>{heads}</tr>{body}"
-        differing = compared.differences(found)
+        differing = compare.differences(found)
         body += "<tr class='head'><td>settings that differ</td></tr>" if differing else ""
         body += "".join(_line(name, values) for name, values in differing)
     return f"<div class='scroll'><table>{body}</table></div>"
@@ -411,10 +411,10 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     elif not recording.progress["finished"] and spec.draws is not None:
         text += f" It is not done: <code>bnnviz resume {html.escape(recording.name)}</code> goes on."
     if not recording.progress["finished"] and (opening is None or opening.page == "lab"):
-        query = link.query_text({"page": "lab", "recording": recording.name, **flags})
+        query = url.query_text({"page": "lab", "recording": recording.name, **flags})
         text += f" <a href='?{html.escape(query, quote=True)}'>Go on with it in the Lab</a>."
     if recording.whole and recording.plain and (opening is None or opening.page == "lab"):
-        query = link.query_text({"page": "lab", "start": recording.name, **flags})
+        query = url.query_text({"page": "lab", "start": recording.name, **flags})
         text += f" <a href='?{html.escape(query, quote=True)}'>Start a new run from its last points in the Lab</a>."
     if opening is not None:
         text += f" <a href='?{html.escape(opening.query(flags), quote=True)}'>Run it again in {opening.title}</a>."

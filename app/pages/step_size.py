@@ -8,9 +8,9 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from bnnviz import catalogue, scopelink
-from bnnviz.plainspec import PlainSpec
-from bnnviz.scopespec import ScopeSpec
+from bnnviz.specs import catalogue, step_size_url
+from bnnviz.specs.demo import PlainSpec
+from bnnviz.specs.step_size import ScopeSpec
 from bnnviz_app.components.controls.controls import Controls, number_text
 from bnnviz_app.components.controls.sidebar import section
 from bnnviz_app.components.run.transport import clock, count, phase
@@ -78,7 +78,7 @@ class MicroscopePage(PlainPage):
     """The page of one session."""
 
     name, heading = "microscope", "MICROSCOPE"
-    spec, codes = ScopeSpec, scopelink
+    spec, codes = ScopeSpec, step_size_url
     titles, words = _TITLES, _WORDS
     parts, grid = ("errors", "lens"), _GRID
     transport_class = MicroscopeTransport

@@ -2,11 +2,9 @@
 
 from bnnviz.diagnostics.arviz import has_arviz
 from bnnviz.diagnostics.calibration import PAPER_BINS, Reliability, calibration_error, reliability
-from bnnviz.diagnostics.chances import ChanceSpread, chance_spread
 from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
 from bnnviz.diagnostics.crossings import Crossings, crossings
 from bnnviz.diagnostics.detection import Detection, Steps, detection, score_ecdf, score_histogram
-from bnnviz.diagnostics.errors2 import ErrorSpread, error_spread
 from bnnviz.diagnostics.importance import (
     Weighted,
     log_evidence,
@@ -18,14 +16,16 @@ from bnnviz.diagnostics.importance import (
 )
 from bnnviz.diagnostics.intervals import mean_interval, share_interval
 from bnnviz.diagnostics.kliep import Ratio, kliep
-from bnnviz.diagnostics.learn import has_learn, learn_metrics
 from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics, without_learn
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
+from bnnviz.diagnostics.probabilities import ChanceSpread, chance_spread
 from bnnviz.diagnostics.quantiles import column_quantiles
 from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
 from bnnviz.diagnostics.roc import Roc, roc_envelopes
+from bnnviz.diagnostics.sklearn_metrics import has_learn, learn_metrics
+from bnnviz.diagnostics.squared_errors import ErrorSpread, error_spread
 from bnnviz.diagnostics.stein import Widening, widening
 from bnnviz.diagnostics.symmetry import ODD, canonical
 from bnnviz.diagnostics.uncertainty import (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from bnnviz.diagnostics.learn import learn_metrics
+from bnnviz.diagnostics.sklearn_metrics import learn_metrics
 from bnnviz.errors import BnnvizError
 
 TRUE_POSITIVES = 0.95

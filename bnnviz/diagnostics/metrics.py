@@ -9,7 +9,7 @@ import scipy
 
 from bnnviz import optional
 from bnnviz.diagnostics.calibration import calibration_error
-from bnnviz.diagnostics.learn import has_learn, learn_metrics
+from bnnviz.diagnostics.sklearn_metrics import has_learn, learn_metrics
 
 _PARTNERS = 30  # normals of a mixture that all of them are set beside, for its mean distance from itself
 _ROOT = np.sqrt(2 * np.pi)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.diagnostics.learn import learn_metrics
+from bnnviz.diagnostics.sklearn_metrics import learn_metrics
 from bnnviz.errors import BnnvizError
 
 LEVELS = (0.8, 0.95, 0.99)

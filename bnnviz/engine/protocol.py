@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import torch
 
     from bnnviz import diagnostics
-    from bnnviz.engine.draws import DrawStore
-    from bnnviz.engine.vault import Vault
+    from bnnviz.engine.run.block_store import Vault
+    from bnnviz.engine.run.draw_store import DrawStore
     from bnnviz.samplers import Sampler
     from bnnviz.samplers.base import Block, Plane
-    from bnnviz.spec import Spec
+    from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 
 Change = tuple[int, dict[str, Any]]

@@ -1,48 +1,32 @@
-"""Samplers: one file each, registered under an explicit unique name."""
+"""Samplers by family, each registered under an explicit unique name.
+
+A module that is put into a family is found: nothing else has to name it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import Any
 
 from bnnviz.samplers.base import REGISTRY, Sampler
-from bnnviz.samplers.bbb import BayesByBackprop
-from bnnviz.samplers.boomerang import Boomerang
-from bnnviz.samplers.bps import BPS
-from bnnviz.samplers.ensemble import Ensemble
-from bnnviz.samplers.func_hmc import FuncHMC
-from bnnviz.samplers.hmc import HMC
-from bnnviz.samplers.laplace import Laplace
-from bnnviz.samplers.map import MAP
-from bnnviz.samplers.mc_dropout import MCDropout
-from bnnviz.samplers.mle import MLE
-from bnnviz.samplers.nuts import NUTS
-from bnnviz.samplers.pmcnet import PMCnet
-from bnnviz.samplers.pmcnet_light import PMCnetLight
-from bnnviz.samplers.psgld import PSGLD
-from bnnviz.samplers.sae import SAE
-from bnnviz.samplers.sgfuncrld import SGFuncRLD
-from bnnviz.samplers.sghmc import SGHMC
-from bnnviz.samplers.sgld import SGLD
-from bnnviz.samplers.sigma_bps import SigmaBPS
-from bnnviz.samplers.zigzag import ZigZag
 
-__all__ = [
-    "BPS",
-    "HMC",
-    "MAP",
-    "MLE",
-    "NUTS",
-    "PSGLD",
-    "REGISTRY",
-    "SAE",
-    "SGHMC",
-    "SGLD",
-    "BayesByBackprop",
-    "Boomerang",
-    "Ensemble",
-    "FuncHMC",
-    "PMCnet",
-    "PMCnetLight",
-    "Laplace",
-    "MCDropout",
-    "SGFuncRLD",
-    "Sampler",
-    "SigmaBPS",
-    "ZigZag",
-]
+_found = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}.") if not module.ispkg)
+# By the last part of their names, whatever their families: the order of menus.
+for _module in sorted(_found, key=lambda name: name.rpartition(".")[2]):
+    import_module(_module)
+
+_CLASSES = {sampler.__name__: sampler for sampler in REGISTRY}
+
+__all__ = ["REGISTRY", "Sampler"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a registered sampler by the name of its class: ``samplers.BPS``."""
+    if name not in _CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _CLASSES[name]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_CLASSES])

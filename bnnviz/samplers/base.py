@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.registry import Registry
-from bnnviz.samplers.noise import Noise
+from bnnviz.samplers.random import Noise
 from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")

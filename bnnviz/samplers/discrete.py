@@ -13,8 +13,8 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTally, MoveTracer
-from bnnviz.samplers.nested import flat
-from bnnviz.samplers.noise import Noise
+from bnnviz.samplers.random import Noise
+from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
 
 _ROUNDS = 20  # of the power iteration that finds the largest curvature

@@ -4,7 +4,7 @@ from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, NOISES, Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression, TwoData
 from bnnviz.targets.images import ImageNetwork
-from bnnviz.targets.rows import Rows, RowTarget
+from bnnviz.targets.minibatch import Rows, RowTarget
 
 __all__ = [
     "BNN",

@@ -18,9 +18,9 @@ from bnnviz import data as datasets
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
-from bnnviz.targets import given, likelihoods, mlp_kernel
+from bnnviz.targets import likelihoods, mlp_gradients, validation
 from bnnviz.targets.base import REGISTRY, differentiate, differentiate_twice
-from bnnviz.targets.rows import Rows, RowTarget
+from bnnviz.targets.minibatch import Rows, RowTarget
 
 _JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
 # Of all rows' derivatives: beyond, the Gauss-Newton diagonal is estimated.
@@ -125,13 +125,13 @@ class BNN(RowTarget):
         super().__init__()
         # Rows and module are kept in double precision until `to` is called, and so are states.
         self.dtype = torch.float64
-        self.module = given.module(module)
-        self.layers = mlp_kernel.read_layers(self.module)
-        self.units = mlp_kernel.hidden_layers(self.module)
+        self.module = validation.module(module)
+        self.layers = mlp_gradients.read_layers(self.module)
+        self.units = mlp_gradients.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
         self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
-        self.prior_precision = given.scale("prior_sd", prior_sd) ** -2
-        self.likelihood = likelihoods.make(likelihood, given.scale("noise_sd", noise_sd))
+        self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
+        self.likelihood = likelihoods.make(likelihood, validation.scale("noise_sd", noise_sd))
         self.noise_is_learnt = self._learns_noise(noise)
         self.dim = sum(shape.numel() for shape in self.shapes.values()) + self.noise_is_learnt
         data = datasets.load(data) if isinstance(data, str) else data
@@ -222,7 +222,7 @@ class BNN(RowTarget):
         return x
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        x, y = given.rows("inputs", x), given.rows("observations", y)
+        x, y = validation.rows("inputs", x), validation.rows("observations", y)
         x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
         missing = len(x) == 0 and self.data_set is None
@@ -347,7 +347,7 @@ class BNN(RowTarget):
 
     def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
         if self.layers is not None:
-            return mlp_kernel.outputs(self.layers, theta, x)
+            return mlp_gradients.outputs(self.layers, theta, x)
         if self._loops(len(theta)):
             return torch.stack([self._one(flat, x) for flat in theta])
         return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
@@ -407,25 +407,25 @@ class BNN(RowTarget):
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) of a multilayer perceptron whose units are multiplied.
 
-        ``masks`` as in `bnnviz.targets.mlp_kernel.outputs`.
+        ``masks`` as in `bnnviz.targets.mlp_gradients.outputs`.
         """
-        f = mlp_kernel.outputs(self.layers, theta, self.seen(rows.x), masks)
+        f = mlp_gradients.outputs(self.layers, theta, self.seen(rows.x), masks)
         return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
 
     def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with normal weights.
 
-        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_kernel.noisy_outputs`; where
+        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_gradients.noisy_outputs`; where
         the observation noise is learnt, it is drawn with the last of them, (chains, 1).
         """
         *layers, last = noise if self.noise_is_learnt else [*noise, noise[-1].new_zeros(len(mean), 1)]
-        f = mlp_kernel.noisy_outputs(self.layers, mean, sd, self.seen(rows.x), layers)
+        f = mlp_gradients.noisy_outputs(self.layers, mean, sd, self.seen(rows.x), layers)
         return rows.weight * self.likelihood_at(mean[:, -1:] + sd[:, -1:] * last).loss(f, rows.y)
 
     def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
         """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
         if self.layers is not None:
-            return mlp_kernel.outputs(self.layers, theta, x)
+            return mlp_gradients.outputs(self.layers, theta, x)
         if self._loops(len(theta)):
             return torch.stack([self._one(flat, own) for flat, own in zip(theta, x, strict=True)])
         return torch.func.vmap(self._one)(theta, x)
@@ -479,7 +479,7 @@ class BNN(RowTarget):
     def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood of rows as the network sees them, and its gradient."""
         if self.layers is not None:
-            run = mlp_kernel.forward(self.layers, theta, rows.x)
+            run = mlp_gradients.forward(self.layers, theta, rows.x)
             return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
         if not self._loops(len(theta)) or self.noise_is_learnt:
             return differentiate(lambda x: self._loss(x, rows), theta)
@@ -502,11 +502,11 @@ class BNN(RowTarget):
             return loss.detach(), torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
 
     def _derived_by_hand(
-        self, theta: Tensor, rows: Rows, run: mlp_kernel.Pass, residual: Tensor
+        self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass, residual: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
         likelihood = self.likelihood_at(theta)
-        gradient = mlp_kernel.backward(self.layers, theta, run, residual)
+        gradient = mlp_gradients.backward(self.layers, theta, run, residual)
         if self.noise_is_learnt:
             gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
         return likelihood.loss(run.outputs, rows.y), gradient
@@ -524,8 +524,8 @@ class BNN(RowTarget):
 
     def _derived_twice(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return a multilayer perceptron's negative log likelihood, its gradient and its curvature along v."""
-        run = mlp_kernel.forward(self.layers, theta, rows.x)
-        first, second = mlp_kernel.directional(self.layers, theta, v, run)
+        run = mlp_gradients.forward(self.layers, theta, rows.x)
+        first, second = mlp_gradients.directional(self.layers, theta, v, run)
         likelihood = self.likelihood_at(theta)
         residual = likelihood.residual(run.outputs, rows.y)
         fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)

@@ -16,7 +16,7 @@ from torch.nn import functional
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.base import REGISTRY, Target
-from bnnviz.targets.rows import Rows, RowTarget
+from bnnviz.targets.minibatch import Rows, RowTarget
 
 _MANY = {"size": {"least": 2}}
 

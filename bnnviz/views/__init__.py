@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from bnnviz.views.acf import AcfView
-from bnnviz.views.attack import AttackEntropyView, AttackView
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
-from bnnviz.views.chances import ChancesView
-from bnnviz.views.class_chances import ClassChancesView
-from bnnviz.views.confusion import ConfusionView
-from bnnviz.views.course import CourseView
-from bnnviz.views.curves import CurvesView
-from bnnviz.views.density import DensityView
-from bnnviz.views.entropy import EntropyView
-from bnnviz.views.errors2 import SquaredErrorsView
-from bnnviz.views.functionals import FunctionalsView
-from bnnviz.views.gauge import GaugeView
-from bnnviz.views.history import HistoryView
-from bnnviz.views.lanes import of_lane
-from bnnviz.views.ledger import LedgerView
-from bnnviz.views.marginal import MarginalView
-from bnnviz.views.microscope import LensView, StepErrorView
+from bnnviz.views.chain.acf import AcfView
+from bnnviz.views.chain.correlations import WeightsView
+from bnnviz.views.chain.density import DensityView
+from bnnviz.views.chain.marginal import MarginalView
+from bnnviz.views.chain.rate_ratios import RatiosView
+from bnnviz.views.chain.thinning import ThinningView
+from bnnviz.views.chain.timeline import TimelineView
+from bnnviz.views.chain.trace import TraceView
+from bnnviz.views.chain.trajectory import TrajectoryView
+from bnnviz.views.comparison.course import CourseView
+from bnnviz.views.comparison.curves import CurvesView
+from bnnviz.views.comparison.density_ratio import RatioView
+from bnnviz.views.comparison.energy import LedgerView
+from bnnviz.views.comparison.functionals import FunctionalsView
+from bnnviz.views.comparison.lanes import of_lane
+from bnnviz.views.comparison.pooled import PooledView
+from bnnviz.views.comparison.step_size import LensView, StepErrorView
+from bnnviz.views.importance.history import HistoryView
+from bnnviz.views.importance.population import PopulationView
+from bnnviz.views.importance.weight_ess import GaugeView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
-from bnnviz.views.pooled import PooledView
-from bnnviz.views.population import PopulationView
-from bnnviz.views.prediction import PredictionView
-from bnnviz.views.ratio import RatioView
-from bnnviz.views.ratios import RatiosView
-from bnnviz.views.reliability import ReliabilityView
-from bnnviz.views.roc import RocView
-from bnnviz.views.spread import SpreadView
-from bnnviz.views.thinning import ThinningView
-from bnnviz.views.timeline import TimelineView
-from bnnviz.views.trace import TraceView
-from bnnviz.views.trajectory import TrajectoryView
-from bnnviz.views.turned import TurnedView
-from bnnviz.views.weights import WeightsView
+from bnnviz.views.predictive.attack import AttackEntropyView, AttackView
+from bnnviz.views.predictive.class_probabilities import ClassChancesView
+from bnnviz.views.predictive.confusion import ConfusionView
+from bnnviz.views.predictive.entropy import EntropyView
+from bnnviz.views.predictive.prediction import PredictionView
+from bnnviz.views.predictive.probability import ChancesView
+from bnnviz.views.predictive.reliability import ReliabilityView
+from bnnviz.views.predictive.roc import RocView
+from bnnviz.views.predictive.rotation import TurnedView
+from bnnviz.views.predictive.spread import SpreadView
+from bnnviz.views.predictive.squared_errors import SquaredErrorsView
 
 __all__ = [
     "ACCEPTED",

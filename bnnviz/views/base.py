@@ -14,7 +14,7 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 
 from bnnviz.engine.throttle import Throttle
-from bnnviz.views.ink import Ink, Sheet, Stroke
+from bnnviz.views.canvas import Ink, Sheet, Stroke
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 from bnnviz.views.pointer import Pointer
 

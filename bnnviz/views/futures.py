@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bnnviz.views.base import Columns, columns
-from bnnviz.views.ink import Ink, Sheet, Stroke
+from bnnviz.views.canvas import Ink, Sheet, Stroke
 from bnnviz.views.palette import Palette
 
 MOST = 4

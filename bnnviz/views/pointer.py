@@ -14,7 +14,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.plotting import figure
 
-from bnnviz.views.ink import Sheet
+from bnnviz.views.canvas import Sheet
 
 _CODE = Path(__file__).with_name("pointer.js").read_text(encoding="utf-8")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bnnviz.views.base import View
-from bnnviz.views.ink import Sheet, Stroke
+from bnnviz.views.canvas import Sheet, Stroke
 from bnnviz.views.palette import DARK, LIGHT, Kind, legend, line_html, mark_html
 
 MOST = len(LIGHT.chains)

@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from bnnviz import catalogue
-from bnnviz.engine.backend import Backend
+from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
+from bnnviz.specs import catalogue
 
 pytestmark = pytest.mark.quick
 SIZES = [pytest.param((1400, 900), marks=pytest.mark.demand), (1280, 720)]

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from test_lab import Lab, cluster, until
 
-from bnnviz.bench.browser import Lab as Measured
-from bnnviz.engine.backend import Backend, LiveHandle
-from bnnviz.engine.cluster import CONFIG, PRELOAD
-from bnnviz.engine.live import CAPACITY
-from bnnviz.spec import Spec
+from bnnviz.benchmarks.browser import Lab as Measured
+from bnnviz.engine.cluster.backend import Backend, LiveHandle
+from bnnviz.engine.cluster.local_cluster import CONFIG, PRELOAD
+from bnnviz.engine.cluster.loop import CAPACITY
+from bnnviz.specs.run import Spec
 from bnnviz_app.launch import SESSION_LIFETIME_MS
 
 MIB = 2**20

@@ -9,13 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from test_lab import OVERFLOW, until
 
-from bnnviz import link, papers
-from bnnviz.papers import measured
-from bnnviz.spec import Spec
+from bnnviz import experiments
+from bnnviz.experiments import results
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
 
-NAMES = list(papers.EXPERIMENTS)
-MEASURED = [name for name in NAMES if measured.records(name)[0]]
-IN_THE_LAB = next(name for name in MEASURED if not papers.find(name).keeps)
+NAMES = list(experiments.EXPERIMENTS)
+MEASURED = [name for name in NAMES if results.records(name)[0]]
+IN_THE_LAB = next(name for name in MEASURED if not experiments.find(name).keeps)
 DRAWN = "() => [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === 'Figure').length"
 
 
@@ -62,11 +63,11 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     address = urlsplit(first.get_attribute("href")).query
     given = parse_qs(address)
     assert given.pop("page") == ["lab"]
-    expected = papers.find(name).cases[0].specs[0].checked()
-    assert link.from_query(given, Spec()) == (expected, [])
+    expected = experiments.find(name).cases[0].specs[0].checked()
+    assert url.from_query(given, Spec()) == (expected, [])
     lab = open_page(f"{dashboard.url}?{address}")
     until(lambda: lab.locator(".said").count(), 30, "the Lab did not open")
-    assert link.from_address(lab.evaluate("location.search").removeprefix("?"))[0] == expected
+    assert url.from_address(lab.evaluate("location.search").removeprefix("?"))[0] == expected
     page.keyboard.press("Enter")
     until(lambda: papers_page.opened() == "", 10, "the address has it still")
     assert page.locator("td.case a").count() == 0
@@ -85,7 +86,7 @@ def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, scree
     assert page.evaluate(OVERFLOW) == [0, 0]
     page.get_by_label("Search").fill("no such words")
     until(lambda: papers_page.shown() == 0, 10, "cards are still shown")
-    page.get_by_label("Search").fill(papers.find(name).title.split()[0])
+    page.get_by_label("Search").fill(experiments.find(name).title.split()[0])
     until(lambda: papers_page.head(name).is_visible(), 10, "its card is not shown")
     assert papers_page.shown() < len(NAMES)
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from test_lab import OVERFLOW, Lab, until
 
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
 
 NAMES = ("one", "two")
 LINES = """() => [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === 'Figure')

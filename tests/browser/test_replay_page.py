@@ -13,8 +13,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_replay import BANANA, HOSTILE, NETWORK, hostile
 
-from bnnviz.engine.film import Film, film
-from bnnviz.player import page
+from bnnviz.engine.recording.replay_frames import Film, film
+from bnnviz.replay.player import page
 
 SHEETS = """async () => {
   const p = await bnnviz_player, found = {}

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from scipy import stats
 
-from bnnviz.bench.calibration import without_skew
-from bnnviz.bench.chains import begin, follow
+from bnnviz.benchmarks.calibration import without_skew
+from bnnviz.benchmarks.chains import begin, follow
 from bnnviz.samplers.base import Sampler
 from bnnviz.targets import Target
 

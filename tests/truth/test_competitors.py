@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 import bnnviz
 from bnnviz import samplers, targets
-from bnnviz.samplers import sae as anchored
-from bnnviz.samplers.adam import adam, squared
-from bnnviz.samplers.mc_dropout import MCDropout, readers
-from bnnviz.targets import mlp_kernel
+from bnnviz.samplers.baselines import sae as anchored
+from bnnviz.samplers.baselines.adam import adam, squared
+from bnnviz.samplers.baselines.mc_dropout import MCDropout, readers
+from bnnviz.targets import mlp_gradients
 
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some hundred numbers
 CLOSE = 1e-3  # of a posterior sd: how near a descent comes to its end
@@ -258,9 +258,9 @@ def test_local_reparameterisation_is_quieter_and_not_biased(noise: str) -> None:
 
 def test_a_broken_local_reparameterisation_is_caught(linear: Linear, monkeypatch: pytest.MonkeyPatch) -> None:
     """Variances that are taken for sds."""
-    right = mlp_kernel.noisy_outputs
+    right = mlp_gradients.noisy_outputs
     monkeypatch.setattr(
-        mlp_kernel, "noisy_outputs", lambda layers, mean, sd, *rest: right(layers, mean, sd.square(), *rest)
+        mlp_gradients, "noisy_outputs", lambda layers, mean, sd, *rest: right(layers, mean, sd.square(), *rest)
     )
     c = coefficients(4, 20_000)
     mu, rho = c[0].numpy()

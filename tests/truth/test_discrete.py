@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from bnnviz.benchmarks.suites.truth import Cell, known_targets, row
 from scipy import linalg
 
 from bnnviz import samplers, targets
-from bnnviz.bench.suites.truth import Cell, known_targets, row
-from bnnviz.samplers import nuts
-from bnnviz.samplers.noise import Noise
+from bnnviz.samplers.mcmc import nuts
+from bnnviz.samplers.random import Noise
 
 CHAINS = 20_000
 SCALES = np.array([1.0, 0.5])  # variances of the target's coordinates

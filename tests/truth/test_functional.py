@@ -10,9 +10,9 @@ import torch
 from scipy import integrate
 
 from bnnviz import samplers, targets
-from bnnviz.bench.chains import tune
-from bnnviz.samplers.functional import Hermite, MeanField, energy, quadrature
-from bnnviz.samplers.noise import Noise
+from bnnviz.benchmarks.chains import tune
+from bnnviz.samplers.functional.base import Hermite, MeanField, energy, quadrature
+from bnnviz.samplers.random import Noise
 
 CHAINS = 20_000
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some twenty numbers

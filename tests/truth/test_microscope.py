@@ -8,7 +8,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.diagnostics import stationary_variance
-from bnnviz.samplers.noise import Noise
+from bnnviz.samplers.random import Noise
 
 PRECISION, FRICTION = 2.0, 0.1
 #: On a Gaussian the variance is 1 / (precision (1 - c eps)), so that 1 - 1 / (variance x precision) is c eps.

@@ -11,8 +11,8 @@ import torch
 from scipy import stats
 
 from bnnviz import samplers, targets
-from bnnviz.samplers.mixture import Diagonal, Full
-from bnnviz.samplers.population import MOVE, WEIGH, clip_largest
+from bnnviz.samplers.importance.mixture import Diagonal, Full
+from bnnviz.samplers.importance.population import MOVE, WEIGH, clip_largest
 
 RUNS = 200
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some sixty numbers

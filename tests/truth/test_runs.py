@@ -135,8 +135,8 @@ def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, sett
     """A network of seven weights whose points were moved while it ran; red where the run has not heard of it."""
     import torch
 
-    from bnnviz.engine.run import Run
-    from bnnviz.spec import Spec
+    from bnnviz.engine.run.run import Run
+    from bnnviz.specs.run import Spec
 
     x = np.linspace(-0.4, 0.4, 6)
     before, after = (np.column_stack([x, y]).tolist() for y in (np.sin(5 * x), 1.5 * np.cos(5 * x)))

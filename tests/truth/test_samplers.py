@@ -12,10 +12,10 @@ import torch
 from families import PDMPS
 
 from bnnviz import samplers, targets
-from bnnviz.engine.run import Run
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers import thinning
-from bnnviz.spec import Spec
+from bnnviz.samplers.pdmp import thinning
+from bnnviz.specs.run import Spec
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
 CHAINS = 512

@@ -7,17 +7,17 @@ import json
 import numpy as np
 import pytest
 import torch
+from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
 from families import PDMPS
 from scipy import stats
 
 from bnnviz import cli, samplers, targets
-from bnnviz.bench import find
-from bnnviz.bench.calibration import Truth, chance, limit, of_draws, of_path
-from bnnviz.bench.simulated import PLACES, Simulation, uniformity
-from bnnviz.bench.suites import truth
-from bnnviz.bench.suites.truth import Cell, cells, far, known_targets, row
+from bnnviz.benchmarks import find
+from bnnviz.benchmarks.calibration import Truth, chance, limit, of_draws, of_path
+from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
+from bnnviz.benchmarks.suites import truth
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers import thinning
+from bnnviz.samplers.pdmp import thinning
 
 FEW = {"draws": 40, "chains": 300}
 EVERY = [cls.registered for cls in samplers.REGISTRY if cls.exact]

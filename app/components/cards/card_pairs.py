@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 
 import panel_material_ui as pmui
 
-from bnnviz.views.stage import BACKS, PLACES, TURNS, Turn
+from bnnviz.views.layout import BACKS, PLACES, TURNS, Turn
 
 _LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
 

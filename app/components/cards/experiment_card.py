@@ -13,15 +13,15 @@ import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
-from bnnviz.papers import LABELS, Experiment
-from bnnviz.papers.measured import Record
-from bnnviz.papers.paper import heading
-from bnnviz.papers.verdict import Figure, Verdict, figures, verdict
-from bnnviz.views import beside
-from bnnviz.views.band_multiples import Panel as Band
-from bnnviz.views.band_multiples import band_multiples
-from bnnviz.views.panels import Panel, arrays, panels
-from bnnviz.views.small_multiples import small_multiples
+from bnnviz.experiments import LABELS, Experiment
+from bnnviz.experiments.comparison import Figure, Verdict, figures, verdict
+from bnnviz.experiments.paper import heading
+from bnnviz.experiments.results import Record
+from bnnviz.views.comparison import published as beside
+from bnnviz.views.comparison.panels import Panel, arrays, panels
+from bnnviz.views.comparison.small_multiples import small_multiples
+from bnnviz.views.predictive.band_multiples import Panel as Band
+from bnnviz.views.predictive.band_multiples import band_multiples
 from bnnviz_app import deep_links
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")

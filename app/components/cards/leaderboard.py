@@ -10,7 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.views import DARK, LIGHT
-from bnnviz.views import standings as written
+from bnnviz.views.comparison import leaderboard as written
 from bnnviz_app import projector
 from bnnviz_app.components.cards.cards import HEAD, surface
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.engine.shelf import Recording
+from bnnviz.engine.recording.reader import Recording
 
 _MOST = 60  # shown at a time; the search finds the others
 _SIZE = "var(--size, 1)"

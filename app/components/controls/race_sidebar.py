@@ -9,8 +9,8 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
-from bnnviz.racespec import DEFAULT_BUDGET, FEWEST, LEAST_BUDGET, MOST, MOST_BUDGET, START, RaceSpec
-from bnnviz.spec import Spec
+from bnnviz.specs.race import DEFAULT_BUDGET, FEWEST, LEAST_BUDGET, MOST, MOST_BUDGET, START, RaceSpec
+from bnnviz.specs.run import Spec
 from bnnviz.views import DARK, LIGHT
 from bnnviz_app.components.controls.controls import Controls, folded
 from bnnviz_app.components.controls.sidebar import Part, section
@@ -146,7 +146,7 @@ class Lanes:
     Parameters
     ----------
     catalogue : dict
-        From `bnnviz.catalogue.load`.
+        From `bnnviz.specs.catalogue.load`.
     on_spec : callable
         Called with a checked race that is to be run.
     spec : RaceSpec

@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.upload import Upload
 
@@ -143,7 +143,7 @@ class Sidebar:
     Parameters
     ----------
     catalogue : dict
-        From `bnnviz.catalogue.load`.
+        From `bnnviz.specs.catalogue.load`.
     on_spec : callable
         Called with a checked spec that needs a new run.
     on_live : callable

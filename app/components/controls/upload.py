@@ -10,9 +10,9 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.engine import upload
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import upload
+from bnnviz.specs.run import Spec
 
 _MOST_MB = upload.MOST_BYTES // 1_000_000
 _ASK, _TASKS = "told apart", ("regression", "classification")

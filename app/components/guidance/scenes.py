@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 FOLDER = Path(__file__).parents[2] / "scenes"
 ACTIONS = ("play", "pause", "proposal", "event", "speed", "change")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bnnviz.engine import shelf
-from bnnviz.engine.shelf import Recording
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz_app.address import Visit
 from bnnviz_app.components.run.tools import tool
@@ -45,7 +45,7 @@ class RecordButton:
     def _turn(self) -> None:
         spec = self._session.spec
         subject = spec.target_settings.get("data") or spec.target
-        self._session.record(None if self._name else shelf.free_name(f"{spec.sampler}-{subject}"))
+        self._session.record(None if self._name else reader.free_name(f"{spec.sampler}-{subject}"))
 
     def _show(self, name: str | None) -> None:
         if name == self._name:
@@ -67,7 +67,7 @@ def going_on(visit: Visit) -> str | None:
     if name is None:
         return None
     try:
-        recording = Recording(shelf.place(name))
+        recording = Recording(reader.place(name))
         visit.spec = recording.spec()
     except BnnvizError as error:
         visit.sentences.append(error.sentence)

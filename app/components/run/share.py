@@ -7,9 +7,9 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from bnnviz import link
-from bnnviz.racespec import RaceSpec
-from bnnviz.spec import Spec
+from bnnviz.specs import url
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance.dialogs import Dialog
 
 _STYLE = """
@@ -43,12 +43,12 @@ class Share:
     Parameters
     ----------
     codes : module
-        Writes them: `bnnviz.link` for runs, `bnnviz.racelink` for races.
+        Writes them: `bnnviz.specs.url` for runs, `bnnviz.specs.race_url` for races.
     what : str
         What is shared.
     """
 
-    def __init__(self, codes: Any = link, what: str = "run") -> None:
+    def __init__(self, codes: Any = url, what: str = "run") -> None:
         self._texts = codes
         self._codes = Codes(sizing_mode="stretch_width", stylesheets=[_STYLE])
         self._dialog = Dialog(f"Share this {what}", self._codes)

@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views.journey import JourneyView
+from bnnviz.views.chain.journey import JourneyView
 from bnnviz_app import projector
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, UNLABELLED

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from bnnviz import link
-from bnnviz.engine import shelf, warmstart
-from bnnviz.engine.shelf import Recording
+from bnnviz.engine.recording import reader, warm_start
+from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
-from bnnviz.spec import Spec
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
 from bnnviz_app.address import Visit
 
 _MOST_NUMBERS = 20_000_000  # read by a page; of larger recordings the worker takes the points
@@ -30,7 +30,7 @@ def set_out(visit: Visit, whole: bool) -> None:
     if start is None:
         return
     try:
-        recording = Recording(shelf.place(start["recording"]))
+        recording = Recording(reader.place(start["recording"]))
         if not whole:
             visit.spec = _like(recording.spec(), start)
         visit.spec = _with_points(visit.spec, recording)
@@ -38,7 +38,7 @@ def set_out(visit: Visit, whole: bool) -> None:
         visit.sentences.append(error.sentence)
         visit.spec = visit.spec.replace(start=None, start_points=None)
         return
-    what = "the last points" if start["points"] == warmstart.LAST else "draws"
+    what = "the last points" if start["points"] == warm_start.LAST else "draws"
     visit.said.append(f"The chains set out from {what} of the recording {recording.name}; a reset does so again.")
     visit.flags["tour"] = "0"
 
@@ -52,14 +52,14 @@ def dropped(before: Spec, after: Spec) -> str:
 
 def _like(spec: Spec, start: dict) -> Spec:
     """Return a spec that begins anew: with a recording's own seed its random numbers would come again."""
-    chains = min(spec.chains, link.MOST_CHAINS)
+    chains = min(spec.chains, url.MOST_CHAINS)
     return spec.replace(draws=None, seed=spec.seed + 1, chains=chains, start=start, start_points=None).checked()
 
 
 def _with_points(spec: Spec, recording: Recording) -> Spec:
     """Return the spec with its points where that needs no torch and not much time; else the worker takes them."""
-    if spec.start["points"] != warmstart.LAST:
+    if spec.start["points"] != warm_start.LAST:
         return spec
     recording.check_written()
     numbers = math.prod((len(recording.progress["counts"]), recording.whole, len(recording.names())))
-    return warmstart.resolved(spec) if numbers <= _MOST_NUMBERS else spec
+    return warm_start.resolved(spec) if numbers <= _MOST_NUMBERS else spec

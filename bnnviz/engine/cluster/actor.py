@@ -1,0 +1,223 @@
+"""A live run as a Dask actor: what a page talks to.
+
+Its methods are coroutines that only look things up or queue them, because they share the worker's event loop. Nothing
+here imports torch; the run class is loaded by its dotted path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from bnnviz.engine.cluster.checkpoints import Checkpoints
+from bnnviz.engine.cluster.loop import LiveLoop, live_loop
+from bnnviz.engine.cluster.slot import ALIVE, LEASE_S, Slot, Waiter, checked_speed
+from bnnviz.engine.drive import Pace
+from bnnviz.engine.history.timeline import MAGIC
+from bnnviz.errors import BnnvizError
+
+WAIT_S = 1.5  # how long an actor's method waits; the caller gives up after 2 s
+
+log = logging.getLogger(__name__)
+
+
+class LiveRun:
+    """A live run as a Dask actor: the page's end of a place in the worker's `LiveLoop`.
+
+    Parameters
+    ----------
+    spec : Spec
+        What to run.
+    run_id : str
+        Names the run and its checkpoint.
+    play : bool
+        Whether it advances as soon as it is built.
+    speed : float or None
+        Steps per second; None is as fast as it goes.
+    watch : dict or None
+        The chain, plane and component to watch, as the command ``watch`` takes them.
+    lease_s : float or None
+        Seconds without a pull after which the run ends (after a fifth of them it rests); None: it stays.
+    restore : bool
+        Whether this goes on with a run whose worker was lost, from its checkpoint if that is here.
+    changes : iterable of (step, settings)
+        The change log of that run.
+    record : str or None
+        The name of the recording that it is kept in.
+    origin : str or None
+        The name of a recording whose run goes on.
+    factory : str
+        Dotted path of the run class, ``module:name``.
+    loop : LiveLoop or None
+        None: the one of this process.
+    """
+
+    def __init__(
+        self,
+        spec: Any,
+        run_id: str,
+        *,
+        play: bool = False,
+        speed: float | None = None,
+        watch: dict[str, Any] | None = None,
+        lease_s: float | None = LEASE_S,
+        restore: bool = False,
+        changes: Iterable[tuple[int, dict[str, Any]]] = (),
+        record: str | None = None,
+        origin: str | None = None,
+        factory: str,
+        loop: LiveLoop | None = None,
+    ) -> None:
+        self._loop = loop or live_loop()
+        checkpoints = self._loop.checkpoints
+
+        def build(slot: Slot) -> Any:
+            module, name = factory.split(":")
+            run_class = getattr(importlib.import_module(module), name)
+            run = _restored(run_class, checkpoints, slot) if restore else None
+            if run is None:
+                run = run_class(_with_start(spec)) if origin is None else _recorded(origin)
+            if restore:
+                slot.resumed = int(run.steps)
+            # Who looks on does not wait for a compiler.
+            run.patient = False
+            if slot.watch:
+                run.watch(**slot.watch)
+            return run
+
+        self._slot = Slot(
+            run_id,
+            build,
+            lease_s=lease_s,
+            playing=play,
+            pace=Pace(checked_speed(speed)),
+            watch=dict(watch or {}),
+            replay=deque(changes),
+            record=record,
+        )
+        self._loop.add(self._slot)
+        # when the page's process has gone, the scheduler drops the actor: do not wait for the lease
+        weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
+
+    async def ready(self) -> dict[str, Any]:
+        """Return the status and where frames can be asked for, after waiting for a run that is being built."""
+        self._slot.last_pull = time.monotonic()
+        await self._built()
+        return self._slot.report() | {"socket": self._loop.socket}
+
+    async def status(self) -> dict[str, Any]:
+        """Return the state, the step, and a sentence if there is something to say."""
+        return self._slot.report()
+
+    async def scene(self) -> dict[str, Any]:
+        """Return the status and the scene, which is None while the run is not built."""
+        self._slot.last_pull = time.monotonic()
+        await self._built()
+        return self._slot.report() | {"scene": self._slot.scene}
+
+    async def frame(self, want: list[str], seen: int = -1) -> bytes:
+        """Return the status and a fresh frame, which is None if there is nothing new, pickled.
+
+        A page on this machine asks for the frames of a run that plays at the loop's socket instead.
+
+        Dask would measure, wrap and count each of its arrays: some 2 ms instead of 0.1.
+
+        Parameters
+        ----------
+        want : list of str
+            The parts to build.
+        seen : int
+            The version that the caller has seen of each of these parts.
+        """
+        slot = self._slot
+        if not slot.pull(seen):
+            self._loop.wake()  # it may have been resting
+            return slot.nothing_new()
+        waiter = _waiter()
+        slot.pulls.append((want, waiter))
+        self._loop.wake()
+        return await waiter.future or slot.nothing_new()
+
+    async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Have a command executed between two slices and return the status after it.
+
+        Raises
+        ------
+        BnnvizError
+            If it is refused.
+        """
+        slot = self._slot
+        if slot.state not in ALIVE:
+            raise BnnvizError(f"{slot.message} Start it again to go on.")
+        slot.last_pull = time.monotonic()
+        waiter = None if slot.run is None else _waiter()
+        slot.commands.append((name, args, waiter))
+        self._loop.wake()
+        return slot.report() if waiter is None else await waiter.future
+
+    async def stop(self) -> None:
+        """End the run at once and remove its checkpoint."""
+        self._slot.stopping = True
+        self._loop.wake()
+
+    async def _built(self) -> None:
+        if self._slot.run is None and self._slot.state in ALIVE:
+            waiter = _waiter()
+            self._slot.builders.append(waiter)
+            if self._slot.run is not None:  # built meanwhile
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(waiter.future, WAIT_S)
+
+
+def _waiter() -> Waiter:
+    loop = asyncio.get_running_loop()
+    return Waiter(loop, loop.create_future())
+
+
+def _restored(run_class: Any, checkpoints: Checkpoints, slot: Slot) -> Any:
+    """Return a lost run as its last checkpoint has it; None if there is none that can be read."""
+    try:
+        saved = checkpoints.read(slot.run_id)
+        if saved is None:
+            return None
+        run = _read(run_class, saved.data)
+    except Exception:
+        log.exception("the checkpoint of live run %s cannot be used; it starts again", slot.run_id)
+        return None
+    slot.changes = saved.changes
+    for _ in range(min(saved.changes, len(slot.replay))):
+        slot.replay.popleft()
+    return run
+
+
+def _read(run_class: Any, data: bytes) -> Any:
+    """Return the run of a checkpoint, or the fork."""
+    if not data.startswith(MAGIC):
+        return run_class.restore(data)
+    from bnnviz.engine.history.fork import Fork
+
+    return Fork.restore(data)
+
+
+def _with_start(spec: Any) -> Any:
+    """Return a spec with the points that its chains set out from, where these are a recording's."""
+    from bnnviz.engine.recording.warm_start import resolved
+    from bnnviz.specs.run import Spec
+
+    return resolved(spec.checked()) if isinstance(spec, Spec) and spec.start is not None else spec
+
+
+def _recorded(name: str) -> Any:
+    """Return the run of a recording as it was last written."""
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording.resume import resume
+
+    return resume(reader.place(name))

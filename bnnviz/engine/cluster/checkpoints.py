@@ -1,0 +1,76 @@
+"""The checkpoints of live runs, as files of their worker."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bnnviz import files
+from bnnviz.engine.cluster import frame_socket
+
+STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swept
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint as read back: the run's own bytes, and how many changes they contain."""
+
+    changes: int
+    data: bytes
+
+
+class Checkpoints:
+    """The checkpoint files of one worker, written one after another by a thread of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-checkpoint")
+
+    def path(self, run_id: str) -> Path:
+        """Return the file of a run."""
+        return self.folder / f"{run_id}.ckpt"
+
+    def read(self, run_id: str) -> Saved | None:
+        """Return the last checkpoint of a run, or None if there is none here."""
+        try:
+            raw = self.path(run_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        head, data = raw.split(b"\n", 1)
+        return Saved(json.loads(head)["changes"], data)
+
+    def write(self, run_id: str, saved: Saved) -> Future[float]:
+        """Write a checkpoint in the background; the result is the time it took in seconds."""
+        return self._writer.submit(self._write, run_id, saved)
+
+    def remove(self, run_id: str) -> None:
+        """Remove the checkpoint of a run, after all its pending writes."""
+        self._writer.submit(self.path(run_id).unlink, missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what dead workers have left behind, in the background."""
+        self._writer.submit(self._sweep)
+
+    def close(self) -> None:
+        """Finish the pending writes."""
+        self._writer.shutdown(wait=True)
+
+    def _write(self, run_id: str, saved: Saved) -> float:
+        begin = time.perf_counter()
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        head = json.dumps({"changes": saved.changes}).encode()
+        files.write_whole(self.path(run_id), head + b"\n" + saved.data)
+        return time.perf_counter() - begin
+
+    def _sweep(self) -> None:
+        oldest = time.time() - STALE_S
+        for path in [*self.folder.glob("*.ckpt"), *self.folder.glob(files.HALF_WRITTEN)]:
+            # another worker on this machine may sweep the same file
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+        frame_socket.sweep(self.folder)

@@ -1,0 +1,600 @@
+"""The one thread of a worker that advances its live runs in equal time slices.
+
+Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Pages on its
+machine ask it for frames without the event loop (`framesocket`). Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bnnviz import paths
+from bnnviz.engine.cluster import frame_socket
+from bnnviz.engine.cluster.checkpoints import Checkpoints, Saved
+from bnnviz.engine.cluster.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
+from bnnviz.engine.frames import wire
+from bnnviz.engine.history.commands import COMMANDS, Past
+from bnnviz.engine.protocol import Simulation
+from bnnviz.errors import BnnvizError
+
+START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
+SLICE_S = 0.02  # time one run has before the next one's turn
+CAPACITY = 8  # live runs on one worker; more wait for their turn
+CHECKPOINT_S = 3.0
+IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
+SUMMARISED = 5_000_000  # numbers of a live run's draws up to which its recording gets a summary: others wait for it
+STEPS = ("proposal", "event")
+
+log = logging.getLogger(__name__)
+
+
+class LiveLoop:
+    """The thread that advances the live runs of a worker process in equal time slices.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Where checkpoints are kept; None: `bnnviz.paths.live`.
+    capacity : int
+        Runs that are advanced at a time; more are queued.
+    slice_s : float
+        Length of a time slice in seconds.
+    """
+
+    def __init__(self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S) -> None:
+        self.checkpoints = Checkpoints(folder or paths.live())
+        self._capacity = capacity
+        self._slice_s = slice_s
+        self._slots: dict[str, Slot] = {}
+        self._lock = threading.Lock()  # guards the dictionary only
+        self._calls = frame_socket.FrameServer(self.checkpoints.folder)
+        self._ready: set[str] = set()  # runs that wanted time at the last look
+        self._closing = False
+        self._thread = threading.Thread(target=self._loop, name="bnnviz-live", daemon=True)
+        self._thread.start()
+
+    # called from the event loop: queue and look up only
+
+    def add(self, slot: Slot) -> None:
+        """Take a run in; it is built on the loop thread when its turn comes."""
+        with self._lock:
+            self._slots[slot.run_id] = slot
+        self.checkpoints.sweep()
+        self._calls.wake()
+
+    def wake(self) -> None:
+        """Make the thread look at its runs now."""
+        self._calls.wake()
+
+    @property
+    def socket(self) -> str | None:
+        """Where pages on this machine can ask for frames; None where they have to ask the actor."""
+        return None if self._calls.path is None else str(self._calls.path)
+
+    def abandon(self, slot: Slot) -> None:
+        """Note that nobody can reach a run any more: it is saved and ended."""
+        slot.abandoned = True
+        self._calls.wake()
+
+    def census(self) -> list[dict[str, Any]]:
+        """Return one row for each run that this loop holds."""
+        now = time.monotonic()
+        return [
+            {
+                "run_id": slot.run_id,
+                "state": slot.state,
+                "playing": slot.playing,
+                "speed": slot.pace.speed,
+                "step": slot.step,
+                "lease_s": slot.lease_s,
+                "unpulled_s": now - slot.last_pull,
+            }
+            for slot in self._all()
+            if slot.alive
+        ]
+
+    def starting(self) -> bool:
+        """Return whether a run is being built, or looks for its start."""
+        return any(slot.alive and (slot.run is None or slot.run.phase == "start") for slot in self._all())
+
+    def close(self) -> None:
+        """Save all runs and end the thread."""
+        self._closing = True
+        self._calls.wake()
+        self._thread.join()
+        self._calls.close()
+        self.checkpoints.close()
+
+    # the loop thread
+
+    def _all(self) -> list[Slot]:
+        with self._lock:
+            return list(self._slots.values())
+
+    def _loop(self) -> None:
+        while True:
+            try:
+                # before the look: who asks for something during it, or closes the loop, shortens the next wait
+                self._hear(0)
+                if self._closing:
+                    break
+                self._turn()
+            except Exception:  # without this thread no run of the worker would ever go on
+                log.exception("the loop of the live runs met an error and goes on")
+                time.sleep(IDLE_S)
+        for slot in self._all():
+            if slot.stopping:
+                self._stop(slot)
+            else:
+                self._end(slot, "The worker was shut down; the checkpoint of this run is kept.")
+
+    def _turn(self) -> None:
+        now = time.monotonic()
+        for slot in self._all():
+            self._attend(slot, now)
+        slots = self._all()
+        slot = self._next(slots, now)
+        if slot is not None:
+            self._advance(slot)
+        else:
+            self._hear(self._rest(slots, now))
+
+    def _next(self, slots: list[Slot], now: float) -> Slot | None:
+        """Return the run that has had the least time of those that want some."""
+        ready = [s for s in slots if s.going and s.watched(now) and not s.pace.rests(now)]
+        # who comes back gets its share from now on, not the time that the others have had meanwhile
+        least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
+        for slot in ready:
+            if slot.run_id not in self._ready:
+                slot.used = max(slot.used, least)
+        self._ready = {slot.run_id for slot in ready}
+        return min(ready, key=lambda slot: slot.used, default=None)
+
+    def _rest(self, slots: list[Slot], now: float) -> float | None:
+        """Return how long there is nothing to do; None if nothing will be without being asked."""
+        if not slots:
+            return None
+        due = [slot.pace.due - now for slot in slots if slot.going and slot.watched(now)]
+        return max(0.0, min([IDLE_S, *due]))
+
+    def _attend(self, slot: Slot, now: float) -> None:
+        """Do what is asked of a run, apart from advancing it."""
+        if slot.stopping:
+            self._stop(slot)
+        elif slot.abandoned or self._lapsed(slot, now):
+            self._end(slot, self._why(slot))
+        elif slot.state == "queued":
+            self._admit(slot)
+        if slot.run is not None:
+            with self._guarded(slot):
+                self._obey(slot)
+                self._show(slot)
+                self._save(slot)
+                self._keep(slot)
+
+    @contextlib.contextmanager
+    def _guarded(self, slot: Slot) -> Iterator[None]:
+        """Let an error end this run and no other."""
+        try:
+            yield
+        except Exception as error:
+            slot.about = error.field if isinstance(error, BnnvizError) else None
+            # A setting that cannot be is the user's to read, and nothing to trace.
+            log.error("live run %s failed at step %d", slot.run_id, slot.step, exc_info=slot.about is None)
+            self._fail(slot, _sentence(error))
+
+    # coming and going
+
+    def _admit(self, slot: Slot) -> None:
+        others = [other for other in self._all() if other is not slot]
+        busy = sum(o.state in ("starting", "running") and not (o.run and o.run.finished) for o in others)
+        if busy >= self._capacity:
+            waiting = [o for o in self._all() if o.state == "queued"]
+            slot.message = (
+                f"This worker already advances {busy} live runs; this one is number "
+                f"{waiting.index(slot) + 1} in the queue and starts when one of them ends."
+            )
+            return
+        slot.message = ""
+        slot.state = "starting"
+        with self._guarded(slot):
+            run = slot.build(slot)
+            slot.run = run
+            slot.past = _past(slot)
+            slot.show_anew()
+            slot.catch_up()
+            slot.state = "running"
+        self._begin_recording(slot)
+        slot.saving.spent()
+        self._changed_together()
+        resolve_all(slot.builders)
+
+    def _lapsed(self, slot: Slot, now: float) -> bool:
+        return slot.lease_s is not None and now - slot.last_pull >= slot.lease_s
+
+    def _why(self, slot: Slot) -> str:
+        if slot.abandoned:
+            return "The page that started this run has gone, so it was ended; its checkpoint is kept."
+        return f"Nobody has watched this run for {slot.lease_s:g} s, so it was ended; its checkpoint is kept."
+
+    def _stop(self, slot: Slot) -> None:
+        self._drop(slot, "ended", "This run was stopped.")
+        self.checkpoints.remove(slot.run_id)
+
+    def _end(self, slot: Slot, message: str) -> None:
+        """End a run that may be taken up again."""
+        if slot.state == "running":
+            with self._guarded(slot):
+                self._checkpoint(slot)
+        if slot.state == "failed":
+            self._drop(slot, "failed", slot.message)
+        else:
+            self._drop(slot, "ended", message)
+
+    def _drop(self, slot: Slot, state: str, message: str) -> None:
+        self._end_recording(slot)
+        with self._lock:
+            self._slots.pop(slot.run_id, None)
+        slot.state, slot.message = state, message
+        slot.playing = False
+        # its memory goes now, not when the last caller has let go of the actor or Python next looks for cycles
+        slot.run = slot.past = None
+        gc.collect()
+        self._answer_all(slot)
+        self._changed_together()
+
+    def _fail(self, slot: Slot, message: str) -> None:
+        slot.state, slot.message, slot.playing = "failed", message, False
+        slot.touch()
+        self._answer_all(slot)
+        self._changed_together()
+
+    def _answer_all(self, slot: Slot) -> None:
+        """Leave nobody waiting for a run that has ended."""
+        resolve_all(slot.builders)
+        while slot.pulls:
+            slot.pulls.popleft()[1].resolve()
+        while slot.commands:
+            waiter = slot.commands.popleft()[2]
+            if waiter is not None:
+                waiter.resolve(error=BnnvizError(f"{slot.message} Start it again to go on."))
+
+    def _changed_together(self) -> None:
+        """Every status tells how many runs share the worker."""
+        for slot in self._all():
+            slot.touch()
+
+    # commands
+
+    def _obey(self, slot: Slot) -> None:
+        while slot.commands and slot.state == "running":
+            name, args, waiter = slot.commands.popleft()
+            if name in STEPS and (slot.run.phase == "start" or slot.under_way):
+                # to find the starting point, or a step that was, takes a while: the step waits, the caller does not
+                slot.commands.appendleft((name, args, None))
+                if waiter is not None:
+                    waiter.resolve(slot.report())
+                return
+            try:
+                self._command(slot, name, args)
+            except BnnvizError as error:
+                if waiter is None:
+                    slot.message = error.sentence
+                else:
+                    waiter.resolve(error=error)
+            except Exception as error:
+                if waiter is not None:
+                    waiter.resolve(error=BnnvizError(_sentence(error)))
+                raise
+            else:
+                self._changed_together()
+                if waiter is not None:
+                    waiter.resolve(slot.report() | ({"log": slot.past.whole_log} if name in COMMANDS else {}))
+
+    def _command(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
+        if name == "play":
+            self._play(slot)
+        elif name == "pause":
+            slot.playing = False
+            slot.hurry = True
+        elif name == "speed":
+            slot.pace.set(checked_speed(args.get("value")))
+        elif name == "proposal":
+            slot.playing = False
+            self._moved(slot, slot.run.step_proposal)
+        elif name == "event":
+            slot.playing = False
+            self._moved(slot, slot.run.step_event)
+        elif name == "watch":
+            slot.run.watch(**args)
+        elif name == "select":
+            slot.run.select(args.get("choice"))
+        elif name == "change":
+            self._change(slot, args["settings"])
+        elif name in COMMANDS:
+            if slot.past is None:
+                raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
+            self._end_recording_of_the_past(slot, name)
+            slot.past.obey(name, args)
+        elif name == "record":
+            self._record(slot, args.get("recording"))
+        else:
+            raise BnnvizError(f"A live run has no command {name!r}.", "command")
+
+    def _change(self, slot: Slot, settings: dict[str, Any]) -> None:
+        if slot.past is not None:
+            slot.past.change(settings)
+            slot.changes = len(slot.past.log)
+        else:
+            slot.run.change(settings)
+            # a new change takes the place of what a lost run would have done later
+            slot.replay.clear()
+            slot.changes += 1
+        slot.dirty = slot.hurry = True
+
+    def _play(self, slot: Slot) -> None:
+        if slot.run.finished:
+            raise BnnvizError("This run has made all its draws; reset it to play again.")
+        slot.playing = True
+        slot.message = ""
+        slot.pace.restart()
+
+    def _moved(self, slot: Slot, step: Callable[[], Any]) -> None:
+        if slot.run.finished:
+            raise BnnvizError("This run has made all its draws; reset it to step again.")
+        slot.catch_up()
+        step()
+        if slot.past is not None:
+            slot.past.moved()
+        slot.dirty = True
+        self._ask(slot)
+
+    # recordings
+
+    def _record(self, slot: Slot, name: str | None) -> None:
+        """Keep a run on disk from now on under a name, or, without one, end its recording."""
+        self._end_recording(slot)
+        if name is None:
+            return
+        slot.recorder = _recorder(slot.run, name, anew=True)
+        slot.record = name
+
+    def _begin_recording(self, slot: Slot) -> None:
+        """Go on with the recording of a run that was taken up again."""
+        if slot.record is None or slot.run is None or slot.state != "running":
+            return
+        try:
+            if slot.past is not None:
+                slot.past.recall(_recording(slot.record))
+            slot.recorder = _recorder(slot.run, slot.record)
+        except BnnvizError as error:
+            slot.record, slot.message = None, error.sentence
+
+    def _end_recording_of_the_past(self, slot: Slot, command: str) -> None:
+        """End a recording where its run is left: it keeps what it has."""
+        name = slot.record
+        if name is not None and command in ("back", "return", "keep"):
+            self._end_recording(slot)
+            slot.message = f"The recording {name} ended where the run was left; it keeps what was recorded."
+
+    def _keep(self, slot: Slot) -> None:
+        """Write what is new of a run that is recorded; what is wrong with that is said, and the run goes on."""
+        if slot.recorder is None:
+            return
+        try:
+            slot.recorder.note()
+        except BnnvizError as error:
+            if slot.message != error.sentence:
+                slot.message = error.sentence
+                slot.touch()
+
+    def _end_recording(self, slot: Slot) -> None:
+        recorder, slot.recorder, slot.record = slot.recorder, None, None
+        if recorder is None:
+            return
+        try:
+            recorder.close(summary=recorder.run.store.buffer.numel() <= SUMMARISED)
+        except BnnvizError as error:
+            slot.message = error.sentence
+            log.warning("the recording of live run %s was not finished: %s", slot.run_id, error.sentence)
+
+    # advancing
+
+    def _advance(self, slot: Slot) -> None:
+        with self._guarded(slot):
+            phase, begin = slot.run.phase, _worked(slot.run)
+            # Frames do not count: runs of one kind are to advance alike, whatever their pages look at.
+            try:
+                steps = slot.advance(self._slice_s)
+            finally:
+                slot.used += _worked(slot.run) - begin
+            slot.dirty = slot.dirty or steps > 0
+            if slot.past is not None:
+                slot.past.moved()
+            # On the way to its start a run does not step, but says now and then how far it is.
+            tells = phase == "start" and time.monotonic() >= slot.changed_at + START_S
+            if steps or slot.run.phase != phase or tells:
+                slot.touch()
+            self._ask(slot)
+
+    def _ask(self, slot: Slot) -> None:
+        """Ask a run whether it has ended by itself."""
+        if slot.run.phase == "failed":
+            log.error("live run %s stopped at step %d: %s", slot.run_id, slot.step, slot.run.error)
+            self._fail(slot, slot.run.error or "This run stopped without giving a reason.")
+        elif slot.run.finished:
+            slot.playing = False
+            slot.hurry = True
+            self._end_recording(slot)
+            self._changed_together()
+
+    # frames
+
+    def _hear(self, seconds: float | None) -> None:
+        """Wait for at most so long, or until somebody wakes the thread, and take the pulls that have come."""
+        for caller, question in self._calls.poll(seconds):
+            with self._lock:
+                slot = self._slots.get(question.run)
+            if slot is None:  # the actor knows what became of it
+                caller.answer(b"")
+                continue
+            waiter = Remote(caller, slot)
+            if slot.pull(question.seen):
+                slot.pulls.append((question.want, waiter))
+            else:
+                waiter.resolve()
+
+    def _show(self, slot: Slot) -> None:
+        """Build one frame of all parts that were asked for since the last one."""
+        pulls = []
+        while slot.pulls:
+            pulls.append(slot.pulls.popleft())
+        if not pulls:
+            return
+        wanted = list(dict.fromkeys(part for want, _ in pulls for part in want))
+        try:
+            frame = slot.run.frame([part for part in wanted if part != TIMELINE])
+        except Exception:
+            for _, waiter in pulls:
+                waiter.resolve()
+            if slot.state == "failed":  # it has failed before: what it has left cannot be drawn
+                return
+            raise
+        if "status" in frame:
+            frame["status"] = frame["status"] | self._status(slot, frame["status"])
+        if TIMELINE in wanted and slot.past is not None:
+            frame[TIMELINE] = slot.past.shown()
+        for want, waiter in pulls:
+            part = {name: value for name, value in frame.items() if name == "seq" or name in want}
+            waiter.resolve(wire.dumps(slot.report() | {"frame": part}))
+        pulls[-1][1].sent()
+
+    def _status(self, slot: Slot, status: dict[str, Any]) -> dict[str, Any]:
+        """Return what the loop knows and the run does not."""
+        return {
+            "playing": slot.playing,
+            "speed": slot.pace.speed,
+            "shared": sum(other.alive and other.playing for other in self._all()),
+            "record": slot.record,
+            "message": slot.message or status.get("message", ""),
+            **({} if slot.past is None else slot.past.status()),
+        }
+
+    # checkpoints
+
+    def _save(self, slot: Slot) -> None:
+        if slot.state != "running" or not slot.dirty:
+            return
+        runs = sum(other.state == "running" for other in self._all())
+        slot.saving.cost = runs * (slot.packing_s + slot.writing_s)  # they all share the time
+        slot.saving.least = 0.0 if slot.hurry else CHECKPOINT_S
+        if not slot.saving.due:
+            return
+        if slot.writing is None or slot.writing.done():
+            self._checkpoint(slot)
+
+    def _checkpoint(self, slot: Slot) -> None:
+        if not slot.dirty or slot.under_way:  # what lies on the way is known
+            return
+        self._collect(slot)
+        begin = time.perf_counter()
+        data = slot.run.checkpoint()
+        slot.packing_s = time.perf_counter() - begin
+        slot.saving.spent()
+        slot.dirty = slot.hurry = False
+        slot.writing = self.checkpoints.write(slot.run_id, Saved(slot.changes, data))
+
+    def _collect(self, slot: Slot) -> None:
+        """Learn how the last write went."""
+        if slot.writing is None:
+            return
+        try:
+            slot.writing_s = slot.writing.result()
+        except OSError as error:
+            log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)
+
+
+def _recorder(run: Simulation, name: str, anew: bool = False) -> Any:
+    """Return what keeps a run in the recording of this name, a new one or one that it goes on with."""
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording.writer import Recorder
+
+    if run.is_fork:
+        raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
+    if not run.can_record:
+        raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
+    folder = reader.place(name)  # a page names no paths
+    return Recorder(run, reader.new_place(name) if anew else folder)
+
+
+def _recording(name: str) -> Any:
+    """Return the recording of a name, as it was last written."""
+    from bnnviz.engine.recording import reader
+
+    return reader.Recording(reader.place(name))
+
+
+def _past(slot: Slot) -> Past | None:
+    """Return the past of a run that can go back; None of one that cannot."""
+    if not slot.run.has_history:
+        return None
+    from bnnviz.engine.history.fork import taken_up  # a run is there, and so is torch
+
+    return Past(slot, taken_up)
+
+
+def _worked(run: Simulation) -> float:
+    """Return a clock of a run's work in seconds.
+
+    On a CPU it stands while other processes have the core: a busy machine would make equal shares unequal.
+    """
+    return time.thread_time() if run.device.type == "cpu" else time.perf_counter()
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, BnnvizError):
+        return error.sentence
+    what = str(error).strip().splitlines()
+    cause = f"{type(error).__name__}: {what[0]}" if what else type(error).__name__
+    return f"This run was stopped by an error ({cause}); the worker's log has the details."
+
+
+# The loop of this process
+
+_loop: LiveLoop | None = None
+_loop_lock = threading.Lock()
+
+
+def live_loop() -> LiveLoop:
+    """Return the loop of this process; it is made at the first call."""
+    global _loop
+    with _loop_lock:
+        if _loop is None:
+            _loop = LiveLoop()
+        return _loop
+
+
+def census() -> list[dict[str, Any]]:
+    """Return one row for each live run of this process."""
+    return [] if _loop is None else _loop.census()
+
+
+def starting() -> bool:
+    """Return whether a live run of this process is being built, or looks for its start."""
+    return _loop is not None and _loop.starting()
+
+
+def close() -> None:
+    """Save and end the live runs of this process."""
+    global _loop
+    with _loop_lock:
+        loop, _loop = _loop, None
+    if loop is not None:
+        loop.close()

@@ -1,0 +1,483 @@
+"""The Wells: FuncHMC beside HMC on the double well, many runs of each in lock-step, one of them watched."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics, samplers, targets
+from bnnviz.engine.run import checkpoint
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.double_well import FUNCTIONAL, POINT, TARGET, WellsSpec
+
+RUNS = 400
+_COVERED = 0.2  # of the draws on either side: both wells are covered
+_BINS, _POINTS = 40, 241
+_SHOWN = 40  # functionals, and points, in a picture
+_LEDGER = 200  # moves in the ledger
+# Of the ratio: points of the benchmark, draws at most, the kernels' width in distances of a mode from 0 (choosing it by
+# cross-validation each time would take ten times as long), kernels; and how long it rests, in times of what one takes.
+_BENCHMARK, _DRAWS, _WIDTH, _CENTRES, _RATIO_SHARE = 400, 1000, 0.3, 30, 1 / 3
+_FEWEST = 3  # draws for a ratio
+_CHECKPOINT_VERSION = 1
+_PARTS = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
+_SIDES = {"func": FUNCTIONAL, "point": POINT}
+_TITLES = {"func": "FuncHMC", "point": "HMC"}
+
+
+class _Moved(NamedTuple):
+    """What a move did to the watched run: the functional's coefficients or the point, and the parts of its energy."""
+
+    at: Tensor
+    accepted: bool
+    potential: float
+    entropy: float
+    kinetic: float
+
+
+class Side:
+    """One sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Bound to the target, with a step size.
+    state : Any
+    edges : Tensor
+        Of the bins.
+    """
+
+    def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor) -> None:
+        self.sampler, self.state, self._edges = sampler, state, edges
+        self.moves: list[_Moved] = []
+        self.counts = torch.zeros(RUNS, len(edges) + 1, dtype=torch.float64)  # the outer two lie outside the window
+        self.right = torch.zeros(RUNS, dtype=torch.float64)
+        self.places: list[Tensor] = []  # of all runs, (runs,) each move
+        self.draws: list[Tensor] = []  # of the watched run
+        self.accepted = 0.0
+
+    def move(self) -> None:
+        """Move every run once, and draw."""
+        self.state, info = self.sampler.step(self.state)
+        self.accepted += float(info.accepted.mean())
+        self.places.append(self.state.x[:, 0].clone())
+        draws = self._draw()
+        self.draws.append(draws[0].clone())
+        self.right += (draws > 0).sum(1)
+        at = torch.bucketize(draws, self._edges)
+        self.counts.scatter_add_(1, at, torch.ones_like(draws))
+        self.moves.append(self._told(info))
+
+    def _draw(self) -> Tensor:
+        """Return draws (runs, draws) of the states as they are."""
+        return self.state.x
+
+    def _told(self, info: Any) -> _Moved:
+        x, v = self.state.x[:1], self.state.v[0]
+        potential = float(self.sampler.target.potential(x))
+        return _Moved(x[0], bool(info.accepted[0]), potential, 0.0, 0.5 * float(v.square().sum()))
+
+    def distances(self, mass: Tensor) -> Tensor:
+        """Return the total variation (runs,) between the draws of each run and the truth, in bins."""
+        share = self.counts / self.counts.sum(1, keepdim=True).clamp_min(1.0)
+        return 0.5 * (share - mass).abs().sum(1)
+
+    def covered(self) -> Tensor:
+        """Return which runs (runs,) have a fifth of their draws on either side."""
+        share = self.right / self.counts.sum(1).clamp_min(1.0)
+        return torch.minimum(share, 1 - share) >= _COVERED
+
+    def save(self) -> dict[str, Any]:
+        """Return everything for a checkpoint."""
+        kept = {name: getattr(self, name) for name in ("counts", "right", "places", "draws", "accepted")}
+        return kept | {"kernel": self.sampler.save(self.state), "moves": [list(move) for move in self.moves]}
+
+    def load(self, saved: dict[str, Any], rng: torch.Generator) -> None:
+        """Take everything over."""
+        self.state = self.sampler.load(saved["kernel"], rng)
+        for name in ("counts", "right", "places", "draws", "accepted"):
+            setattr(self, name, saved[name])
+        self.moves = [_Moved(*move) for move in saved["moves"]]
+
+
+class FunctionalSide(Side):
+    """The same of a sampler whose states are functionals."""
+
+    def _draw(self) -> Tensor:
+        shape = (RUNS, self.sampler.draws_each, 1)
+        z = self.sampler.noise.normal(shape, self.state.c.dtype)
+        return self.sampler.reading.at(self.state.c, z)[..., 0]
+
+    def _told(self, info: Any) -> _Moved:
+        figures = (float(part[0]) for part in (info.potential, info.entropy, info.kinetic))
+        return _Moved(self.state.c[0].clone(), bool(info.accepted[0]), *figures)
+
+
+class Wells:
+    """The execution of a `WellsSpec`, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
+
+    FuncHMC begins with N(0, sd^2) in every run, HMC with a draw of it. A step is a move of both; nothing is tuned and
+    nothing thrown away. The first run is the one that is watched.
+
+    Parameters
+    ----------
+    spec : WellsSpec
+
+    Raises
+    ------
+    BnnvizError
+        If a value does not fit.
+    """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
+
+    def __init__(self, spec: WellsSpec) -> None:
+        self.spec = spec = spec.checked()
+        self.device = torch.device("cpu")
+        self.phase, self.era, self.seconds = "start", 0, 0.0
+        self.changes: list[tuple[int, dict[str, Any]]] = []
+        self.notes: list[str] = []
+        self.error: str | None = None
+        self.patient = False
+        self._values = spec.settings
+        self.target = targets.REGISTRY.get(TARGET)(reading=self._values["reading"]).to("cpu", torch.float64)
+        low, high = self.target.window()[0]
+        self.line = np.linspace(low, high, _POINTS)
+        self.edges = torch.linspace(low, high, _BINS + 1, dtype=torch.float64)
+        self.truth, self._mass = self._known()
+        self.rng = torch.Generator().manual_seed(self._values["seed"])
+        self.sides: dict[str, Side] = {}
+        self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})
+        self._ratio_pace = Throttle(_RATIO_SHARE)
+        self._seq = 0
+
+    def _known(self) -> tuple[np.ndarray, Tensor]:
+        """Return the density on the line, and its mass in the bins."""
+        fine = np.linspace(-6, 6, 48_001)
+        weight = np.exp(-self.target.potential(torch.as_tensor(fine[:, None])).numpy())
+        weight /= np.trapezoid(weight, fine)
+        below = np.concatenate([[0.0], np.cumsum(0.5 * (weight[1:] + weight[:-1]) * np.diff(fine))])
+        at = np.interp(self.edges.numpy(), fine, below)
+        return np.interp(self.line, fine, weight), torch.as_tensor(np.diff(np.concatenate([[0.0], at, [1.0]])))
+
+    @property
+    def steps(self) -> int:
+        """Moves of both samplers so far."""
+        return len(self.sides["point"].moves) if self.sides else 0
+
+    @property
+    def gradients(self) -> int:
+        """Gradients that one run of each has taken; a mean of U takes those of its quadrature."""
+        return self.steps * sum(side.sampler.examples_per_step for side in self.sides.values())
+
+    @property
+    def finished(self) -> bool:
+        """Whether all moves are made."""
+        return self.phase == "done"
+
+    @property
+    def progress(self) -> float:
+        """Share of the moves that are made."""
+        return self.steps / self._values["moves"]
+
+    def prepare(self) -> None:
+        """Set both samplers out."""
+        if self.phase != "start":
+            return
+        values, common = self._values, ("step_size", "leaps", "momentum")
+        shared = {name: values[name] for name in common} | {"metric": "unit"}
+        functional = {name: values[name] for name in ("form", "terms", "entropy", "first_sd", "draws_each")}
+        func = samplers.REGISTRY.get(FUNCTIONAL)(**shared, **functional)
+        hmc = samplers.REGISTRY.get(POINT)(**shared, vary=False)
+        x0 = values["first_sd"] * torch.randn(RUNS, 1, generator=self.rng, dtype=torch.float64)
+        sides: dict[str, Side] = {}
+        for name, sampler, side in (("func", func, FunctionalSide), ("point", hmc, Side)):
+            sampler.prepare(self.target, None)
+            state = sampler.init(x0, self.rng)
+            # Nothing is tuned: the step size is given.
+            sampler.emitter(state)
+            sides[name] = side(sampler, state, self.edges)
+        # At once: who asks how far it is does so from another thread.
+        self.sides = sides
+        self.phase = "sampling"
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the moves that were made."""
+        begun, first = time.perf_counter(), self.steps
+        if self.phase == "start":
+            self.prepare()
+            return 0
+        while not self.finished and time.perf_counter() - begun < seconds:
+            self.step_proposal()
+        return self.steps - first
+
+    def step_proposal(self) -> None:
+        """Move both samplers once."""
+        self.prepare()
+        if self.finished:
+            return
+        begun, threads = time.perf_counter(), torch.get_num_threads()
+        # So few numbers are sooner done by one.
+        torch.set_num_threads(1)
+        for side in self.sides.values():
+            side.move()
+        torch.set_num_threads(threads)
+        if self.steps >= self._values["moves"]:
+            self.phase = "done"
+        self.seconds += time.perf_counter() - begun
+
+    def step_event(self) -> None:
+        """Step until both have accepted a move, or all are made."""
+        self.step_proposal()
+        while not self.finished and not all(side.moves[-1].accepted for side in self.sides.values()):
+            self.step_proposal()
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Refuse: what is compared begins anew with other settings.
+
+        Raises
+        ------
+        BnnvizError
+            Always.
+        """
+        raise BnnvizError("Nothing can change while the wells are sampled; begin anew.", next(iter(settings), None))
+
+    def watch(self, **what: Any) -> None:
+        """Do nothing: there is one thing to watch."""
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Pick nothing."""
+
+    # ---- what is looked at
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same: the truth, the first functional, and how far that one is from the truth."""
+        return {
+            "spec": self.spec.to_json(),
+            "title": f"FuncHMC and HMC on {self.target.describe_value()}",
+            "emits": list(_PARTS),
+            "x": self.line,
+            "truth": self.truth,
+            "first": self._first(),
+            "first_distance": self.first_distance,
+            "moves": self._values["moves"],
+            "runs": RUNS,
+        }
+
+    @property
+    def first_distance(self) -> float:
+        """Total variation between the first functional and the truth."""
+        # Half the part of the first functional that lies outside is missing from the integral over the window.
+        outside = max(0.0, 1 - float(np.trapezoid(self._first(), self.line)))
+        return float(0.5 * (np.trapezoid(np.abs(self._first() - self.truth), self.line) + outside))
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts: status, caption, table, wells, ledger, pooled, ratio."""
+        self._seq += 1
+        frame: dict[str, Any] = {"seq": self._seq}
+        for name in want:
+            if name in _PARTS and self.sides:
+                frame[name] = getattr(self, f"_{name}")()
+        return frame
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "phase": self.phase,
+            "device": "cpu",
+            "kernel": "eager",
+            "step": self.steps,
+            "gradients": self.gradients,
+            "elapsed": self.seconds,
+            "progress": self.progress,
+            "moves": self._values["moves"],
+            "message": "",
+        }
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Return what has come out so far, for each of the two samplers by its registered name.
+
+        ``distance``: total variation of the watched run's draws from the truth, in 40 bins; ``median``: over all runs;
+        ``covered``: share of the runs with a fifth of their draws on either side; ``accepted``; ``crossings`` of the
+        barrier by the watched run's mean or point, and ``crossings_mean`` over all runs; ``longest``: its longest stay
+        in moves; ``stay``: mean moves of a stay over all runs; ``gradients`` of a move.
+        """
+        found = {}
+        for name, side in self.sides.items():
+            distances = side.distances(self._mass)
+            places = torch.stack(side.places, 1).numpy()
+            crossed = diagnostics.crossings(places)
+            found[_SIDES[name]] = {
+                "distance": float(distances[0]),
+                "median": float(distances.median()),
+                "covered": float(side.covered().double().mean()),
+                "accepted": side.accepted / self.steps,
+                "crossings": int(crossed.count[0]),
+                "crossings_mean": float(crossed.count.mean()),
+                "longest": int(crossed.longest[0]),
+                "stay": crossed.stay,
+                "gradients": side.sampler.examples_per_step,
+            }
+        return found
+
+    def _caption(self) -> dict[str, Any]:
+        distance = self.first_distance
+        if not self.steps:
+            text = (
+                f"FuncHMC begins with the dashed functional, {distance:.2f} from the truth (total variation), HMC with"
+                " a point drawn from it. Press play, or step."
+            )
+            return {"text": text, "kind": "phase", "warning": "", "remedies": []}
+        figures = self.figures()
+        func, hmc = figures[FUNCTIONAL], figures[POINT]
+        fates = "; ".join(f"{_TITLES[name]} {self._fate(name)}" for name in _SIDES)
+        text = (
+            f"Move {self.steps}: {fates}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the truth and"
+            f" HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
+            f" {100 * hmc['covered']:.0f} % of them."
+        )
+        return {"text": text, "kind": "summary", "warning": self._caution(func, hmc), "remedies": []}
+
+    def _caution(self, func: dict[str, float], hmc: dict[str, float]) -> str:
+        """Say what explains the difference besides the sampler: the start, the cost, and what is sampled."""
+        times = func["gradients"] / hmc["gradients"]
+        cost = f"a move of FuncHMC takes {times:.0f} times the gradients"
+        if func["median"] > hmc["median"]:
+            return f"HMC is nearer now: a mixture of functionals is wider than the target; and {cost}."
+        if self.first_distance < hmc["median"]:
+            start = f"The first functional alone is {self.first_distance:.2f} from it: part of the lead was there at"
+            return f"{start} the start; and {cost}."
+        return f"The first functional is {self.first_distance:.2f} from it, no help here; but {cost}."
+
+    def _fate(self, name: str) -> str:
+        return "accepted" if self.sides[name].moves[-1].accepted else "rejected, and stays"
+
+    def _table(self) -> dict[str, Any]:
+        if not self.steps:
+            return {"rows": []}
+        func, hmc = self.figures().values()
+        rows = [
+            (f"From the truth (median of {RUNS} runs)", ("distance", ".2f"), ("median", ".2f")),
+            ("Runs that cover both wells", ("covered", ".0%"), None),
+            ("Moves accepted", ("accepted", ".0%"), None),
+            (f"Barrier crossed (mean of {RUNS})", ("crossings", "d"), ("crossings_mean", ".1f")),
+            ("Longest stay in moves (mean stay)", ("longest", "d"), ("stay", ".1f")),
+            ("Gradients of a move", ("gradients", "d"), None),
+        ]
+        told = [[label, "; ".join(_cell(side, *keys) for side in (func, hmc)), ""] for label, *keys in rows]
+        return {"rows": [["", "FuncHMC; HMC", ""], *told]}
+
+    def summary(self) -> dict[str, float]:
+        """Return `figures` with the sampler's name before each, and how far the first functional is from the truth."""
+        each = {f"{name}_{key}": value for name, side in self.figures().items() for key, value in side.items()}
+        return each | {"first_distance": self.first_distance}
+
+    def _densities(self, coefficients: list[Tensor]) -> np.ndarray:
+        reading = self.sides["func"].sampler.reading
+        return reading.density(torch.stack(coefficients), torch.as_tensor(self.line)).numpy()
+
+    def _first(self) -> np.ndarray:
+        """Return the density of the first functional on the line."""
+        sd = self._values["first_sd"]
+        return np.exp(-0.5 * (self.line / sd) ** 2) / (sd * (2 * np.pi) ** 0.5)
+
+    def _wells(self) -> dict[str, Any]:
+        func, hmc = (self.sides[name].moves[-_SHOWN:] for name in _SIDES)
+        y = self._densities([move.at for move in func]) if func else np.empty((0, len(self.line)))
+        return {
+            "y": y,
+            "accepted": np.array([move.accepted for move in func], dtype=bool),
+            "points": np.array([float(move.at[0]) for move in hmc]),
+            "moves": self.steps,
+        }
+
+    def _ledger(self) -> dict[str, Any]:
+        first = max(0, self.steps - _LEDGER)
+        part: dict[str, Any] = {"move": np.arange(first, self.steps) + 1}
+        for name in _SIDES:
+            moves = self.sides[name].moves[first:]
+            for column in ("potential", "entropy", "kinetic"):
+                part[f"{name}_{column}"] = np.array([getattr(move, column) for move in moves])
+            part[f"{name}_accepted"] = np.array([move.accepted for move in moves], dtype=bool)
+        return part
+
+    def _pooled(self) -> dict[str, Any]:
+        edges = self.edges.numpy()
+        width = edges[1] - edges[0]
+        part: dict[str, Any] = {"x": edges[:-1] + width / 2, "width": width}
+        for name, side in self.sides.items():
+            part[name] = (side.counts[0, 1:-1] / side.counts[0].sum().clamp_min(1.0) / width).numpy()
+            part[f"{name}_draws"] = int(side.counts[0].sum())
+            part[f"{name}_distance"] = float(side.distances(self._mass)[0]) if self.steps else float("nan")
+        return part
+
+    def _ratio(self) -> dict[str, Any]:
+        """Return the ratio of the truth's density to that of each sampler's draws, by KLIEP from samples of both."""
+        if self._ratios[0] != self.steps and (self.finished or self._ratio_pace.due):
+            begun = time.perf_counter()
+            self._ratios = self.steps, {name: self._ratio_of(side) for name, side in self.sides.items()}
+            self._ratio_pace.spent(time.perf_counter() - begun)
+        return {"x": self.line, **self._ratios[1]}
+
+    def _ratio_of(self, side: Side) -> np.ndarray:
+        draws = torch.cat(side.draws).numpy() if side.draws else np.empty(0)
+        draws = draws[:: max(1, len(draws) // _DRAWS)]
+        if len(np.unique(draws)) < _FEWEST:
+            return np.full(len(self.line), np.nan)
+        benchmark = self.target.exact_draws(_BENCHMARK, self._values["seed"])[:, 0]
+        width = _WIDTH / self.target.quartic**0.5
+        try:
+            return diagnostics.kliep(benchmark, draws, widths=[width], centres=_CENTRES)(self.line)
+        except BnnvizError:
+            # The few draws there are lie where the truth has no mass: there is no ratio yet.
+            return np.full(len(self.line), np.nan)
+
+    # ---- checkpoints
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on with the same draws."""
+        saved = {
+            "version": _CHECKPOINT_VERSION,
+            "spec": self.spec.to_json(),
+            "phase": self.phase,
+            "seconds": self.seconds,
+            "rng": self.rng.get_state(),
+            "sides": {name: side.save() for name, side in self.sides.items()},
+        }
+        return checkpoint.pack(saved)
+
+    @classmethod
+    def restore(cls, data: bytes) -> Wells:
+        """Return wells that go on from a checkpoint.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no checkpoint of this version.
+        """
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start anew")
+        wells = cls(WellsSpec.from_json(saved["spec"]))
+        if saved["phase"] == "start":
+            return wells
+        wells.prepare()
+        for name, side in wells.sides.items():
+            side.load(saved["sides"][name], wells.rng)
+        wells.rng.set_state(saved["rng"])
+        wells.phase, wells.seconds = saved["phase"], saved["seconds"]
+        return wells
+
+
+def _cell(figures: dict[str, float], first: tuple[str, str], second: tuple[str, str] | None) -> str:
+    """Write a figure, and in brackets the one that belongs to it."""
+    text = _written(figures[first[0]], first[1])
+    return text if second is None else f"{text} ({_written(figures[second[0]], second[1])})"
+
+
+def _written(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"

@@ -1,0 +1,1 @@
+"""What the draws of a network predict, and how good that is."""

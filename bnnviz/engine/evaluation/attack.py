@@ -1,0 +1,244 @@
+"""`attack`: rows changed a little, so that one draw errs, and what the others then say (FGSM)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.metrics import Given, class_names, given_draws
+from bnnviz.engine.evaluation.predictions import evenly
+from bnnviz.engine.evaluation.uncertainty import Predictive, class_rows, kept, pixel_scale, predictive, row_numbers
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import BNN
+
+Judge = Literal["others", "mean", "attacker"]
+EPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+EXAMPLES = 6
+_AT_ONCE = 256  # rows whose derivative is taken together, of one draw at a time
+_BEYOND = 1e-5  # a bound, by rounding
+
+
+class _Space(NamedTuple):
+    """How inputs of the network's scale, x, are told: as ``x * sd + mean``, between ``low`` and ``high`` if any."""
+
+    unit: str
+    mean: Tensor
+    sd: Tensor
+    low: float = -math.inf
+    high: float = math.inf
+
+    def moved(self, x: Tensor, sign: Tensor, eps: float) -> Tensor:
+        """Return rows one step further, inside the bounds; without a step the very same rows."""
+        if eps == 0:
+            return x
+        return torch.clamp(
+            x + eps / self.sd * sign, (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
+        )
+
+    def told(self, x: Tensor) -> np.ndarray:
+        """Return rows in the unit."""
+        return torch.clamp(x * self.sd + self.mean, self.low, self.high).float().cpu().numpy()
+
+
+class _Roles(NamedTuple):
+    """Draws that are attacked and draws that judge, (draws, dim) each, with weights of sum 1 or None."""
+
+    attackers: Tensor
+    attack_weights: np.ndarray | None
+    judges: Tensor
+    judge_weights: np.ndarray | None
+
+
+def attack(
+    target_or_run: BNN | DrawSource,
+    draws: Any = None,
+    log_weights: Any = None,
+    *,
+    eps: Sequence[float] = EPS,
+    judge: Judge = "others",
+    attacker: int | Literal["mean"] = 0,
+    rows: int | Sequence[int] | None = None,
+    examples: int = EXAMPLES,
+    bounds: tuple[float, float] | None = None,
+    base: float = math.e,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Attack test rows by the fast gradient sign method (Goodfellow et al. 2015), and say how draws stand it.
+
+    A row becomes x + eps sign(d loss / d x), the loss being minus the log chance that the attacker gives to the row's
+    own class, and is cut off at the bounds.
+
+    Parameters
+    ----------
+    target_or_run : BNN or Run
+        A network with classes, or a run of one, whose draws and weights are taken where none are given.
+    draws : array_like, shape (..., dim), optional
+        Weights of the network.
+    log_weights : array_like, shape (...), optional
+        Logarithms of the draws' weights up to a constant; none: all draws count the same.
+    eps : sequence of float
+        Sizes of the step, from 0. Of images in pixels, which are from 0 to 1 (one step for all channels), and cut off
+        there; of other rows on the scale that the network sees, and not cut off unless there are bounds.
+    judge : {"others", "mean", "attacker"}
+        Whose prediction is looked at: the mean of all draws but the attacker, of all draws, or the attacker alone.
+    attacker : int or "mean", default 0
+        Number of the draw that the attack is made on, chain after chain, from 0; or ``mean``, an attack on the
+        averaged prediction of all draws, which they then judge (whatever ``judge`` says).
+    rows : int, sequence of int or None
+        So many test rows, evenly spread, or the rows of these numbers; None: all.
+    examples : int, default 6
+        Rows that are handed back as they were and as attacked, the first of those attacked.
+    bounds : (float, float), optional
+        Where other rows than images are cut off, on the network's scale.
+    base : float, default e
+        Of the entropies' logarithm: e gives nats, 2 bits.
+    seed : int, default 0
+        Of the bootstrap.
+
+    Returns
+    -------
+    dict
+        Lists with a number for each eps: ``accuracy`` of the averaged prediction with Wilson's interval
+        (``accuracy_low``, ``accuracy_high``; 95 %), ``entropy``, its mean predictive entropy with a bootstrap interval
+        over rows (``entropy_low``, ``entropy_high``), ``expected``, the mean entropy of single draws, and ``mutual``,
+        their difference. Intervals are over rows: they do not tell how another attacker would do. Also ``eps``,
+        ``judge``, ``attacker``, ``rows``, ``judges`` (how many draws), ``base``, ``class_names``, ``unit`` (``pixels``,
+        or ``scaled``: as the network sees them), and ``unmoved``, the share of the rows that have no derivative at all
+        and are therefore not attacked. ``examples`` has arrays: ``rows`` (numbers of test rows), ``observed``,
+        ``inputs`` (eps, examples, ...) in that unit, and ``predicted`` and ``chance`` (eps, examples), the likeliest
+        class and its chance.
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit: no network with classes, no draws, no such attacker or row, nobody left to
+        judge, steps that are no sizes, or rows outside of the bounds.
+    """
+    given = given_draws(target_or_run, draws, log_weights)
+    steps, roles = _sizes(eps), _roles(given, attacker, judge)
+    numbers, x, y = _rows(given.target, rows)
+    space = _space(given.target, x, bounds)
+    sign = _ascent(given.target, roles.attackers, roles.attack_weights, x, y).sign()
+    found = [
+        predictive(given.target, roles.judges, space.moved(x, sign, size), roles.judge_weights, base) for size in steps
+    ]
+    observed, few = y.cpu().numpy().astype(int), slice(max(examples, 0))
+    figures = [_figures(each, observed, seed) for each in found]
+    return {
+        "eps": steps,
+        **{name: [each[name] for each in figures] for name in figures[0]},
+        "judge": judge,
+        "attacker": attacker,
+        "rows": len(x),
+        "judges": len(roles.judges),
+        "base": base,
+        "unit": space.unit,
+        "unmoved": float((sign == 0).flatten(1).all(1).double().mean()),
+        "class_names": class_names(given.target),
+        "examples": {
+            "rows": numbers[few],
+            "observed": observed[few],
+            "inputs": np.stack([space.told(space.moved(x, sign, size)[few]) for size in steps]),
+            "predicted": np.stack([each.chances[few].argmax(1) for each in found]),
+            "chance": np.stack([each.chances[few].max(1) for each in found]),
+        },
+    }
+
+
+def _sizes(eps: Sequence[float]) -> list[float]:
+    steps = [float(size) for size in eps]
+    if not steps or not all(0 <= size < math.inf for size in steps):
+        raise BnnvizError("eps is a sequence of sizes of a step, finite numbers from 0, at least one.", "eps")
+    return steps
+
+
+def _roles(given: Given, attacker: int | str, judge: str) -> _Roles:
+    """Return who attacks and who judges."""
+    if judge not in get_args(Judge):
+        raise BnnvizError(f"judge cannot be {judge!r}; choose one of {', '.join(get_args(Judge))}.", "judge")
+    every, count = kept(given), len(given.theta)
+    if attacker == "mean":
+        return _Roles(*every, *every)
+    if not isinstance(attacker, int | np.integer) or not 0 <= attacker < count:
+        raise BnnvizError(f"attacker is mean or the number of a draw, from 0 to {count - 1}.", "attacker")
+    alone = given.theta[attacker : attacker + 1]
+    if judge == "mean":
+        return _Roles(alone, None, *every)
+    if judge == "attacker":
+        return _Roles(alone, None, alone, None)
+    if count < 2:
+        raise BnnvizError("There is no other draw to judge; give two at least, or judge='attacker'.", "judge")
+    others = np.arange(count) != attacker
+    logs = None if given.log_weights is None else given.log_weights[others]
+    theta = given.theta[torch.as_tensor(others, device=given.theta.device)]
+    return _Roles(alone, None, *kept(given._replace(theta=theta, log_weights=logs)))
+
+
+def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Tensor, Tensor]:
+    """Return the numbers of the test rows to attack, their inputs and their classes."""
+    x, y = class_rows(target)
+    if rows is None:
+        rows = len(x)
+    numbers = evenly(len(x), max(rows, 0)) if isinstance(rows, int | np.integer) else row_numbers(rows, len(x))
+    if not len(numbers):
+        raise BnnvizError("There is no row to attack; give one at least.", "rows")
+    taken = torch.as_tensor(numbers, device=x.device)
+    return numbers, x[taken], y[taken]
+
+
+def _space(target: BNN, x: Tensor, bounds: tuple[float, float] | None) -> _Space:
+    pixels = pixel_scale(target.data_set)
+    if pixels is not None:
+        return _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
+    space = _Space("scaled", x.new_zeros(()), x.new_ones(()), *(bounds or (-math.inf, math.inf)))
+    if not space.low < space.high or x.min() < space.low - _BEYOND or x.max() > space.high + _BEYOND:
+        raise BnnvizError(
+            f"The rows go from {float(x.min()):.4g} to {float(x.max()):.4g}; give bounds that they lie between, the"
+            " lower one first.",
+            "bounds",
+        )
+    return space
+
+
+def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y: Tensor) -> Tensor:
+    """Return the derivative by the inputs of minus the log of the averaged chance of each row's class, row by row.
+
+    That average's derivative is the draws' own, each counting by the share that it has in the average.
+    """
+    log_weights = theta.new_zeros(len(theta)) if weights is None else torch.as_tensor(weights).log().to(theta)
+    found = []
+    for rows, labels in zip(torch.split(x, _AT_ONCE), torch.split(y, _AT_ONCE), strict=True):
+        logs = torch.cat([target.likelihood.log_density(target.outputs(one, rows), labels) for one in theta.split(1)])
+        shares = torch.softmax(logs + log_weights[:, None], 0)
+        total = torch.zeros_like(rows)
+        for one, share in zip(theta.split(1), shares, strict=True):
+            at = rows.detach().clone().requires_grad_(True)
+            with torch.enable_grad():
+                loss = -(share * target.likelihood.log_density(target.outputs(one, at), labels)[0]).sum()
+            total += torch.autograd.grad(loss, at)[0]
+        found.append(total)
+    return torch.cat(found)
+
+
+def _figures(found: Predictive, observed: np.ndarray, seed: int) -> dict[str, float]:
+    """Return what is told of one size of the step."""
+    right = found.chances.argmax(1) == observed
+    accuracy = diagnostics.share_interval(right.sum(), len(right))
+    entropy = diagnostics.mean_interval(found.entropy, seed=seed)
+    return {
+        "accuracy": float(right.mean()),
+        "accuracy_low": accuracy[0],
+        "accuracy_high": accuracy[1],
+        "entropy": float(found.entropy.mean()),
+        "entropy_low": entropy[0],
+        "entropy_high": entropy[1],
+        "expected": float(found.expected.mean()),
+        "mutual": float(found.mutual.mean()),
+    }

@@ -1,0 +1,268 @@
+"""`measure`: how good the draws of a network are on its test rows, each draw by itself and all of them averaged."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics
+from bnnviz.diagnostics.metrics import Figures
+from bnnviz.engine.evaluation.predictions import at_once, averaged, observed_rows
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import BNN
+
+RESAMPLES = 100
+
+
+class Given(NamedTuple):
+    """A network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
+
+    The draws are those of the first chain, then of the second, and so on. ``known`` are their outputs at the test rows
+    (draws, rows, outputs) where a run has kept them.
+    """
+
+    target: BNN
+    theta: Tensor
+    log_weights: np.ndarray | None
+    chains: int
+    known: Tensor | None = None
+
+
+class Predictions(NamedTuple):
+    """What draws predict at rows.
+
+    ``chances`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
+    normal law of an observation, in original units.
+    """
+
+    chances: np.ndarray | None = None
+    means: np.ndarray | None = None
+    sds: np.ndarray | None = None
+
+
+def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predictions:
+    """Return what weights (draws, dim) predict at the target's test rows, or what is known of it (see `Given`)."""
+    x, _ = target.held_out()
+    if target.likelihood.task == "classification":
+        chances = chances_at(target, theta, x) if known is None else chances_of(target, known)
+        return Predictions(chances=chances)
+    if known is None:
+        pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+        known = torch.cat([target.outputs(part, x) for part in pieces])
+    scale = None if target.data_set is None else target.data_set.standardiser
+    means = known[..., 0].double().cpu().numpy()
+    sds = target.noise_sd_of(theta).double().cpu().numpy()
+    return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * _unit(target))
+
+
+def chances_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
+    """Return the chances (draws, rows, classes) that weights (draws, dim) give at inputs on the network's scale."""
+    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+    return np.concatenate([chances_of(target, target.outputs(piece, x)) for piece in pieces])
+
+
+def chances_of(target: BNN, outputs: Tensor) -> np.ndarray:
+    """Return the chances (draws, rows, classes) that outputs (draws, rows, outputs) of a network stand for."""
+    chances = target.likelihood.mean(outputs).double().cpu().numpy()
+    return chances if chances.ndim == 3 else np.stack([1 - chances, chances], -1)
+
+
+def _unit(target: BNN) -> float:
+    return 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
+
+
+def class_names(target: BNN) -> list[str]:
+    """Return what the classes are called; empty for a regression."""
+    if target.likelihood.task == "regression":
+        return []
+    if target.data_set is not None:
+        return list(target.data_set.class_names)
+    return [str(k) for k in range(max(target.outputs_per_row, 2))]
+
+
+def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int) -> np.ndarray:
+    """Return the numbers of draws that stand for all of them.
+
+    Weighted draws are drawn with replacement in proportion to their weights; of equal ones at most ``resamples`` are
+    taken, evenly spread and each once.
+
+    Parameters
+    ----------
+    draws : int
+    log_weights : ndarray or None, shape (draws,)
+        Up to a constant; None for equal weights.
+    resamples, seed : int
+
+    Raises
+    ------
+    BnnvizError
+        If no weight is above zero, or one is not a number.
+    """
+    if log_weights is None:
+        return np.linspace(0, draws - 1, min(resamples, draws)).astype(int)
+    return np.random.default_rng(seed).choice(draws, resamples, p=normalised(log_weights))
+
+
+def normalised(log_weights: np.ndarray) -> np.ndarray:
+    """Return weights of sum 1 from their logarithms up to a constant, flat.
+
+    Raises
+    ------
+    BnnvizError
+        If no weight is above zero, or one is not a number.
+    """
+    flat = np.asarray(log_weights, dtype=float).ravel()
+    if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
+        raise BnnvizError("The draws have no weight above zero that is a number; sample anew.", "log_weights")
+    return diagnostics.normalised(flat)
+
+
+def measure(
+    target_or_run: BNN | DrawSource,
+    draws: Any = None,
+    log_weights: Any = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Measure how well draws of a network predict its test rows.
+
+    Parameters
+    ----------
+    target_or_run : BNN or Run
+        A network on data, or a run of one, whose draws and weights are taken where none are given.
+    draws : array_like, shape (..., dim), optional
+        Weights of the network.
+    log_weights : array_like, shape (...), optional
+        Logarithms of the draws' weights up to a constant; none: all draws count the same.
+    resamples : int, default 100
+        Draws that are taken by their weights for the figures of each draw (R of the PMCnet paper).
+    seed : int, default 0
+        Of what is drawn.
+
+    Returns
+    -------
+    dict
+        ``per_draw``: of each figure ``mean`` and ``sd`` (divisor R - 1; None for one draw) over single draws'
+        predictions, as in the tables of the PMCnet paper; ``averaged``: the figures of the weighted mean of the
+        predictions, which is the predictive distribution (its algorithm 2). Names as in ``class_metrics`` and
+        ``number_metrics`` of `bnnviz.diagnostics`; of a regression ``nll`` is on the scale that the network sees, and
+        coverage and CRPS of the averaged predictive are made of the resampled draws. ``confusion``: rows of each
+        observed class (first axis) by predicted class, of the averaged predictive; ``confusion_per_draw``: its mean
+        over single draws. ``unknown``: by figure, a sentence on what is undefined, or needs scikit-learn. Also
+        ``rows``, ``draws``, ``resamples``, ``class_names`` and ``weights_ess``, the effective number of draws by the
+        weights, None where they are equal.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no network, there are no draws, or weights and draws do not fit.
+    """
+    target, theta, log_weights, _, known = given_draws(target_or_run, draws, log_weights)
+    picked = chosen(len(theta), log_weights, resamples, seed)
+    weights = None if log_weights is None else normalised(log_weights)
+    named = class_names(target)
+    each = predict(target, theta[picked], None if known is None else known[picked])
+    mean, nll = averaged(target, theta, weights, known)
+    found = (_classes if named else _numbers)(target, each, mean)
+    found["averaged"]["nll"] = nll
+    return {
+        "rows": len(observed_rows(target)),
+        "draws": len(theta),
+        "resamples": len(picked),
+        "weights_ess": None if weights is None else float(1 / np.square(weights).sum()),
+        "class_names": named,
+        **found,
+    }
+
+
+def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> Given:
+    """Return the network and its draws, those of a run where none are given.
+
+    Parameters and errors as in `measure`.
+    """
+    target = getattr(target_or_run, "target", target_or_run)
+    if not isinstance(target, BNN):
+        raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")
+    known = None
+    if draws is None:
+        draws, log_weights = _of_run(target_or_run)
+        known = target_or_run.answers()
+    shape = np.shape(draws)
+    theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, shape[-1])
+    if not len(theta):
+        raise BnnvizError("There are no draws to measure; sample some first.", "draws")
+    chains = shape[0] if len(shape) > 2 else 1
+    if log_weights is None:
+        return Given(target, theta, None, chains, known)
+    flat = np.asarray(log_weights, dtype=float).ravel()
+    if len(flat) != len(theta):
+        raise BnnvizError(f"There are {len(theta)} draws and {len(flat)} weights; give one for each.", "log_weights")
+    return Given(target, theta, flat, chains, known)
+
+
+def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
+    if isinstance(run, BNN):
+        raise BnnvizError("Give the draws of the network, or a run of it.", "draws")
+    if run.log_weights is not None:
+        return run.store.view(run.alive), run.log_weights
+    weights = run.event_weights()
+    if weights is None:
+        return run.store.view(run.alive), None
+    with np.errstate(divide="ignore"):
+        return run.store.view(run.alive), np.log(weights)
+
+
+def _classes(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
+    observed, positive = observed_rows(target).astype(int), _positive(target)
+    single = [diagnostics.class_metrics(chances, observed, positive) for chances in each.chances]
+    predicted, count = each.chances.argmax(-1), mean.shape[1]
+    matrices = [diagnostics.confusion(one, observed, count) for one in predicted]
+    return _joined(single, diagnostics.class_metrics(mean, observed, positive)) | {
+        "confusion": diagnostics.confusion(mean.argmax(1), observed, count).tolist(),
+        "confusion_per_draw": np.mean(matrices, axis=0).tolist(),
+    }
+
+
+def _positive(target: BNN) -> int:
+    return 1 if target.data_set is None else target.data_set.positive
+
+
+def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
+    observed = observed_rows(target)
+    single = [
+        diagnostics.number_metrics(one[None], sd[None], observed) for one, sd in zip(each.means, each.sds, strict=True)
+    ]
+    for figures in single:
+        # On the scale that the network sees, as the papers' tables give it.
+        figures.values["nll"] -= float(np.log(_unit(target)))
+        for name in ("coverage_50", "coverage_95"):
+            del figures.values[name]
+    together = diagnostics.number_metrics(each.means, each.sds, observed)
+    mse = float(np.square(mean - observed).mean())
+    together.values.update(mse=mse, rmse=mse**0.5)
+    return _joined(single, together)
+
+
+def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
+    """Return mean and sd of the figures of single draws beside those of the averaged prediction."""
+    per_draw, unknown = {}, dict(averaged.unknown)
+    for name in single[0].values:
+        known = np.array([one.values[name] for one in single if one.values[name] is not None])
+        if 0 < len(known) < len(single):
+            unknown[f"per_draw.{name}"] = f"{name} is undefined for {len(single) - len(known)} of {len(single)} draws."
+        elif not len(known):
+            unknown.setdefault(name, next(one.unknown[name] for one in single))
+        per_draw[name] = {
+            "mean": float(known.mean()) if len(known) else None,
+            "sd": _sd(known) if len(known) > 1 else None,
+        }
+    return {"per_draw": per_draw, "averaged": averaged.values, "unknown": unknown}
+
+
+def _sd(values: np.ndarray) -> float:
+    """Return the standard deviation; nothing, and not the rounding of the mean, where all values are the same."""
+    return 0.0 if np.ptp(values) == 0 else float(values.std(ddof=1))

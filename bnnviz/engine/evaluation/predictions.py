@@ -1,0 +1,375 @@
+"""What the draws of a network predict, kept up to date as draws come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics
+from bnnviz.data import Standardiser
+from bnnviz.engine.run.draw_store import DrawStore
+from bnnviz.targets import BNN
+
+_GRID = 100
+_MAP = 36  # points on each side of a map
+_MOST = 400
+_SETTLED = 24  # draws that make a band; until then those of the warm-up are shown with them
+_CHUNK = 64
+_LAYER_NUMBERS = 2_000_000  # of one layer's activations, in draws x rows x units
+_FUNCTIONS = 20
+_INTERVAL_ROWS = 120
+_NOTHING = 1e-6  # of the largest weight
+
+Key = tuple[int, int]  # of a draw: its chain and number
+
+
+class Predictor:
+    """Predictions of a thinned selection of draws, evaluated once each.
+
+    A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
+    two inputs on a grid (``area``), everything else on the test rows: ``intervals`` for a regression, ``classes``
+    for a choice between classes. All numbers are in original units but the nll, which is that of `scores`.
+    """
+
+    def __init__(self, target: BNN) -> None:
+        self.target = target
+        regression, inputs = target.likelihood.task == "regression", target.x.shape[1]
+        if regression:
+            self.kind = "band" if inputs == 1 else "intervals"
+        else:
+            self.kind = "area" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
+        self._set_inputs()
+        self.forget()
+
+    @property
+    def scale(self) -> Standardiser | None:
+        """The map to the network's scale, None for data without one."""
+        return None if self.target.data_set is None else self.target.data_set.standardiser
+
+    def _set_inputs(self) -> None:
+        target, data = self.target, self.target.data_set
+        x, _ = training_rows(target)
+        if self.kind == "band":
+            reach = data.test_interval if data is not None and data.test_interval else None
+            self.range = reach or _widened(x[:, 0], 0.3)
+            raw = np.linspace(*self.range, _GRID)[:, None]
+        elif self.kind == "area":
+            sides = (_widened(x[:, 0], 0.25), _widened(x[:, 1], 0.25))
+            self.box = sum(data.test_box if data is not None and data.test_box else sides, ())
+            sides = np.linspace(*self.box[:2], _MAP), np.linspace(*self.box[2:], _MAP)
+            raw = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+        else:
+            self.inputs = target.held_out()[0][:_INTERVAL_ROWS]
+            self.observed = (training_rows(target)[1] if data is None else data.y_test)[:_INTERVAL_ROWS]
+            return
+        self.raw = raw
+        inputs = raw if data is None else data.standardiser.x(raw)
+        self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
+
+    def forget(self) -> None:
+        """Drop all predictions, for draws of another era."""
+        self.keys: list[Key] = []
+        self.values = np.empty((0, 0))
+
+    def functions(self, theta: Tensor, most: int | None = None) -> np.ndarray:
+        """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
+
+        In original units; the chance of class 1 (``area``), or of each class at each row (``classes``).
+
+        Parameters
+        ----------
+        most : int or None
+            Predict at so many evenly spread inputs at most.
+        """
+        inputs = self.inputs if most is None else self.inputs[evenly(len(self.inputs), most)]
+        parts = [self.target.outputs(part, inputs) for part in torch.split(theta, _CHUNK)]
+        f = torch.cat(parts)
+        if self.kind == "area":
+            return torch.sigmoid(f[..., 0]).float().cpu().numpy()
+        if self.kind == "classes":
+            chances = torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
+            return chances.flatten(1).float().cpu().numpy()
+        values = f[..., 0].double().cpu().numpy()
+        return values if self.scale is None else self.scale.y_back(values)
+
+    def _rows(self, theta: Tensor) -> np.ndarray:
+        """Return the functions of weights (draws, dim), and for a regression the noise of each in a last column."""
+        functions = self.functions(theta)
+        if self.kind not in ("band", "intervals"):
+            return functions
+        noise = self.target.noise_sd_of(theta).double().cpu().numpy()
+        return np.column_stack([functions, noise * (1.0 if self.scale is None else self.scale.y_scale)])
+
+    def update(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> np.ndarray:
+        """Predict the draws that were selected and are not yet known, and the current point, whose row is returned."""
+        wanted = chosen_draws(store, alive, _MOST)
+        place = {key: row for row, key in enumerate(self.keys)}
+        missing = [key for key in wanted if key not in place]
+        # Together: of a small network a call costs more than its rows.
+        found = self._rows(torch.cat([weights(store, missing), current[None]]))
+        if wanted != self.keys:
+            place.update((key, len(self.keys) + row) for row, key in enumerate(missing))
+            rows = np.concatenate([self.values, found[:-1]]) if self.keys else found[:-1]
+            self.keys, self.values = wanted, rows[[place[key] for key in wanted]]
+        return found[-1]
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same for a whole run, and its data as they are now."""
+        return {"kind": self.kind, **self.data(), **getattr(self, f"_{self.kind}_scene")()}
+
+    def data(self) -> dict[str, Any]:
+        """Return the training rows where they can be drawn, and whether they may be edited."""
+        if self.kind not in ("band", "area"):
+            return {}
+        (x, y), editable = (
+            training_rows(self.target),
+            "points" in self.target.param and self.target.param["points"].live,
+        )
+        rows = {"x": x[:, 0], "y": y} if self.kind == "band" else {"x": x[:, 0], "y": x[:, 1], "class": y}
+        return rows | {"editable": editable}
+
+    def _band_scene(self) -> dict[str, Any]:
+        data, y = self.target.data_set, training_rows(self.target)[1]
+        return {
+            "x_label": "x" if data is None else data.x_label,
+            "y_label": "y" if data is None else data.y_label,
+            "x_range": tuple(float(v) for v in self.range),
+            "y_range": _widened(y if len(y) > 1 or data is None else data.y_test, 0.6),
+        }
+
+    def _area_scene(self) -> dict[str, Any]:
+        data = self.target.data_set
+        x_label, y_label = ("x1", "x2") if data is None else data.x_names
+        return {
+            "class_names": ["0", "1"] if data is None else list(data.class_names),
+            "x_label": x_label,
+            "y_label": y_label,
+            "x_range": self.box[:2],
+            "y_range": self.box[2:],
+            "columns": _MAP,
+        }
+
+    def _intervals_scene(self) -> dict[str, Any]:
+        data = self.target.data_set
+        unit = "" if data is None or not data.y_unit else f", {data.y_unit}"
+        label = "observed" if data is None else f"{data.y_label}{unit}"
+        return {"observed": self.observed, "label": label, "range": _widened(self.observed, 0.15)}
+
+    def _classes_scene(self) -> dict[str, Any]:
+        return {"observed": self.observed}
+
+    def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
+        """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
+        values, now = self._shown(store, alive, current)
+        return self._part(values, now, len(self.keys), len(self.keys) < _SETTLED)
+
+    def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that these draws (draws, dim) make; else the current point."""
+        now = self._rows(current[None])
+        return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
+
+    def spread_of(self, theta: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that shows how far these draws (draws, dim) of a map differ."""
+        return {"sd": self._rows(theta).std(0)} if len(theta) else {}
+
+    def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
+        drawn = getattr(self, f"_{self.kind}")(values)
+        if self.kind == "classes":
+            now = self._classes(now[None])["mean"]
+        elif self.kind in ("band", "intervals"):
+            now = now[:-1]
+        return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
+
+    def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
+        """Return the part of a frame that shows how far the draws of a map differ."""
+        values, _ = self._shown(store, alive, current)
+        return {"sd": values.std(0)}
+
+    def _shown(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the draws to be shown, and that of this moment."""
+        now = self.update(store, alive, current)
+        values = self.values
+        if len(values) < _SETTLED:
+            early = store.settling(alive).flatten(0, 1)
+            found = self._rows(early) if len(early) else values
+            values = np.concatenate([values, found]) if len(values) else found
+        return (values if len(values) else now[None]), now
+
+    def _band(self, rows: np.ndarray) -> dict[str, Any]:
+        values, noise = rows[:, :-1], rows[:, -1]
+        low95, low50, high50, high95 = diagnostics.column_quantiles(values, [0.025, 0.25, 0.75, 0.975])
+        return {
+            "x": self.raw[:, 0],
+            "mean": values.mean(0),
+            "lo50": low50,
+            "hi50": high50,
+            "lo95": low95,
+            "hi95": high95,
+            "functions": values[evenly(len(values), _FUNCTIONS)],
+            "noise": float(noise.mean()) if self.target.noise_is_learnt else None,
+        }
+
+    def _area(self, values: np.ndarray) -> dict[str, Any]:
+        return {"mean": values.mean(0)}
+
+    def _classes(self, values: np.ndarray) -> dict[str, Any]:
+        """Give the chance of each row's observed class, and whether it is the likeliest one."""
+        rows, observed = len(self.inputs), self.observed.astype(int)
+        chances = values.reshape(len(values), rows, -1)
+        own = chances[:, np.arange(rows), observed]
+        low, high = diagnostics.column_quantiles(own, [0.025, 0.975])
+        right = chances.mean(0).argmax(-1) == observed
+        mean = own.mean(0)
+        nll = -np.log(np.maximum(mean, 1e-30)).mean()
+        figures = {"accuracy": float(right.mean()), "nll": float(nll)}
+        return {"mean": mean, "lo": low, "hi": high, "right": right, **figures}
+
+    def _intervals(self, rows: np.ndarray) -> dict[str, Any]:
+        values, noise = rows[:, :-1], rows[:, -1:]
+        mean, sd = values.mean(0), np.sqrt(values.var(0) + (noise**2).mean())
+        low, high = mean - 1.96 * sd, mean + 1.96 * sd
+        density = -0.5 * ((values - self.observed) / noise) ** 2 - np.log(noise * np.sqrt(2 * np.pi))
+        log_mean = np.logaddexp.reduce(density, axis=0) - np.log(len(values))
+        inside = (self.observed >= low) & (self.observed <= high)
+        # As `scores` and the papers' tables give it: the density of the standardised target.
+        nll = -log_mean.mean() - (0.0 if self.scale is None else np.log(self.scale.y_scale))
+        return {
+            "observed": self.observed,
+            "mean": mean,
+            "lo": low,
+            "hi": high,
+            "rmse": float(np.sqrt(np.mean((mean - self.observed) ** 2))),
+            "nll": float(nll),
+            "coverage": float(inside.mean()),
+        }
+
+    def through(self, box: tuple[float, float, float, float]) -> list[Key]:
+        """Return the known draws whose function passes through a box (x0, x1, y0, y1); of a band only."""
+        if self.kind != "band" or not self.keys:
+            return []
+        x0, x1, y0, y1 = box
+        x = self.raw[:, 0]
+        # A box narrower than the grid still lies on two of its points.
+        first, last = np.searchsorted(x, x0, side="right") - 1, np.searchsorted(x, x1, side="left")
+        columns = slice(max(first, 0), min(last, len(x) - 1) + 1)
+        values = self.values[:, :-1][:, columns]
+        within = ((values >= y0) & (values <= y1)).any(1) | ((values.min(1) < y0) & (values.max(1) > y1))
+        return [key for key, chosen in zip(self.keys, within, strict=True) if chosen]
+
+
+def training_rows(target: BNN) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (rows, inputs) and observations (rows,) of the posterior, in original units."""
+    data = target.data_set
+    if data is not None:
+        return data.x_train, data.y_train
+    return target.x.double().cpu().numpy(), target.y.double().cpu().numpy()
+
+
+def evenly(count: int, most: int) -> np.ndarray:
+    """Return at most so many evenly spread indices of `count` things."""
+    return np.linspace(0, count - 1, min(most, count)).astype(int)
+
+
+def chosen_draws(store: DrawStore, alive: np.ndarray, most: int) -> list[Key]:
+    """Return (chain, number) of evenly spread draws of the living chains.
+
+    Draws whose number is a multiple of a power of two are chosen, the smallest power that leaves no more
+    than ``most``: so the choice from more draws is always made of known ones.
+    """
+    chains = np.flatnonzero(alive).tolist()
+    count = store.common(alive)
+    stride = 1
+    while len(chains) * -(-count // stride) > most:
+        stride *= 2
+    return [(c, slot * store.every) for slot in range(0, count, stride) for c in chains]
+
+
+def weights(store: DrawStore, keys: list[Key]) -> Tensor:
+    """Return the draws (n, dim) of (chain, number)."""
+    chain = torch.tensor([c for c, _ in keys], dtype=torch.long, device=store.buffer.device)
+    slot = torch.tensor([number // store.every for _, number in keys], dtype=torch.long, device=store.buffer.device)
+    return store.buffer[chain, slot]
+
+
+def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
+    """Return the range of values with a share of it added on each side."""
+    if not len(values):
+        return (-1.0, 1.0)
+    low, high = float(np.min(values)), float(np.max(values))
+    room = share * max(high - low, 1e-6)
+    return (low - room, high + room)
+
+
+def at_once(target: BNN, rows: int) -> int:
+    """Return for how many draws so many rows are predicted at a time: a cache holds more than a few layers badly."""
+    return max(1, min(_CHUNK, _LAYER_NUMBERS // max(rows * target.widest, 1)))
+
+
+def averaged(
+    target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
+) -> tuple[np.ndarray, float]:
+    """Return what draws predict for the test rows on average, and its nll.
+
+    Parameters
+    ----------
+    target : BNN
+    draws : Tensor, shape (..., dim)
+    weights : ndarray or None, shape (draws,)
+        Of sum 1; None for equal ones.
+    known : Tensor or None, shape (draws, rows, outputs)
+        What the draws put out at the test rows, where that is known already (`Run.answers`).
+
+    Returns
+    -------
+    mean : ndarray, shape (rows,) or (rows, classes)
+        Of a regression in original units; of classes each one's chance.
+    nll : float
+        The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
+        the standardised target, as in the papers' tables.
+    """
+    x, y = target.held_out()
+    flat = draws.reshape(-1, draws.shape[-1])
+    shares = np.full(len(flat), 1 / len(flat)) if weights is None else weights.ravel()
+    # Most of the draws of many a population weigh nothing.
+    kept = np.flatnonzero(shares > _NOTHING * shares.max())
+    if len(kept) < len(flat):
+        places = torch.as_tensor(kept, device=flat.device)
+        flat, shares = flat[places], shares[kept] / shares[kept].sum()
+        known = None if known is None else known[places]
+    shares = torch.as_tensor(shares)
+    total, log_sum, size = 0.0, [], at_once(target, len(x))
+    shares = shares.to(flat.device)
+    for begin in range(0, len(flat), size):
+        part, share = flat[begin : begin + size], shares[begin : begin + size]
+        f = target.outputs(part, x) if known is None else known[begin : begin + size]
+        total = total + torch.tensordot(share, target.likelihood.mean(f).double(), 1).cpu()
+        density = target.likelihood_at(part).log_density(f, y).double()
+        log_sum.append(torch.logsumexp(density + share.log()[:, None], 0).cpu())
+    nll = float(-torch.logsumexp(torch.stack(log_sum), 0).mean())
+    if target.likelihood.task == "classification":
+        return (total if total.ndim > 1 else torch.stack([1 - total, total], -1)).numpy(), nll
+    scale = None if target.data_set is None else target.data_set.standardiser
+    return (total.numpy() if scale is None else scale.y_back(total.numpy())), nll
+
+
+def observed_rows(target: BNN) -> np.ndarray:
+    """Return the observations (rows,) of the test rows, in original units or as class numbers.
+
+    Without a data set of bnnviz the rows are those that the network was given.
+    """
+    return target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test
+
+
+def scores(
+    target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
+) -> dict[str, float]:
+    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
+    mean, nll = averaged(target, draws, weights, known)
+    y = observed_rows(target)
+    if target.likelihood.task == "classification":
+        right = float((mean.argmax(-1) == y).mean())
+        return {"accuracy": right, "ece": diagnostics.calibration_error(mean, y), "nll": nll}
+    return {"rmse": float(np.sqrt(np.square(mean - y).mean())), "nll": nll}

@@ -1,0 +1,307 @@
+"""`uncertainty`: how sure a network's predictions are, on its test rows and on rows from elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import data as datasets
+from bnnviz import diagnostics, optional
+from bnnviz.engine.evaluation.metrics import Given, chances_at, chances_of, class_names, given_draws, normalised
+from bnnviz.engine.evaluation.predictions import evenly
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import BNN
+
+MOST_OUTSIDE = 2000
+_NUMBERS = 4_000_000  # chances of all draws that are held at once
+_ESS_ROWS = 50
+_NOTHING = 1e-6  # of the largest weight
+_BYTE = 255.0
+
+
+class Predictive(NamedTuple):
+    """What draws together say of rows.
+
+    ``chances`` (rows, classes), the mean of the draws'; ``entropy``, ``expected`` and ``mutual`` (rows,): of that mean,
+    the mean of the draws' own, and their difference.
+    """
+
+    chances: np.ndarray
+    entropy: np.ndarray
+    expected: np.ndarray
+    mutual: np.ndarray
+
+
+def predictive(
+    target: BNN,
+    theta: Tensor,
+    x: Tensor,
+    weights: np.ndarray | None = None,
+    base: float = math.e,
+    known: Tensor | None = None,
+) -> Predictive:
+    """Return what weights (draws, dim) say of inputs (rows, ...) on the network's scale, in pieces of bounded memory.
+
+    Parameters
+    ----------
+    target : BNN
+        With classes.
+    theta : Tensor, shape (draws, dim)
+    x : Tensor, shape (rows, ...)
+    weights : ndarray or None, shape (draws,)
+        What each draw counts; None: all the same.
+    base : float, default e
+        Of the entropies' logarithm: e gives nats, 2 bits.
+    known : Tensor or None, shape (draws, rows, outputs)
+        What the draws put out at these inputs, where that is known already (`Run.answers`).
+    """
+    each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
+    shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
+    parts = []
+    for begin in range(0, len(x), each):
+        rows = slice(begin, begin + each)
+        chances = chances_at(target, theta, x[rows]) if known is None else chances_of(target, known[:, rows])
+        expected = diagnostics.expected_entropy(chances, base, weights)
+        total = diagnostics.predictive_entropy(chances, base, weights)
+        mutual = diagnostics.mutual_information(chances, base, weights)
+        parts.append(Predictive(np.tensordot(shares, chances, 1), total, expected, mutual))
+    return Predictive(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def uncertainty(
+    target_or_run: BNN | DrawSource,
+    draws: Any = None,
+    log_weights: Any = None,
+    *,
+    ood: Any = None,
+    rows: Sequence[int] = (),
+    base: float = math.e,
+    bins: int = 10,
+    most_outside: int = MOST_OUTSIDE,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Say how sure the averaged prediction of draws is of test rows and of rows from elsewhere, and how rightly so.
+
+    Parameters
+    ----------
+    target_or_run : BNN or Run
+        A network with classes, or a run of one, whose draws and weights are taken where none are given.
+    draws : array_like, shape (..., dim), optional
+        Weights of the network; of (chains, draws, dim) the order counts for the effective sample size.
+    log_weights : array_like, shape (...), optional
+        Logarithms of the draws' weights up to a constant; none: all draws count the same.
+    ood : str, data set or array_like, optional
+        Rows of another kind: the name of a data set or a set itself, whose test rows are put on the scale that the
+        network was trained on; or inputs (rows, ...) that are on that scale already, bytes being pixels of images.
+    rows : sequence of int
+        Numbers of test rows whose chances are given with intervals.
+    base : float, default e
+        Of the entropies' logarithm: e gives nats, 2 bits.
+    bins : int, default 10
+        Of the reliability diagram and its error.
+    most_outside : int, default 2000
+        Rows from elsewhere that are looked at, at most: of an image set drawn with equal shares of each class,
+        otherwise evenly spread.
+    seed : int, default 0
+        Of what is drawn.
+
+    Returns
+    -------
+    dict
+        ``summary``, which is JSON: ``rows``, ``draws``, ``chains``, ``base``, ``class_names``; ``accuracy`` with
+        Wilson's interval, ``nll``, ``brier``, ``ece`` and ``bins`` of the averaged prediction; ``test`` and ``ood``
+        (None without), each with ``rows`` and the means of ``entropy`` (its interval by the bootstrap over rows),
+        ``expected`` and ``mutual``; ``detection`` by predictive entropy, rows from elsewhere being the positive ones
+        (None without); ``function_ess`` with ``median``, ``lowest`` (the smallest decile) and ``unknown`` of so many
+        ``series``, the chances of each class at up to 50 test rows; ``unknown``: by figure, a sentence on what is not
+        known, which is None. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes), ``entropy``,
+        ``expected`` and ``mutual`` (rows,); ``observed`` (rows,); ``reliability`` and ``intervals`` (``rows``,
+        ``observed`` and ``mean``, ``low`` and ``high`` (rows, classes), 95 % of the draws), as dicts.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no network with classes, there are no draws, weights and draws do not fit, rows from elsewhere do not
+        fit the network, or a row number is none.
+    """
+    given = given_draws(target_or_run, draws, log_weights)
+    target, (theta, weights) = given.target, kept(given)
+    # Of draws with weights only those that count are asked.
+    known = given.known if theta is given.theta else None
+    x, y = class_rows(target)
+    observed = y.cpu().numpy().astype(int)
+    outside = None if ood is None else outside_rows(target, ood, most_outside, seed)
+    inner = predictive(target, theta, x, weights, base, known)
+    outer = None if outside is None else predictive(target, theta, outside, weights, base)
+    reliability = diagnostics.reliability(inner.chances, observed, bins)
+    ess, unknown = _function_ess(given, x)
+    detected = None
+    if outer is not None and diagnostics.has_learn():
+        detected = _detected(inner, outer, seed)
+    elif outer is not None:
+        unknown["detection"] = f"It needs a ROC curve: {optional.install('sklearn')}."
+    summary = {
+        "rows": len(x),
+        "draws": len(given.theta),
+        "chains": given.chains,
+        "base": base,
+        "class_names": class_names(target),
+        **_scored(inner.chances, observed, target),
+        "ece": reliability.ece,
+        "bins": bins,
+        "test": _summed(inner, seed),
+        "ood": None if outer is None else _summed(outer, seed),
+        "detection": detected,
+        "function_ess": ess,
+        "unknown": unknown,
+    }
+    arrays = {
+        "test": inner._asdict(),
+        "ood": None if outer is None else outer._asdict(),
+        "observed": observed,
+        "reliability": reliability._asdict(),
+        "intervals": _intervals(target, theta, weights, x, observed, rows),
+    }
+    return {"summary": summary, "arrays": arrays}
+
+
+def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
+    """Return the test rows as a network with classes sees them: inputs (rows, ...), floats, and class numbers (rows,).
+
+    Raises
+    ------
+    BnnvizError
+        If the network predicts numbers.
+    """
+    if target.likelihood.task != "classification":
+        raise BnnvizError("Entropies, reliability and attacks are of classes; give a network with classes.", "target")
+    x, y = (target.x, target.y) if target.data_set is None else target.data_set.scaled("test")
+    x = torch.as_tensor(x, dtype=target.dtype, device=target.device)
+    return x, torch.as_tensor(y, dtype=target.y.dtype, device=target.device)
+
+
+def kept(given: Given) -> tuple[Tensor, np.ndarray | None]:
+    """Return the draws whose weight is not negligible, and their weights, of sum 1; None where all count the same."""
+    if given.log_weights is None:
+        return given.theta, None
+    weights = normalised(given.log_weights)
+    places = np.flatnonzero(weights > _NOTHING * weights.max())
+    return given.theta[torch.as_tensor(places, device=given.theta.device)], weights[places] / weights[places].sum()
+
+
+def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0) -> Tensor:
+    """Return inputs (rows, ...) from elsewhere on the scale that the network was trained on.
+
+    Parameters and errors as in `uncertainty`.
+    """
+    ood = datasets.load(ood) if isinstance(ood, str) else ood
+    own = target.data_set
+    if isinstance(ood, datasets.ImageSet):
+        x = ood.chosen(test=most, seed=seed)
+        x = (x.scaled_like(own) if isinstance(own, datasets.ImageSet) else x).scaled("test")[0]
+    elif isinstance(ood, datasets.DataSet):
+        x = ood.x_test[evenly(len(ood.x_test), most)]
+        x = own.standardiser.x(x) if isinstance(own, datasets.DataSet) else x
+    else:
+        x = np.asarray(ood)
+        x = x[evenly(len(x), most)]
+        x = _from_bytes(x, own) if x.dtype == np.uint8 and pixel_scale(own) is not None else x
+    rows = torch.as_tensor(x, dtype=target.dtype, device=target.device)
+    needed = own.shape if isinstance(own, datasets.ImageSet) else tuple(target.x.shape[1:])
+    if tuple(rows.shape[1:]) != needed or not len(rows) or not torch.isfinite(rows).all():
+        raise BnnvizError(
+            f"The rows from elsewhere have the shape {tuple(rows.shape)}, or a number that is not finite; give rows of"
+            f" shape {needed}.",
+            "ood",
+        )
+    return rows
+
+
+def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return mean and standard deviation of the pixels, each (channels, 1, 1), as shares of 255; None for no images."""
+    if not isinstance(data_set, datasets.ImageSet):
+        return None
+    mean, sd = (np.asarray(numbers, np.float32)[:, None, None] for numbers in (data_set.mean, data_set.sd))
+    return mean, sd
+
+
+def _from_bytes(x: np.ndarray, data_set: Any) -> np.ndarray:
+    mean, sd = pixel_scale(data_set)
+    return (x / np.float32(_BYTE) - mean) / sd
+
+
+def _summed(found: Predictive, seed: int) -> dict[str, Any]:
+    low, high = diagnostics.mean_interval(found.entropy, seed=seed)
+    return {
+        "rows": len(found.entropy),
+        "entropy": float(found.entropy.mean()),
+        "entropy_low": low,
+        "entropy_high": high,
+        "expected": float(found.expected.mean()),
+        "mutual": float(found.mutual.mean()),
+    }
+
+
+def _detected(inner: Predictive, outer: Predictive, seed: int) -> dict[str, float]:
+    return diagnostics.detection(inner.entropy, outer.entropy, seed=seed)._asdict()
+
+
+def _scored(chances: np.ndarray, observed: np.ndarray, target: BNN) -> dict[str, Any]:
+    figures = diagnostics.class_metrics(chances, observed).values
+    low, high = diagnostics.share_interval((chances.argmax(1) == observed).sum(), len(observed))
+    return {name: figures[name] for name in ("accuracy", "nll", "brier")} | {"accuracy_low": low, "accuracy_high": high}
+
+
+def _function_ess(given: Given, x: Tensor) -> tuple[dict[str, Any] | None, dict[str, str]]:
+    """Return the effective sample size of the draws as functions, and what is not known of it."""
+    if given.log_weights is not None:
+        return None, {"function_ess": "Draws with weights are no chain: see their weights' ESS (weights_ess)."}
+    places = torch.as_tensor(evenly(len(x), _ESS_ROWS), device=x.device)
+    if given.known is None:
+        chances = chances_at(given.target, given.theta, x[places])
+    else:
+        chances = chances_of(given.target, given.known[:, places])
+    found = diagnostics.function_ess(chances.reshape(given.chains, -1, *chances.shape[1:]))
+    known = found.unknown < found.each.size
+    summary = {
+        "median": found.median if known else None,
+        "lowest": found.lowest if known else None,
+        "unknown": found.unknown,
+        "series": found.each.size,
+    }
+    said = "It needs four draws of a chain that differ on some row."
+    if not diagnostics.has_arviz():
+        said = f"It is ArviZ's: {optional.install('arviz_stats')}."
+    return summary, {} if known else {"function_ess": said}
+
+
+def _intervals(
+    target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, observed: np.ndarray, rows: Sequence[int]
+) -> dict[str, np.ndarray]:
+    numbers = row_numbers(rows, len(x))
+    if not len(numbers):
+        empty = np.empty((0, max(target.outputs_per_row, 2)))
+        return {"rows": numbers, "observed": observed[:0], "mean": empty, "low": empty, "high": empty}
+    chances = chances_at(target, theta, x[torch.as_tensor(numbers, device=x.device)])
+    found = diagnostics.class_intervals(chances, weights=weights)
+    return {"rows": numbers, "observed": observed[numbers], **found._asdict()}
+
+
+def row_numbers(rows: Sequence[int], count: int) -> np.ndarray:
+    """Return numbers of rows as an array.
+
+    Raises
+    ------
+    BnnvizError
+        If one is not among ``count`` rows, or no integer.
+    """
+    numbers = np.asarray(rows if len(rows) else np.empty(0, int))
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < 0) | (numbers >= count)).any():
+        raise BnnvizError(f"rows are numbers of test rows, integers from 0 to {count - 1}.", "rows")
+    return numbers

@@ -1,0 +1,1 @@
+"""Frames: what the views show at one instant."""

@@ -1,0 +1,54 @@
+"""The coordinates of the draws by themselves: blocks of them, and how they are correlated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.engine.monitor.components import CANONICAL, FOLDED, Components
+from bnnviz.engine.run.draw_store import DrawStore
+from bnnviz.targets import Target
+
+MOST = 60  # coordinates of a block
+_BLOCKS = 8  # of a layer, at most
+_DRAWS = 1000
+_FEWEST = 10
+
+
+def blocks(target: Target) -> list[dict[str, Any]]:
+    """Return the blocks of coordinates that are looked at together: each layer's, in pieces of at most 60.
+
+    Each has a ``label``, the number of its ``first`` coordinate and their ``count``.
+    """
+    found, first = [], 0
+    for name, size in target.groups():
+        for begin in range(0, min(size, _BLOCKS * MOST), MOST):
+            count = min(MOST, size - begin)
+            piece = "" if size <= MOST else f", {begin + 1} to {begin + count} of {size:,}"
+            found.append({"label": name + piece, "first": first + begin, "count": count})
+        first += size
+    return found
+
+
+def part(store: DrawStore, alive: np.ndarray, block: dict[str, Any], components: Components) -> dict[str, Any]:
+    """Return the part of a frame: the correlations of a block over all chains; {} while there are few draws."""
+    draws = store.view(alive)
+    count = draws.shape[0] * draws.shape[1]
+    if count < _FEWEST:
+        return {}
+    first, size = block["first"], block["count"]
+    # A fold needs all coordinates of a draw, which may be many.
+    most = _DRAWS if components.fold is None else max(_FEWEST, min(_DRAWS, FOLDED // draws.shape[2]))
+    rows = draws[:, :: max(1, -(-count // most))]
+    chosen = components.looked_at(rows if components.fold else rows[..., first : first + size])
+    chosen = (chosen[..., first : first + size] if components.fold else chosen).reshape(-1, size)
+    label = f"{block['label']}, {CANONICAL}" if components.fold else block["label"]
+    return {
+        "block": label,
+        "first": first,
+        "correlation": diagnostics.correlation(chosen),
+        "draws": len(chosen),
+        "chosen": components.coordinate,
+    }

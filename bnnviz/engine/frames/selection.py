@@ -1,0 +1,169 @@
+"""What somebody has picked in one view, for all views to mark: an event, or the draws in a box."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, evenly, weights
+from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.monitor.components import Component
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import Plane
+
+VIEWS = ("prediction", "path", "trace")
+_MOST = 400
+_FUNCTIONS = 40
+Key = tuple[int, int]
+NOTHING: dict[str, Any] = {"kind": "none"}
+
+
+class Selection:
+    """The picked draws or event of one run; a draw is known by its chain and number.
+
+    Parameters
+    ----------
+    run : DrawSource
+    chain : WatchedChain
+        The one that is watched.
+    """
+
+    def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
+        self._run, self._chain = run, chain
+        self.clear()
+
+    def clear(self) -> None:
+        """Pick nothing."""
+        self._view: str | None = None
+        self._box: tuple[float, ...] = ()
+        self._keys: list[Key] = []
+        self._plane: Plane | None = None  # that a box was drawn in
+        self._key: tuple = ()  # of the component that was followed then
+        self._found = False
+        self._event: tuple[int, str, Tensor] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is picked."""
+        return self._event is None and self._view is None
+
+    def choose(self, choice: dict[str, Any] | None, plane: Plane, followed: tuple) -> None:
+        """Pick what `ViewedRun.select` describes; ``plane`` and the key of what is followed are the present ones."""
+        event = None if choice is None else choice.get("event")
+        checked = self._checked(choice) if choice is not None and event is None else None
+        self.clear()
+        if event is not None:
+            self._event = self._chain.tracer.event(event)
+        elif checked is not None:
+            self._view, self._box, self._plane, self._key = *checked, plane, followed
+
+    @staticmethod
+    def _checked(choice: dict[str, Any]) -> tuple[str, tuple[float, ...]]:
+        view, box = choice.get("view"), choice.get("box")
+        if view not in VIEWS:
+            raise BnnvizError(f"There is no view {view!r} to pick draws in; choose one of {', '.join(VIEWS)}.", "view")
+        numbers = isinstance(box, list | tuple) and len(box) == 4
+        if not numbers or not all(isinstance(n, int | float) and math.isfinite(n) for n in box):
+            raise BnnvizError(f"A box is four numbers x0, x1, y0, y1, not {box!r}.", "box")
+        x0, x1, y0, y1 = map(float, box)
+        return view, (min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
+
+    def part(self, plane: Plane, component: Component, predictor: Predictor | None) -> dict[str, Any]:
+        """Return the part of a frame.
+
+        Parameters
+        ----------
+        plane : Plane
+            What paths are drawn in.
+        component : Component
+            What the trace shows.
+        predictor : Predictor or None
+            Gives functions, where there are any.
+        """
+        if self._event is not None:
+            return self._event_part(plane, predictor)
+        if self.empty:
+            return NOTHING
+        known = chosen_draws(self._run.store, self._run.alive, _MOST)
+        places = _projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
+        self._find(known, component, predictor)
+        place = {key: i for i, key in enumerate(known)}
+        keys = [key for key in self._keys if key in place]
+        points = places[[place[key] for key in keys]].reshape(-1, 2)
+        trace = [self._on_trace(key, component.values) for key in keys]
+        return {
+            "kind": "draws",
+            "count": len(keys),
+            "of": len(known),
+            "text": f"{len(keys)} of {len(known)} draws",
+            "path_x": points[:, 0],
+            "path_y": points[:, 1],
+            "known_x": places[:, 0],
+            "known_y": places[:, 1],
+            "trace_index": np.array([number for _, number in keys], dtype=float),
+            "trace_value": np.array(trace, dtype=float),
+            **self._functions(keys, predictor),
+        }
+
+    def _find(self, known: list[Key], component: Component, predictor: Predictor | None) -> None:
+        """Note which draws lie in the box, as it was drawn; on a trace of something else those stay that were found."""
+        if self._view == "prediction":
+            self._keys = [] if predictor is None else predictor.through(self._box)
+            return
+        if self._view == "path":
+            places = _projected(weights(self._run.store, known), self._plane) if known else np.empty((0, 2))
+            x, y = places.T
+        elif self._found and component.key != self._key:
+            return
+        else:
+            x = np.array([number for _, number in known], dtype=float)
+            y = np.array([self._on_trace(key, component.values) for key in known], dtype=float)
+        x0, x1, y0, y1 = self._box
+        inside = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
+        self._found = True
+        self._keys = [key for key, chosen in zip(known, inside, strict=True) if chosen]
+
+    def _on_trace(self, key: Key, component: np.ndarray) -> float:
+        chain, number = key
+        row, column = int(self._run.alive[:chain].sum()), number // self._run.store.every
+        return float(component[row, column]) if column < component.shape[1] else math.nan
+
+    def _functions(self, keys: list[Key], predictor: Predictor | None) -> dict[str, Any]:
+        if predictor is None or not keys:
+            return {}
+        picked = [keys[i] for i in evenly(len(keys), _FUNCTIONS)]
+        return {"functions": predictor.functions(weights(self._run.store, picked))}
+
+    def _event_part(self, plane: Plane, predictor: Predictor | None) -> dict[str, Any]:
+        _, text, point = self._event
+        places = _projected(point[None], plane)
+        functions = {} if predictor is None else {"functions": predictor.functions(point[None])}
+        nothing = np.empty(0)
+        return {
+            "kind": "event",
+            "count": 1,
+            "text": text,
+            "path_x": places[:, 0],
+            "path_y": places[:, 1],
+            "known_x": nothing,
+            "known_y": nothing,
+            "trace_index": nothing,
+            "trace_value": nothing,
+            **functions,
+        }
+
+
+def _projected(points: Tensor, plane: Plane) -> np.ndarray:
+    """Return the places (n, 2) of points in a plane; a phase plane has no velocity for a draw."""
+    if plane.axes is None:
+        x = points[:, 0].double().cpu().numpy()
+        return np.stack([x, np.zeros_like(x)], axis=1)
+    if plane.fold is not None:
+        return (plane.fold(points.double().cpu().numpy()) - plane.centre) @ plane.axes
+    axes = torch.as_tensor(plane.axes, device=points.device)
+    return (points.double() @ axes).cpu().numpy() - plane.centre @ plane.axes

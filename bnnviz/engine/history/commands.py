@@ -1,0 +1,223 @@
+"""What a live run can be asked for about its past: going back to a step, forking there, keeping one of the futures.
+
+Nothing here imports torch; what does is imported where a run is there already.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.engine.history.timeline import History, Journey, Restore, asked
+from bnnviz.engine.protocol import Place
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.engine.recording.reader import Recording
+
+_EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints of its own, and of the time that making them may take
+#: The commands of a live run that its past obeys.
+COMMANDS = ("back", "return", "fork", "follow", "keep")
+
+
+class Past:
+    """The past of the run in a place of the loop, and the futures that it was parted in.
+
+    Parameters
+    ----------
+    slot : Place
+        Whose run has just been built, the changes of a lost one not made yet.
+    restore : callable
+        Returns what a mark of the past was made of.
+    """
+
+    def __init__(self, slot: Place, restore: Restore) -> None:
+        self._slot = slot
+        self._history = History(restore)
+        self._history.timeline.follow(slot.run)
+        self._history.furthest = slot.run.steps
+        self.journey: Journey | None = None
+        self._pace = Throttle(_SHARE, least=_EVERY_S)  # of marks
+        self.jumps = 0  # grows whenever what is seen is another state than the one before
+        # Changes that were made before the page's: those of a recording that goes on.
+        self._before = len(asked(slot.run.changes)) - slot.changes
+        if slot.run.is_fork:
+            self._history.timeline = slot.run.branches[slot.run.followed].timeline
+
+    @property
+    def log(self) -> list[tuple[int, dict[str, Any]]]:
+        """The change log as the page knows it."""
+        return asked(self._slot.run.changes)[self._before :]
+
+    @property
+    def whole_log(self) -> list[tuple[int, dict[str, Any]]]:
+        """The change log with what is still to come of it, where the run repeats what was."""
+        run, left = self._slot.run, self._slot.replay if self.journey is None else self.journey.left
+        script = run.branches[run.followed].script if run.is_fork else left
+        return self.log + asked(list(script))
+
+    def advance(self, seconds: float) -> int:
+        """Go on with the way back for at most so many seconds; return the steps that were taken."""
+        journey = self.journey
+        steps = journey.advance(seconds)
+        if journey.done:
+            self._slot.replay, self.journey = journey.left, None
+            self._history.reached(journey.run.steps)
+        return steps
+
+    def moved(self) -> None:
+        """Note that the run may have moved; where it has found its start it is kept to go back to."""
+        run = self._slot.run
+        if run.phase == "start" or self.journey is not None:
+            return
+        self._history.reached(run.steps)
+        if self._history.empty or self._pace.due:
+            begun = time.perf_counter()
+            self._history.note(run)
+            self._pace.spent(time.perf_counter() - begun)
+
+    def recall(self, recording: Recording) -> None:
+        """Take over checkpoints and events of the recording that the run goes on with.
+
+        Raises
+        ------
+        BnnvizError
+            If it is damaged.
+        """
+        from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+
+        step = self._slot.run.steps
+        for mark in recording.progress["marks"]:
+            if mark["step"] < step:
+                self._history.recall(mark["step"], recording.folder)
+        kinds = (recording.steps() or {}).get("kind", np.empty(0))[:step]
+        for number in np.flatnonzero(np.isin(kinds, (BOUNCE, REFRESH))).tolist():
+            self._history.timeline.add(number + 1, int(kinds[number]))
+
+    def obey(self, name: str, args: dict[str, Any]) -> None:
+        """Execute a command.
+
+        Raises
+        ------
+        BnnvizError
+            If it cannot be done.
+        """
+        if self.journey is not None and name not in ("back", "return"):
+            raise BnnvizError(f"The run is on its way to step {self.journey.goal:,}; wait until it is there.", "fork")
+        if name == "back":
+            self._back(args.get("step"))
+        elif name == "return":
+            self._go(self._history.furthest)
+        elif name == "fork":
+            self.fork()
+        elif name == "follow":
+            self._chosen().follow(args.get("branch"))
+            self._history.timeline = self._slot.run.branches[self._slot.run.followed].timeline
+        else:
+            self._keep(args.get("branch"))
+        slot = self._slot
+        self.jumps += 1
+        slot.show_anew()
+        slot.changes = len(self.log)
+        slot.dirty = slot.hurry = True
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings; where it is known what comes next, in a future beside the one that was."""
+        if self.journey is not None:
+            raise BnnvizError(
+                f"The run is on its way to step {self.journey.goal:,}; change it when it is there.",
+                next(iter(settings)),
+            )
+        if self._history.behind and not self._slot.run.is_fork:
+            self.fork()
+            self.jumps += 1
+        elif self._history.behind:
+            self._history.part(self._slot.run.steps)
+            self._history.timeline.cut(self._slot.run.steps)
+        self._slot.run.change(settings)
+        self._slot.replay.clear()
+
+    def shown(self) -> dict[str, Any]:
+        """Return the part ``timeline`` of a frame."""
+        run = self._slot.run
+        return self._history.shown(run.steps) | {"fork": run.at if run.is_fork else None}
+
+    def status(self) -> dict[str, Any]:
+        """Return what is told of the past in the part ``status``."""
+        behind = self._history.behind or self.journey is not None
+        told = {"behind": behind, "furthest": self._history.furthest, "jumps": self.jumps}
+        if not behind and not self._slot.run.is_fork:
+            return told
+        goal = None if self.journey is None else self.journey.goal
+        return told | {"goal": goal, "spec": self._slot.run.spec.to_json()}
+
+    def _back(self, step: int | None) -> None:
+        """Go back to a step, or, without one, to the last event before this one."""
+        if step is None:
+            # On its way the run is at steps that it passes only, from the checkpoint before its goal on.
+            here = self._slot.run.steps if self.journey is None else self.journey.goal
+            step = self._history.timeline.before(here)
+            if step is None:
+                raise BnnvizError("No event of this run is known before this step.", "step")
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            raise BnnvizError(f"A step is a whole number from 0 on, not {step!r}.", "step")
+        self._go(min(step, self._history.furthest))
+
+    def _go(self, step: int) -> None:
+        slot, history = self._slot, self._history
+        mark = history.before(step)
+        if self.journey is None:
+            history.leave(slot.run)
+        run, before = history.taken_up(mark), slot.run
+        self.journey = Journey(run, step, history.log(before))
+        run.look_like(before)
+        run.show_here()
+        history.timeline.follow(None)
+        if run.is_fork:
+            history.timeline = run.branches[run.followed].timeline
+        else:
+            history.timeline.follow(run)
+        slot.run, slot.playing = run, False
+        self.advance(0.0)
+
+    def fork(self) -> None:
+        """Part the run in two, or add another future to those there are.
+
+        Raises
+        ------
+        BnnvizError
+            If it has no start yet, or four futures already.
+        """
+        from bnnviz.engine.history.fork import Fork
+
+        slot, history = self._slot, self._history
+        if slot.run.phase == "start":
+            raise BnnvizError("This run is still looking for its start; fork it after its first step.", "fork")
+        if slot.run.is_fork:
+            slot.run.split()
+        else:
+            slot.run = Fork.of(slot.run, history.timeline, slot.replay)
+        slot.replay = deque()
+        fork = slot.run
+        history.part(fork.steps)
+        history.timeline = fork.branches[fork.followed].timeline
+        history.timeline.cut(fork.steps)
+        history.parted(fork)
+
+    def _keep(self, letter: str | None) -> None:
+        """End the fork: one of its branches goes on alone."""
+        fork, history = self._chosen(), self._history
+        fork.follow(letter)
+        branch = fork.branches[fork.followed]
+        self._slot.run, self._slot.replay = branch.run, branch.script
+        history.timeline = branch.timeline
+        history.joined(branch.run, fork.at)
+
+    def _chosen(self) -> Any:
+        if not self._slot.run.is_fork:
+            raise BnnvizError("This run has one future only; fork it first.", "branch")
+        return self._slot.run

@@ -1,0 +1,401 @@
+"""A fork: several futures of one run, from one state on, step by step beside each other.
+
+Each branch is a run of its own, restored from the same checkpoint, so that its first steps use the same random numbers:
+until something is changed in one of them they are the same. One branch is followed: whatever is asked of the fork is
+asked of it, and every view shows it; the others are drawn over it in their colours.
+"""
+
+from __future__ import annotations
+
+import string
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from bnnviz import diagnostics
+from bnnviz.engine.history.timeline import MAGIC, Change, Mark, Timeline, asked
+from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.run import checkpoint
+from bnnviz.engine.run.block_store import Vault
+from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
+from bnnviz.errors import BnnvizError
+from bnnviz.specs import catalogue
+
+MOST = 4  # branches
+_VERSION = 1
+_FIRST = "A"  # goes on as it was
+_OF_TARGET = "target."
+_LONGEST_TEXT = 24
+_TRACE_DRAWS = 400
+_SEEN = 2  # columns of the table that there is room for on a page of common width
+_OF_DRAWS = ("trace", "marginal")
+
+
+@dataclass
+class Branch:
+    """One future.
+
+    Parameters
+    ----------
+    letter : str
+    run : ViewedRun
+    timeline : Timeline
+        Of its events, those before the fork with them.
+    since : int
+        Changes that it had where it parted from the others, and
+    drawn : int
+        draws of each of its chains, and
+    era : int
+        their era.
+    script : deque of (step, settings)
+        Changes that it has still to make: they were made in the past that it repeats.
+    """
+
+    letter: str
+    run: ViewedRun
+    timeline: Timeline
+    since: int
+    drawn: int
+    era: int
+    script: deque[Change] = field(default_factory=deque)
+
+    @property
+    def name(self) -> str:
+        """What it is: as it was, or what has been changed in it."""
+        changed: dict[str, Any] = {}
+        for _, settings in asked(self.run.changes[self.since :]):
+            changed |= settings
+        nothing = "as it was" if self.letter == _FIRST else "nothing changed yet"
+        return ", ".join(_said(self.run, *each) for each in changed.items()) or nothing
+
+    def take(self, steps: int, seconds: float) -> int:
+        """Take at most so many steps, with the changes that fall on them; return how many were taken."""
+        run = self.run
+        while self.script and self.script[0][0] <= run.steps:
+            run.change(self.script.popleft()[1])
+        return run.take(min(steps, self.script[0][0] - run.steps) if self.script else steps, seconds)
+
+    def draws(self) -> Tensor:
+        """Return the draws (chains, draws, dim) that its living chains have made since it parted."""
+        store = self.run.store
+        first = 0 if self.run.era != self.era else -(-self.drawn // store.every)
+        return store.view(self.run.alive)[:, first:]
+
+
+class Fork:
+    """Several futures of one run, in the place of a run; what is not of the fork as a whole is of the followed branch.
+
+    Parameters
+    ----------
+    at : int
+        The step at which they part.
+    branches : list of Branch
+    followed : int, default 0
+    """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = True
+    is_fork: ClassVar[bool] = True
+
+    def __init__(self, at: int, branches: list[Branch], followed: int = 0) -> None:
+        self.at, self.branches, self.followed = at, branches, followed
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "branches":
+            raise AttributeError(name)
+        return getattr(self.lead, name)
+
+    @classmethod
+    def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[Change]) -> Fork:
+        """Part a run in two: it goes on as it was, with the changes of a script, and another one goes beside it."""
+        fork = cls(run.steps, [_branch(_FIRST, run, timeline, deque(script))])
+        run.show_here()
+        fork.split()
+        return fork
+
+    @property
+    def lead(self) -> ViewedRun:
+        """The run of the branch that is followed."""
+        return self.branches[self.followed].run
+
+    def split(self) -> None:
+        """Add a branch that begins where the followed one is, and follow it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are four already.
+        """
+        if len(self.branches) >= MOST:
+            raise BnnvizError(f"There are {MOST} futures already; keep one of them first.", "fork")
+        lead = self.branches[self.followed]
+        run = ViewedRun.restore(lead.run.checkpoint())
+        run.patient = False
+        run.look_like(lead.run)
+        run.show_here()
+        timeline = lead.timeline.copied()
+        timeline.follow(run)
+        taken = {branch.letter for branch in self.branches}
+        letter = next(letter for letter in string.ascii_uppercase if letter not in taken)
+        self.branches.append(_branch(letter, run, timeline, deque()))
+        self.followed = len(self.branches) - 1
+
+    def follow(self, letter: str) -> None:
+        """Follow the branch of a letter.
+
+        Raises
+        ------
+        BnnvizError
+            If there is none.
+        """
+        letters = [branch.letter for branch in self.branches]
+        if letter not in letters:
+            raise BnnvizError(f"There is no future {letter!r}; choose one of {', '.join(letters)}.", "branch")
+        before, self.followed = self.lead, letters.index(letter)
+        self.lead.look_like(before)
+
+    # --- in the place of a run
+
+    @property
+    def finished(self) -> bool:
+        """Whether no branch has anything left to do."""
+        return all(branch.run.finished for branch in self.branches)
+
+    @property
+    def phase(self) -> str:
+        """Where the followed branch is; one that has failed beside others that go on is done."""
+        return "done" if self.lead.phase == "failed" and not self.finished else self.lead.phase
+
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Take one block of at most so many steps, equally many in each branch; return how many."""
+        moving = [branch for branch in self.branches if not branch.run.finished]
+        first = min(moving, key=lambda branch: branch.run.steps, default=None)
+        taken = 0 if first is None else first.take(most, seconds / len(moving))
+        for branch in moving:
+            while branch.run.steps < first.run.steps and not branch.run.finished:
+                branch.take(first.run.steps - branch.run.steps, 1.0)
+        return taken
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps of each branch."""
+        return self.take(1 << 30, seconds)
+
+    def step_proposal(self) -> None:
+        """Take exactly one step in each branch."""
+        self.take(1)
+
+    def step_event(self) -> None:
+        """Step until the watched chain of the followed branch has had an event."""
+        before = self.lead.tracer.count
+        for _ in range(LONGEST_EVENT):
+            if self.finished or self.lead.tracer.count != before:
+                return
+            self.take(1)
+
+    def watch(self, chain: int | None = None, **what: Any) -> None:
+        """Choose what frames show (`ViewedRun.watch`); the chain is that of all branches."""
+        self.lead.watch(chain, **what)
+        for branch in self.branches:
+            if branch.run is not self.lead and chain is not None:
+                branch.run.watch(chain)
+
+    def scene(self) -> dict[str, Any]:
+        """Return the scene of the followed branch."""
+        return self.lead.scene()
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of the followed branch, with what the others put beside them."""
+        frame = self.lead.frame(want)
+        together = {
+            "status": self._status,
+            "path": self._path,
+            "trace": self._trace,
+            "marginal": self._marginal,
+            "prediction": self._prediction,
+            "table": self._table,
+        }
+        # Where the followed branch has no draws yet, the others may have some.
+        drawn = self.lead.store.common(self.lead.alive)
+        early = {} if drawn else {name: {} for name in _OF_DRAWS if name in want}
+        shown = {name: together.get(name, _alone)(part) for name, part in (early | frame).items()}
+        return {name: part for name, part in shown.items() if part or name == "seq"}
+
+    def _status(self, part: dict[str, Any]) -> dict[str, Any]:
+        futures = [
+            {
+                "letter": branch.letter,
+                "name": branch.name,
+                "failed": branch.run.phase == "failed",
+                "draws": branch.run.store.common(branch.run.alive),
+            }
+            for branch in self.branches
+        ]
+        return part | {"phase": self.phase, "fork": self.at, "futures": futures, "followed": self.followed}
+
+    def _path(self, part: dict[str, Any]) -> dict[str, Any]:
+        """Put the path of the watched chain of each branch since the fork beside that of the followed one."""
+        plane = self.lead.plane()
+        if plane.basis != part["basis"]:  # the axes were fitted anew for another part of this frame
+            part = part | self.lead.tracer.part("path", plane, False)
+        parts = [part if run is self.lead else run.tracer.part("path", plane, False) for run in self._runs]
+        return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
+
+    def _trace(self, part: dict[str, Any]) -> dict[str, Any]:
+        """Return what is followed, of the watched chain of each branch, draw by draw since the fork."""
+        every = max(run.store.every for run in self._runs)
+        chain, values = self.lead.watched, []
+        for branch in self.branches:
+            draws = branch.draws()[:, :: every // branch.run.store.every]
+            values.append(self.lead.projected(draws[min(chain, len(draws) - 1)][None])[0])
+        longest = max(len(each) for each in values)
+        if not longest:
+            return {}
+        table = np.full((len(values), longest), np.nan)
+        for row, each in zip(table, values, strict=True):
+            row[: len(each)] = each
+        label, basis = self.lead.following
+        return part | {
+            "label": label,
+            "basis": basis,
+            "index": (np.arange(longest) * every)[-_TRACE_DRAWS:],
+            "values": table[:, -_TRACE_DRAWS:],
+            "chains": len(values),
+            "futures": [branch.letter for branch in self.branches],
+        }
+
+    def _marginal(self, part: dict[str, Any]) -> dict[str, Any]:
+        """Return the density of the draws of each branch since the fork."""
+        draws = [branch.draws() for branch in self.branches]
+        curves = [diagnostics.density(self.lead.projected(each)) for each in draws]
+        (x, y), count = curves[self.followed], draws[self.followed].shape[:2].numel()
+        futures = [self._future(i, {"x": x, "y": y}, ("x", "y")) for i, (x, y) in enumerate(curves)]
+        if not any(len(x) for x, _ in curves):
+            return {}
+        label, basis = self.lead.following
+        return {"label": label, "basis": basis, "x": x, "y": y, "draws": count, "futures": futures}
+
+    def _prediction(self, part: dict[str, Any]) -> dict[str, Any]:
+        """Put the band of each branch beside that of the followed one; other kinds of prediction stay alone."""
+        if "lo95" not in part:
+            return part
+        parts = [part if run is self.lead else run.frame(["prediction"]).get("prediction") for run in self._runs]
+        names = ("x", "mean", "lo95", "hi95")
+        return part | {"futures": [self._future(i, each, names) for i, each in enumerate(parts) if each]}
+
+    def _table(self, part: dict[str, Any]) -> dict[str, Any]:
+        """Return each figure of all branches, in their order; of many the followed one comes first, which is seen."""
+        branches = self.branches
+        if len(branches) > _SEEN:
+            branches = [branches[self.followed], *(b for i, b in enumerate(branches) if i != self.followed)]
+        parts = [part if b.run is self.lead else b.run.frame(["table"]).get("table") for b in branches]
+        of = [{row[0]: row[1:] for row in each["rows"]} if each else {} for each in parts]
+        rows = [
+            [label, *zip(*(found.get(label, ("–", "")) for found in of), strict=True)] for label, *_ in part["rows"]
+        ]
+        return {"rows": rows, "futures": [branch.letter for branch in branches]}
+
+    @property
+    def _runs(self) -> list[ViewedRun]:
+        return [branch.run for branch in self.branches]
+
+    def _future(self, number: int, part: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+        return {"letter": self.branches[number].letter, **{name: part[name] for name in names}}
+
+    # --- kept
+
+    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+        """Return everything needed to go on with the same draws in each branch (see `Run.checkpoint`)."""
+        branches = [
+            {
+                "letter": branch.letter,
+                "run": branch.run.checkpoint(draws, vault),
+                "steps": list(branch.timeline.steps),
+                "kinds": list(branch.timeline.kinds),
+                "since": branch.since,
+                "drawn": branch.drawn,
+                "era": branch.era,
+                "script": list(branch.script),
+            }
+            for branch in self.branches
+        ]
+        saved = {"version": _VERSION, "at": self.at, "followed": self.followed, "branches": branches}
+        return MAGIC + checkpoint.pack(saved)
+
+    @classmethod
+    def restore(cls, data: bytes, vault: Vault | None = None) -> Fork:
+        """Return a fork that goes on from a checkpoint.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no checkpoint of this version.
+        """
+        saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run anew")
+        return cls(saved["at"], [_restored(each, vault) for each in saved["branches"]], saved["followed"])
+
+
+def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
+    """Return the run or the fork of a live checkpoint.
+
+    Raises
+    ------
+    BnnvizError
+        If the bytes are no checkpoint of this version.
+    """
+    run = Fork.restore(data, vault) if data.startswith(MAGIC) else ViewedRun.restore(data, vault=vault)
+    for each in run.branches if isinstance(run, Fork) else ():
+        each.run.patient = False
+    if isinstance(run, ViewedRun):
+        run.patient = False
+    return run
+
+
+def taken_up(mark: Mark, vault: Vault | None = None) -> ViewedRun | Fork:
+    """Return the run or the fork that a mark of a history was made of, as it was then.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be read.
+    """
+    if mark.folder is None:
+        return restored(mark.data, vault)
+    run = resume(mark.folder, mark.step)
+    run.patient = False
+    return run
+
+
+def _alone(part: Any) -> Any:
+    """Return a part that the branches are not shown together in."""
+    return part
+
+
+def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[Change]) -> Branch:
+    drawn = int(run.store.made.min()) - run.spec.warmup
+    return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
+
+
+def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
+    run, timeline = ViewedRun.restore(saved["run"], vault=vault), Timeline()
+    for step, kind in zip(saved["steps"], saved["kinds"], strict=True):
+        timeline.add(step, kind)
+    timeline.follow(run)
+    script = deque(tuple(change) for change in saved["script"])
+    return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["era"], script)
+
+
+def _said(run: ViewedRun, name: str, value: Any) -> str:
+    """Return a changed setting in words."""
+    of_target = name.startswith(_OF_TARGET)
+    kind, owner = ("targets", run.spec.target) if of_target else ("samplers", run.spec.sampler)
+    settings = catalogue.find(kind, owner)["settings"]
+    found = next((each for each in settings if each["name"] == name.removeprefix(_OF_TARGET)), None)
+    label = name if found is None else found["label"]
+    text = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    if isinstance(value, list) or len(text) > _LONGEST_TEXT:
+        return f"other {label.lower()}"
+    return f"{label} {text}"

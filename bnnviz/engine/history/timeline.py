@@ -1,0 +1,327 @@
+"""Going back in a live run: checkpoints of its past, the events on its timeline, and the way to any step of it.
+
+A step that was is reached from the last checkpoint before it: the kernel is deterministic, so the run takes the same
+steps again. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bnnviz.engine.protocol import Change, Forked, ShownRun
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run.block_store import Vault
+    from bnnviz.samplers.base import Block
+
+_MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
+_EVENTS = 100_000  # of the timeline; of more every second one is forgotten
+_NEAR, _WHOLE = 64, 400  # events that a frame has: around now, and of all that is known
+_RUN_UP = 200  # steps before the one that is gone back to: views show what led there
+_KERNEL = {"kernel"}
+MAGIC = b"bnnviz fork\n"  # begins the checkpoint of a fork
+
+
+class Mark(NamedTuple):
+    """A checkpoint to go back to: its step, and the run's bytes and blocks of draws, or the recording that has them."""
+
+    step: int
+    data: bytes
+    folder: Path | None = None
+    blocks: frozenset[str] = frozenset()
+
+
+#: Returns what a mark was made of.
+Restore = Callable[[Mark, "Vault | None"], "ShownRun | Forked"]
+
+
+def asked(changes: list[Change]) -> list[Change]:
+    """Return the entries of a change log that somebody has asked for: the compiled kernel comes by itself."""
+    return [change for change in changes if set(change[1]) != _KERNEL]
+
+
+class Log(NamedTuple):
+    """Change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
+
+    lead: list[Change]
+    branches: dict[str, list[Change]]
+
+
+def log_of(run: ShownRun | Forked) -> Log:
+    """Return the change logs of a run or of a fork."""
+    branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if run.is_fork else {}
+    return Log(list(run.changes), branches)
+
+
+class Timeline:
+    """The events of the watched chain of a run: the step after each, and its kind."""
+
+    def __init__(self) -> None:
+        self.steps, self.kinds = array("q"), array("b")
+        self._run: ShownRun | None = None
+
+    def copied(self) -> Timeline:
+        """Return another one with the same events, of no run yet."""
+        copy = Timeline()
+        copy.steps, copy.kinds = self.steps[:], self.kinds[:]
+        return copy
+
+    def follow(self, run: ShownRun | None) -> None:
+        """Collect the events of this run from now on, or of none."""
+        if self._run is not None:
+            self._run.listeners.remove(self._hear)
+        self._run = run
+        if run is not None:
+            run.listeners.append(self._hear)
+
+    def _hear(self, block: Block) -> None:
+        lately = self._run.tracer.lately
+        while lately:
+            step, kind = lately.popleft()
+            self.add(step + 1, kind)
+
+    def add(self, step: int, kind: int) -> None:
+        """Add an event; those that are known already stay as they are."""
+        if self.steps and step <= self.steps[-1]:
+            return
+        if len(self.steps) >= _EVENTS:
+            self.steps, self.kinds = self.steps[::2], self.kinds[::2]
+        self.steps.append(step)
+        self.kinds.append(kind)
+
+    def cut(self, step: int) -> None:
+        """Forget what comes after a step: from there on it comes otherwise."""
+        end = bisect_right(self.steps, step)
+        del self.steps[end:], self.kinds[end:]
+
+    def before(self, step: int) -> int | None:
+        """Return the step of the last event before this one; None if there is none."""
+        place = bisect_left(self.steps, step)
+        return self.steps[place - 1] if place else None
+
+    def around(self, step: int) -> dict[str, np.ndarray]:
+        """Return ``step`` and ``kind`` of the events around a step, and evenly chosen ones of all as ``whole_``."""
+        end = bisect_right(self.steps, step)
+        near = slice(max(0, end - _NEAR), end + _NEAR // 2)
+        stride = max(1, -(-len(self.steps) // _WHOLE))
+        return {
+            "step": np.array(self.steps[near], dtype=np.int64),
+            "kind": np.array(self.kinds[near], dtype=np.int8),
+            "whole_step": np.array(self.steps[::stride], dtype=np.int64),
+            "whole_kind": np.array(self.kinds[::stride], dtype=np.int8),
+        }
+
+
+class History:
+    """What a live run has behind it, and after somebody went back what it had before it.
+
+    Checkpoints are dense near the present and the sparser the older they are.
+
+    Parameters
+    ----------
+    restore : callable
+        Returns what a mark was made of, given the mark and the vault that holds its blocks.
+
+    Attributes
+    ----------
+    timeline : Timeline
+    furthest : int
+        The last step that is known.
+    """
+
+    def __init__(self, restore: Restore) -> None:
+        self._restore = restore
+        self.timeline = Timeline()
+        self.furthest = 0
+        self._marks: list[Mark] = []
+        self._vault: Vault | None = None
+        self._forks: list[int] = []  # where the run was parted; no way leads over such a step
+        self._log: Log | None = None  # as it was when somebody went back
+
+    @property
+    def behind(self) -> bool:
+        """Whether the run is in its past: what comes next is known."""
+        return self._log is not None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to go back to."""
+        return not self._marks
+
+    def log(self, run: ShownRun | Forked) -> Log:
+        """Return the changes as they were made before somebody went back."""
+        return self._log or log_of(run)
+
+    def reached(self, step: int) -> None:
+        """Note that the run is at a step: one that has come to the front again is in its past no more."""
+        if step >= self.furthest:
+            self.furthest, self._log = step, None
+
+    def note(self, run: ShownRun | Forked) -> None:
+        """Keep a checkpoint of the run as it is now."""
+        if self._vault is None:
+            from bnnviz.engine.run.block_store import Vault
+
+            self._vault = Vault()
+        self._vault.asked.clear()
+        data = run.checkpoint(vault=self._vault)
+        self.add(Mark(run.steps, data, None, frozenset(self._vault.asked)))
+
+    def add(self, mark: Mark) -> None:
+        """Keep a mark, and as many of the others as there is room for."""
+        steps = [mark.step for mark in self._marks]
+        place = bisect_left(steps, mark.step)
+        known = place < len(steps) and steps[place] == mark.step
+        self._marks[place : place + known] = [mark]
+        while len(self._marks) > _MARKS or (len(self._marks) > 2 and self._size() > _BYTES):
+            # Where there are too many, all are as large; where they are too large, those go first that free the most.
+            sizes = [1] * len(self._marks) if len(self._marks) > _MARKS else self._own()
+            del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest, sizes)]
+        if self._vault is not None:
+            self._vault.keep(set().union(*(mark.blocks for mark in self._marks)))
+
+    def _size(self) -> int:
+        """Return how many bytes all marks take."""
+        blocks = set().union(*(mark.blocks for mark in self._marks))
+        return sum(len(mark.data) for mark in self._marks) + (self._vault.size(blocks) if blocks else 0)
+
+    def _own(self) -> list[int]:
+        """Return how many bytes go with each mark alone."""
+        users = Counter(block for mark in self._marks for block in mark.blocks)
+        alone = [[block for block in mark.blocks if users[block] == 1] for mark in self._marks]
+        return [
+            len(mark.data) + (self._vault.size(blocks) if blocks else 0)
+            for mark, blocks in zip(self._marks, alone, strict=True)
+        ]
+
+    def taken_up(self, mark: Mark) -> ShownRun | Forked:
+        """Return what a mark was made of, as it was then.
+
+        Raises
+        ------
+        BnnvizError
+            If it cannot be read.
+        """
+        return self._restore(mark, self._vault)
+
+    def recall(self, step: int, folder: Path) -> None:
+        """Remember a checkpoint that a recording has."""
+        self._marks.append(Mark(step, b"", folder))
+        self._marks.sort()
+
+    def before(self, step: int) -> Mark:
+        """Return the checkpoint to go to a step from; some steps before it where there is one.
+
+        Raises
+        ------
+        BnnvizError
+            If the run cannot go back so far.
+        """
+        steps = [mark.step for mark in self._marks]
+        parted = max((fork for fork in self._forks if fork <= step), default=0)
+        for wanted in (step - _RUN_UP, step):
+            place = bisect_right(steps, max(wanted, parted))
+            if place:
+                return self._marks[place - 1]
+        first = f"step {steps[0]:,}" if steps else "a later step"
+        raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
+
+    def leave(self, run: ShownRun | Forked) -> None:
+        """Remember the front, whence the run goes back."""
+        if self._log is None:
+            self._log, self.furthest = log_of(run), run.steps
+            self.note(run)
+
+    def part(self, step: int) -> None:
+        """Forget what came after a step: from there on it comes otherwise."""
+        self._log, self.furthest = None, step
+        self._marks = [mark for mark in self._marks if mark.step <= step]
+        self._forks = [fork for fork in self._forks if fork <= step]
+
+    def parted(self, fork: Forked) -> None:
+        """Note that the run was parted where it is."""
+        self._forks.append(fork.steps)
+        self.note(fork)
+
+    def joined(self, run: ShownRun, at: int) -> None:
+        """Note that of a fork at a step one run was kept: it alone is gone back in."""
+        self._forks = []
+        self.part(run.steps)
+        self._marks = [mark for mark in self._marks if mark.step < at]
+        self.note(run)
+
+    def shown(self, step: int) -> dict[str, Any]:
+        """Return the part ``timeline`` of a frame, of a run at this step."""
+        return {**self.timeline.around(step), "now": step, "last": max(step, self.furthest)}
+
+
+def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
+    """Return which of several checkpoints is missed least: the gap that it leaves is small for its age and its size."""
+    now = max(now, steps[-1])
+    gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) / max(sizes[i], 1) for i in range(1, len(steps) - 1)]
+    return 1 + int(np.argmin(gaps))
+
+
+class Journey:
+    """The way of what was restored to a step that was, with the changes that were made on it.
+
+    Parameters
+    ----------
+    run : ShownRun or Forked
+        As the checkpoint has it.
+    goal : int
+        The step.
+    log : Log
+        The changes that were made.
+
+    Attributes
+    ----------
+    run : ShownRun or Forked
+    goal : int
+    left : deque of (step, settings)
+        The changes that a run has still to make; in the end those at the goal and after it. A fork has them itself.
+    """
+
+    def __init__(self, run: ShownRun | Forked, goal: int, log: Log) -> None:
+        self.run, self.goal = run, goal
+        self.left: deque[Change] = deque()
+        if run.is_fork:
+            for branch in run.branches:
+                branch.script = _rest(branch.run, log.branches.get(branch.letter, log.lead))
+        else:
+            self.left = _rest(run, log.lead)
+
+    @property
+    def done(self) -> bool:
+        """Whether it is there."""
+        return self.run.steps >= self.goal or self.run.finished
+
+    def advance(self, seconds: float) -> int:
+        """Go on for at most so many seconds; return the steps that were taken."""
+        first, end = self.run.steps, time.monotonic() + seconds
+        while not self.done and time.monotonic() < end:
+            if self.run.phase == "start":  # a recording's first checkpoint
+                self.run.advance(seconds)
+                continue
+            while self.left and self.left[0][0] <= self.run.steps:
+                self.run.change(self.left.popleft()[1])
+            until = min(self.left[0][0], self.goal) if self.left else self.goal
+            self.run.take(until - self.run.steps, seconds)
+        return self.run.steps - first
+
+
+def _rest(run: ShownRun, log: list[Change]) -> deque[Change]:
+    """Return the changes that a run has not made yet; a kernel that was compiled at some step is so again there."""
+    rest = deque(log[len(run.changes) :])
+    if run.compiled_since is None and any(set(settings) == _KERNEL for _, settings in rest):
+        run.spec = run.spec.replace(kernel="eager")
+    return rest

@@ -1,0 +1,1 @@
+"""What a run's draws say of themselves: mixing, variances, weights, and warnings."""

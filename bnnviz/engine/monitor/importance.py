@@ -1,0 +1,103 @@
+"""What the weights of draws say of themselves, for the table and for whoever needs draws without weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics
+from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.protocol import DrawSource
+
+_MOST_VARIANCES = 3  # rows of the table
+_MOST_MOMENTS = 50  # dimensions
+POOR, _GOOD_K, BAD_K = 0.05, 0.7, 1.0
+_FAR = 5  # standard errors
+
+
+def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
+    """Return draws without weights (count, dim), taken from weighted ones in proportion, evenly; none without weights.
+
+    Parameters
+    ----------
+    draws : Tensor, shape (draws, dim)
+    logs : ndarray, shape (draws,)
+        Logarithms of the weights.
+    count : int
+    """
+    if not np.isfinite(logs).any():
+        return draws[:0]
+    return draws[torch.as_tensor(diagnostics.systematic(logs, count), device=draws.device)]
+
+
+class Weighing:
+    """Figures of the draws that a run's sampler has weighed last, taken once for each iteration.
+
+    Parameters
+    ----------
+    run : DrawSource
+    chain : WatchedChain
+        The one that is watched.
+    """
+
+    def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
+        self._run, self._chain = run, chain
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was taken."""
+        self._key: tuple[int, int] | None = None
+        self._rows: list[list[str]] = []
+
+    @property
+    def worth(self) -> float:
+        """How many plain draws those of the last iteration are worth; nan before there are any."""
+        return self._chain.tracer.worth
+
+    def current(self, count: int) -> Tensor:
+        """Return draws (count, dim) without weights, of the last iteration; (0, dim) where none has a weight."""
+        found = self._chain.tracer.current()
+        if found is None:
+            return self._chain.tracer.current_point()[None][:0]
+        return resampled(found[0], found[1].cpu().numpy(), count)
+
+    def rows(self) -> list[list[str]]:
+        """Return rows (label, text, tone) of the table: what the draws are worth, and known variances beside theirs."""
+        found = self._chain.tracer.current()
+        if found is None:
+            # Between two iterations those of the last one stay.
+            return self._rows
+        key = self._chain.tracer.iteration, self._run.era
+        if key != self._key:
+            self._key, self._rows = key, self._taken(*found)
+        return self._rows
+
+    def _taken(self, draws: Tensor, weights: Tensor) -> list[list[str]]:
+        logs = weights.cpu().numpy()
+        worth, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
+        share, (log_z, error) = worth / len(logs), diagnostics.log_evidence(logs)
+        tone = "bad" if k > BAD_K else "good" if k < _GOOD_K else ""
+        return [
+            [f"Worth of {len(logs):,} draws (weight ESS)", f"{worth:,.1f}", "bad" if share < POOR else ""],
+            ["Tail of the weights, Pareto k-hat", f"{k:.2f}" if np.isfinite(k) else "–", tone],
+            ["log of the integral of exp(-U)", f"{log_z:.2f} ± {error:.2f}", ""],
+            *self._variances(draws, logs),
+        ]
+
+    def _variances(self, draws: Tensor, logs: np.ndarray) -> list[list[str]]:
+        target = self._run.target
+        cov = target.cov()
+        if cov is None or target.dim > _MOST_MOMENTS:
+            return []
+        found = diagnostics.weighted_moments(draws.double().cpu().numpy(), logs)
+        columns = zip(target.names(), np.diag(found.cov), found.variance_se, np.diag(cov), strict=True)
+        rows = [
+            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {error:.2f}", _tone(variance, error, true)]
+            for name, variance, error, true in columns
+        ]
+        return rows[:_MOST_VARIANCES]
+
+
+def _tone(variance: float, error: float, true: float) -> str:
+    return "bad" if abs(variance - true) > _FAR * error else ""

@@ -1,0 +1,93 @@
+"""What a run's own figures say against its estimates, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bnnviz.engine.monitor.importance import BAD_K, POOR
+from bnnviz.engine.monitor.variances import BAD_RHAT, is_clear, most_off
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.targets import BNN
+
+#: Draws that those of a coordinate are worth, from which on its standard error is one (Vehtari et al. 2021, section 4).
+ENOUGH = 400
+
+
+def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
+    """Return why the estimates of a run are not to be relied on yet; nothing where no figure says so.
+
+    Parameters
+    ----------
+    run : DrawSource
+        The run; of approximations that more draws do not improve, nothing is said.
+    found : dict
+        Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``; or
+        ``weight_ess_share`` and ``pareto_k``.
+    """
+    if run.sampler.weighted:
+        return list(_of_weights(found))
+    if not run.sampler.converges:
+        return []
+    known = None if "cov" not in found else run.target.cov()
+    of_variances = _of_widening(found["widening"]) if known is None else _of_known(found, known, run.target.names())
+    # A functional's draws are wider than the density by what it is, and not because of settings.
+    of_variances = () if run.sampler.functional else of_variances
+    return [*_of_chains(found, isinstance(run.target, BNN)), *of_variances]
+
+
+def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
+    rhat, ess, what = found["rhat_max"], found["ess_min"], "weight" if network else "coordinate"
+    # Hidden units that change places alter the weights, and not what the network predicts.
+    else_by = "; what it predicts may be right all the same: see ess_function_min" if network else ""
+    if rhat is not None and rhat > BAD_RHAT:
+        yield (
+            f"The chains disagree on a {what} (R-hat up to {rhat:.2f}, good below 1.01), so standard errors are too"
+            f" small: make more draws{else_by}."
+        )
+    elif ess is not None and ess < ENOUGH:
+        yield (
+            f"The draws of the {what} that mixes worst are worth {ess:.0f} (ESS), and standard errors can be relied on"
+            f" from {ENOUGH} on: make more draws{else_by}."
+        )
+
+
+def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Iterator[str]:
+    variance, error = (np.diag(np.array(found[name])) for name in ("cov", "cov_se"))
+    off = most_off(variance, error, np.diag(known))
+    if off is not None:
+        biased = "the settings bias it"
+        cause = biased if off.ratio > 1 else f"the chains have not been everywhere yet, or {biased}"
+        yield (
+            f"The variance of {names[off.coordinate]} is {off.ratio:.2f} times the true one, {abs(off.z):.0f} standard"
+            f" errors off: {cause}."
+        )
+
+
+def _of_widening(widening: dict[str, Any] | None) -> Iterator[str]:
+    if widening is None or not is_clear(widening["share"], widening["se"]):
+        return
+    share, error = 100 * widening["share"], 100 * widening["se"]
+    if share > 0:
+        yield f"By Stein's identity the variances are {share:.0f} ± {error:.0f} % too large: the settings bias them."
+    else:
+        yield (
+            f"By Stein's identity the variances are {-share:.0f} ± {error:.0f} % too small:"
+            " the chains have not been everywhere yet."
+        )
+
+
+def _of_weights(found: dict[str, Any]) -> Iterator[str]:
+    k, share = found["pareto_k"], found["weight_ess_share"]
+    if k is not None and k > BAD_K:
+        yield (
+            f"The weights have so long a tail (Pareto k-hat {k:.2f}, good below 0.7) that weighted means need not"
+            " settle: make more draws an iteration, or more iterations."
+        )
+    elif share < POOR:
+        yield (
+            f"The weighted draws are worth {100 * share:.1f} % of their number: a few draws carry the estimates,"
+            " so make more draws an iteration, or more iterations."
+        )

@@ -1,0 +1,193 @@
+"""What a run says of itself at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics, optional
+from bnnviz.engine.evaluation.metrics import measure
+from bnnviz.engine.evaluation.predictions import Predictor, scores
+from bnnviz.engine.monitor.mixing import measured_mixing
+from bnnviz.engine.monitor.run_warnings import warnings
+from bnnviz.engine.monitor.variances import measured_widening
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.targets import BNN
+
+_MOST_MOMENTS = 50
+_MOST_COLUMNS = 100
+_MOST_COPIED = 10_000_000  # numbers
+_STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
+
+
+def summarise(run: DrawSource) -> dict[str, Any]:
+    """Return the run's settings, costs, and estimates with their errors, as plain JSON."""
+    draws = run.draws
+    found = {
+        "target": run.spec.target,
+        "target_settings": run.spec.target_settings,
+        "sampler": run.spec.sampler,
+        "settings": run.spec.settings,
+        "dim": run.target.dim,
+        "chains": draws.shape[0],
+        "draws": draws.shape[1],
+        "seed": run.spec.seed,
+        "device": str(run.device),
+        "kernel": run.kernel,
+        "seconds": run.seconds,
+        "cpu_seconds": run.cpu_seconds,
+        "device_seconds": run.device_seconds,
+        "grad_evals": run.gradients,
+        "steps": run.steps,
+        **run.tally.summary(),
+        "spacing": _number(getattr(run.emitter, "spacing", float("nan"))),
+        "phase": run.phase,
+        "notes": run.notes,
+        **({} if run.search is None else {"search": run.search}),
+        **(_importance(run) if run.sampler.weighted else _convergence(run, draws)),
+        **_estimates(run, draws),
+        "widening": None if run.sampler.weighted else _widening(run),
+    }
+    return found | {"warnings": [*warnings(run, found), *_missing(run)]}
+
+
+def _missing(run: DrawSource) -> Iterator[str]:
+    """Say which figures are None for want of a package, and how to get it."""
+    if not diagnostics.has_arviz():
+        figures = "The weights' Pareto k-hat is" if run.sampler.weighted else "ESS and R-hat are"
+        yield f"{figures} missing: {optional.install('arviz_stats')}."
+    if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not diagnostics.has_learn():
+        yield diagnostics.without_learn()
+
+
+def _importance(run: DrawSource) -> dict[str, float | None]:
+    """Return what the weights say of themselves.
+
+    ``weight_ess`` is the number of plain draws that the weighted ones are worth, ``weight_ess_share`` that by their
+    number, ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of
+    exp(-U) and its standard error. Chains are proposals: there is no R-hat, and ``ess_min`` is None.
+    """
+    logs = run.log_weights
+    worth = diagnostics.weight_ess(logs)
+    log_z, error = diagnostics.log_evidence(logs)
+    return {
+        "ess_min": None,
+        "rhat_max": None,
+        "weight_ess": worth,
+        "weight_ess_share": worth / max(logs.size, 1),
+        "pareto_k": _number(diagnostics.pareto_k(logs)),
+        "log_z": _number(log_z),
+        "log_z_se": _number(error),
+        "weight_ess_per_s": _number(worth / max(run.seconds, 1e-9)),
+        "weight_ess_per_million_grads": _number(1e6 * worth / max(run.gradients, 1)),
+    }
+
+
+def _widening(run: DrawSource) -> dict[str, Any] | None:
+    """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
+    found = measured_widening(run, _STEIN_WORK, _STEIN_DRAWS)
+    if found is None:
+        return None
+    each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}
+    return {"share": found.share, "se": found.error} | each
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
+    """Return effective sample sizes and R-hat.
+
+    ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates;
+    ``ess_pc1`` is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and
+    ``ess_function_median`` of a network's predictions (the grid or the test rows that the prediction is drawn on).
+    ``ess_per_s`` and ``ess_per_million_grads`` are ``ess_min`` by all that the run took: seconds, and millions of
+    per-example gradients, the search for a start and the warm-up included.
+    """
+    dim = draws.shape[2]
+    columns = np.unique(np.linspace(0, dim - 1, min(dim, _MOST_COLUMNS)).astype(int))
+    each = [draws[:, :, i].astype(float) for i in columns]
+    least = _worst(min, map(diagnostics.ess, each))
+    network = isinstance(run.target, BNN)
+    mixing = measured_mixing(run, Predictor(run.target) if network else None)
+    functions = {"ess_function_min": mixing.least, "ess_function_median": mixing.median} if network else {}
+    return {
+        "ess_min": least,
+        "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),
+        "rhat_max": _worst(max, map(diagnostics.rhat, each)),
+        "ess_pc1": _ess_first_component(draws),
+        "ess_energy": _number(mixing.energy),
+        **{name: _number(size) for name, size in functions.items()},
+        "ess_per_s": None if least is None else _number(least / max(run.seconds, 1e-9)),
+        "ess_per_million_grads": None if least is None else _number(1e6 * least / max(run.gradients, 1)),
+    }
+
+
+def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> float | None:
+    """Return the worst of the figures that are known; None where none is."""
+    known = [figure for figure in figures if np.isfinite(figure)]
+    return float(worst(known)) if known else None
+
+
+def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
+    if draws.shape[1] == 0:
+        return {}
+    if run.sampler.weighted:
+        return _weighted_estimates(run, draws)
+    found: dict[str, Any] = {}
+    if draws.shape[2] <= _MOST_MOMENTS:
+        moments = diagnostics.moments_with_errors(draws.astype(float))
+        found |= {name: getattr(moments, name).tolist() for name in moments._fields}
+        found |= _reweighted(run, draws.astype(float)) | _along_path(run)
+    if isinstance(run.target, BNN):
+        found |= scores(run.target, run.store.view(run.alive), known=run.answers()) | {"metrics": measure(run)}
+    return found
+
+
+def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
+    """Return the estimates of draws that came with weights; none where no draw has one."""
+    logs, found = run.log_weights, {}
+    if not np.isfinite(logs).any():
+        return {}
+    if draws.shape[2] <= _MOST_MOMENTS:
+        moments = diagnostics.weighted_moments(draws.astype(float), logs)
+        found |= {name: getattr(moments, name).tolist() for name in moments._fields}
+    if isinstance(run.target, BNN):
+        shares = diagnostics.normalised(logs)
+        found |= scores(run.target, run.store.view(run.alive), shares) | {"metrics": measure(run)}
+    return found
+
+
+def _reweighted(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
+    """Return mean and covariance of draws at events with the weights that undo their bias."""
+    weights = run.event_weights()
+    if weights is None:
+        return {}
+    rows, weights = draws.reshape(-1, draws.shape[2]), weights.ravel()
+    return {
+        "weighted_mean": np.average(rows, axis=0, weights=weights).tolist(),
+        "weighted_cov": np.cov(rows.T, aweights=weights, bias=True).reshape(draws.shape[2], -1).tolist(),
+    }
+
+
+def _along_path(run: DrawSource) -> dict[str, Any]:
+    """Return mean and variance from the integrals along the path."""
+    found = run.path_moments()
+    if found is None:
+        return {}
+    return {f"path_{name}": getattr(found, name).tolist() for name in ("mean", "mean_se", "variance", "variance_se")}
+
+
+def _ess_first_component(draws: np.ndarray) -> float | None:
+    if draws.shape[1] < 4:
+        return None
+    pooled = draws.reshape(-1, draws.shape[2])
+    thinned = pooled[:: max(1, len(pooled) // 2000)]
+    # Of large networks there is no room for a copy.
+    thinned = thinned if thinned.size > _MOST_COPIED else thinned.astype(float)
+    axis = diagnostics.principal_axes(thinned, 1).axes[:, 0]
+    # An ESS does not depend on the centre.
+    return _number(diagnostics.ess((draws @ axis.astype(thinned.dtype)).astype(float)))

@@ -1,0 +1,108 @@
+"""How well the draws of a population predict the test rows, iteration by iteration while it goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.metrics import Predictions, class_names, predict
+from bnnviz.engine.evaluation.predictions import observed_rows
+from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.protocol import DrawSource
+
+if TYPE_CHECKING:
+    from bnnviz.engine.monitor.importance import Weighing
+
+_DRAWS = 50  # resampled by their weights
+_REMEMBERED = 400  # iterations
+_AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
+
+
+class Quality:
+    """Figures of the draws that were weighed last, taken once for each iteration that somebody looks at.
+
+    Parameters
+    ----------
+    run : DrawSource
+        Of a network.
+    chain : WatchedChain
+        The one that is watched.
+    weighing : Weighing
+        Gives draws without weights.
+
+    Attributes
+    ----------
+    emits : tuple of str
+        The parts of a frame: ``history``, and ``roc`` of two classes, ``confusion`` of more, ``errors2`` of numbers;
+        none of two classes where scikit-learn is missing.
+    """
+
+    def __init__(self, run: DrawSource, chain: WatchedChain, weighing: Weighing) -> None:
+        self._run, self._chain, self._weighing = run, chain, weighing
+        self._classes = class_names(run.target)
+        picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
+        measurable = picture != "roc" or diagnostics.has_learn()
+        if picture == "roc" and measurable:
+            # Its import takes a second or two: now, since nobody waits for a frame yet.
+            diagnostics.learn_metrics()
+        self.emits = ("history", picture) if measurable else ()
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the figures of earlier draws."""
+        self._key: tuple[int, int] | None = None
+        self._parts: dict[str, dict[str, Any]] = {}
+        self._lines: dict[str, list[tuple[int, float, float]]] = {}
+
+    def part(self, name: str) -> dict[str, Any]:
+        """Return a part of a frame; empty before there are draws."""
+        iteration = self._chain.tracer.iteration
+        if iteration and (iteration, self._run.era) != self._key:
+            theta = self._weighing.current(_DRAWS)
+            if len(theta):
+                self._key = iteration, self._run.era
+                self._take(iteration, predict(self._run.target, theta))
+        return self._parts.get(name, {})
+
+    def _take(self, iteration: int, found: Predictions) -> None:
+        observed = observed_rows(self._run.target)
+        if self._classes:
+            figures = self._of_classes(found.chances, observed.astype(int))
+        else:
+            figures = self._of_numbers(found.means, observed)
+        for name, values in figures.items():
+            known = [*self._lines.get(name, []), (iteration, float(values.mean()), float(values.std()))]
+            self._lines[name] = known[-_REMEMBERED:]
+        lines = [
+            dict(zip(("iteration", "mean", "sd"), map(np.array, zip(*line, strict=True)), strict=True)) | {"name": name}
+            for name, line in self._lines.items()
+        ]
+        self._parts["history"] = {"label": " and ".join(self._lines), "lines": lines}
+
+    def _of_numbers(self, means: np.ndarray, observed: np.ndarray) -> dict[str, np.ndarray]:
+        spread = diagnostics.error_spread((means.mean(0) - observed) ** 2)
+        boxes = [] if spread is None else [{"name": self._run.sampler.title, **spread._asdict()}]
+        self._parts["errors2"] = {"boxes": boxes}
+        return {_ERROR: np.sqrt(((means - observed) ** 2).mean(1))}
+
+    def _of_classes(self, chances: np.ndarray, observed: np.ndarray) -> dict[str, np.ndarray]:
+        right = (chances.argmax(-1) == observed).mean(1)
+        if len(self._classes) > 2:
+            matrix = diagnostics.confusion(chances.mean(0).argmax(1), observed, len(self._classes))
+            self._parts["confusion"] = {"matrix": matrix, "classes": self._classes}
+            return {_RIGHT: right}
+        positive = self._positive
+        if len(np.unique(observed)) < 2:
+            # With rows of one class there is no ROC curve.
+            return {_RIGHT: right}
+        curve = diagnostics.roc_envelopes(chances[..., positive], observed == positive)
+        self._parts["roc"] = {"curves": [{"name": self._run.sampler.title, **curve._asdict()}]}
+        areas = [diagnostics.class_metrics(each, observed, positive).values["auc"] for each in chances]
+        return {_AREA: np.array(areas), _RIGHT: right}
+
+    @property
+    def _positive(self) -> int:
+        data = self._run.target.data_set
+        return 1 if data is None else data.positive

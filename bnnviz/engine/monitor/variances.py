@@ -1,0 +1,298 @@
+"""What the draws of a run say of themselves so far: how well they mix, and how far their variances are off."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.engine.monitor.components import Component
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.throttle import Throttle
+
+# At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
+_EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
+# What has been drawn for long changes slowly: by so much of its age until it is measured again, at most.
+AGED, _RARELY_S = 0.05, 15.0
+_FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
+_MOST_VARIANCES = 3  # rows of the table, one for each coordinate
+_MOST_MOMENTS = 50  # dimensions
+_NEAR = 0.1
+_WEIGHED = 4000  # draws at events that are weighted for the table
+_GROWTH = 1.25  # of the draws until Stein's identity is tried anew
+_STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
+_STEIN_LEAST = 200  # draws
+_STEIN_DEAREST = 1e11  # multiply-adds of so many gradients: where they take more, it is not measured
+_GRADIENTS = 512  # at once
+_INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
+_CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
+BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
+
+
+class Measures:
+    """Measures of a run's draws, taken anew now and then; nothing that a draw depends on.
+
+    Attributes
+    ----------
+    ess, rhat : float
+        Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
+    followed : float
+        Bulk effective sample size of the component that is followed.
+    widening : Widening or None
+        By what share the variances are too large, by Stein's identity.
+    cpu_seconds : float
+        That all measures have taken.
+    """
+
+    def __init__(self, run: DrawSource) -> None:
+        self._run, self.cpu_seconds = run, 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was measured of earlier draws."""
+        self.ess = self.rhat = self.followed = float("nan")
+        self._spent = self._run.seconds, self._run.gradients  # before these draws
+        self.widening: diagnostics.Widening | None = None
+        self._pace, self._made = Throttle(_SHARE, least=_EVERY_S), -1
+        self._begun = time.perf_counter()
+        self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._weighted: list[float] = []
+        self._path: diagnostics.PathMoments | None = None
+        self._count = self._tried = 0
+
+    def expire(self) -> None:
+        """Have the measures taken anew at the next occasion."""
+        self._pace.expire()
+        self._made, self.followed = -1, float("nan")
+
+    def take(self, first: Component, followed: Component, fast: bool) -> None:
+        """Measure other draws by their first component and the one that is followed; at full speed not each time."""
+        made = int(self._run.store.made.sum())
+        if made == self._made or (fast and not self._pace.due):
+            return
+        self._made, begun = made, time.thread_time()
+        self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
+        if followed.folded:
+            # What a fold does to a chain would pass for mixing.
+            self.followed = float("nan")
+        else:
+            self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
+        self._compare()
+        self._try_identity()
+        cost = time.thread_time() - begun
+        self.cpu_seconds += cost
+        age = time.perf_counter() - self._begun
+        self._pace.spent(cost, most=min(max(AGED * age, _SELDOM_S), _RARELY_S))
+
+    def _compare(self) -> None:
+        """Compare the variances with the known ones, once there are enough draws."""
+        run = self._run
+        cov, self._count = run.target.cov(), run.store.common(run.alive) * int(run.alive.sum())
+        if cov is None or run.target.dim > _MOST_MOMENTS or self._count < _FEWEST_DRAWS:
+            return
+        moments = diagnostics.moments_with_errors(run.draws.astype(float))
+        self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
+        self._weighted = self._reweighed()
+        # Beside draws that are spread evenly along the path it would say the same again.
+        self._path = run.path_moments() if self._weighted else None
+
+    def _reweighed(self) -> list[float]:
+        """Return the variances of draws at events with the weights that undo their bias."""
+        draws = self._run.draws.astype(float)
+        every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
+        weights = self._run.event_weights(every)
+        if weights is None:
+            return []
+        rows, weights = draws[:, ::every].reshape(-1, draws.shape[2]), weights.ravel()
+        mean = np.average(rows, axis=0, weights=weights)
+        return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
+
+    def _try_identity(self) -> None:
+        """Measure the widening where there are a quarter more draws than at the last try."""
+        if self._count >= max(_FEW_DRAWS, _GROWTH * self._tried):
+            self._tried = self._count
+            self.widening = measured_widening(self._run)
+
+    def sentence(self) -> str:
+        """Say where the variances are clearly wrong, against the known ones or by Stein's identity; "" if nowhere."""
+        return " ".join(part for part in (self._against_truth(), self._against_stein()) if part)
+
+    def _off(self) -> Off | None:
+        return None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)
+
+    def _against_truth(self) -> str:
+        off = self._off()
+        if off is None:
+            return ""
+        ratio, side = off.ratio, "wider" if off.ratio > 1 else "narrower"
+        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else f"{100 * (ratio - 1):+.0f} % against"
+        name = self._run.target.names()[off.coordinate]
+        return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
+
+    def _against_stein(self) -> str:
+        if not self._is_off() or self.widening.share < 0 or self._known_otherwise(narrow=True):
+            return ""
+        share, error = 100 * self.widening.share, 100 * self.widening.error
+        if share > 100 * _LARGE:
+            return f"By Stein's identity the variances so far are at least {share:.0f} % too large."
+        low, high = share - _INTERVAL * error, share + _INTERVAL * error
+        about = f"about {share:.0f} % too large ({low:.0f} to {high:.0f} %)"
+        return f"By Stein's identity, which knows no truth, the variances so far are {about}."
+
+    def remark(self) -> str:
+        """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
+        if not self._is_off() or self.widening.share > 0 or self._known_otherwise(narrow=False):
+            return ""
+        ratio = 1 + self.widening.share
+        share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
+        cause = "the chains have not been everywhere yet"
+        if not self._run.sampler.converges:
+            cause = "it is an approximation, and more draws do not bring it nearer"
+        return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
+
+    def _known_otherwise(self, narrow: bool) -> bool:
+        """Tell whether the known variances show the draws to be narrow, or wide, whatever Stein's identity says.
+
+        The identity tells draws of another density, of which too wide and too narrow are the plainest kinds; where
+        chains have seen but a part of a bent density it may take the one for the other.
+        """
+        off = self._off()
+        return off is not None and (off.ratio < 1) == narrow
+
+    def _is_off(self) -> bool:
+        """Whether the widening can be told from none."""
+        return self.widening is not None and is_clear(self.widening.share, self.widening.error)
+
+    def rows(self) -> list[list[str]]:
+        """Return rows (label, text, tone) of the table: variances beside the known ones, and the widening."""
+        return self._variances() + self._widening_row()
+
+    def _variances(self) -> list[list[str]]:
+        if self._moments is None:
+            return []
+        ratios, z = _judged(*self._moments)
+        tones = [_tone(*judged, self._count) for judged in zip(ratios, z, strict=True)]
+        if self._run.target.dim > _MOST_VARIANCES:
+            worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
+            return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
+        names = self._run.target.names()
+        rows = [
+            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {_number(error, '.2f')}", tone]
+            for name, variance, error, true, tone in zip(names, *self._moments, tones, strict=True)
+        ]
+        again, by = zip(names, self._weighted, strict=False), self._run.sampler.weighed_by
+        rows += [[f"Variance of {name} weighted by {by}", f"{variance:.2f}", ""] for name, variance in again]
+        return rows + self._path_rows(names)
+
+    def _path_rows(self, names: list[str]) -> list[list[str]]:
+        if self._path is None:
+            return []
+        variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
+        return [
+            [f"Variance of {name} along the path", f"{variance:.2f} ± {_number(error, '.2f')}", ""]
+            for name, variance, error in variances
+        ]
+
+    def mixing(self, label: str, tail: float) -> list[list[str]]:
+        """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
+        if self._made < 0:
+            return []
+        tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
+        sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
+        spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
+        rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
+        return [
+            [f"R-hat; bulk, tail ESS ({label})", sizes, tone],
+            ["ESS per second; per million gradients", "; ".join(rates), ""],
+        ]
+
+    def _widening_row(self) -> list[list[str]]:
+        if self.widening is None:
+            return []
+        ratio, error = 1 + self.widening.share, self.widening.error
+        tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
+        told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
+        return [["Variances / true (Stein's identity)", told, tone]]
+
+
+class Off(NamedTuple):
+    """A variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
+
+    coordinate: int
+    ratio: float
+    z: float
+
+
+def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> Off | None:
+    """Return which of the variances (dim,) is the clearest to differ from the known ones; None if none does."""
+    ratios, z = _judged(variance, error, true)
+    if not np.isfinite(z).any():
+        return None
+    worst = int(np.nanargmax(np.abs(z)))
+    found = Off(worst, float(ratios[worst]), float(z[worst]))
+    return None if abs(found.z) < 5 or abs(found.ratio - 1) < _SMALL else found
+
+
+def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the variances' ratios to the known ones, and their logarithms in standard errors.
+
+    The error of a variance is about in proportion to it: draws that have not been everywhere yet seem sure.
+    """
+    ratio = variance / true
+    return ratio, np.log(np.maximum(ratio, 1e-12)) / np.maximum(error / variance, 1e-12)
+
+
+def is_clear(share: float, error: float) -> bool:
+    """Tell whether a share by which variances are too large is not small, and not of chance alone."""
+    return abs(share) > max(_CLEAR * error, _SMALL)
+
+
+def measured_widening(
+    run: DrawSource, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS
+) -> diagnostics.Widening | None:
+    """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
+
+    None where there are too few draws, every chain stands still, or a gradient takes too long.
+
+    Parameters
+    ----------
+    work : float
+        Multiply-adds that the gradients may take.
+    most : int
+        Draws whose gradients are used, at most.
+    """
+    draws = run.store.view(run.alive)
+    chains, count, dim = draws.shape
+    each = 6 * max(run.target.examples, 1) * run.target.row_work
+    if each * _STEIN_LEAST > _STEIN_DEAREST:
+        return None
+    rows = min(max(work / each, _STEIN_LEAST), most)
+    every = max(1, int(-(-chains * count // rows)))
+    x = draws[:, ::every]
+    if not x.numel() or bool((x == x[:, :1]).all()):
+        return None
+    parts = [run.sampler.aim(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
+    potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
+    shape = x.shape
+    return diagnostics.widening(
+        draws.double().cpu().numpy(), potential.reshape(shape[:2]), gradient.reshape(shape), every
+    )
+
+
+def _tone(ratio: float, z: float, draws: int) -> str:
+    """Judge a variance; what cannot be told from the truth yet, though far from it, is neither good nor bad."""
+    if draws < _FEW_DRAWS or not np.isfinite(z):
+        return ""
+    wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
+    return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"
+
+
+def _rate(value: float) -> str:
+    return _number(value, ",.0f" if value >= 100 else ".2g")

@@ -1,0 +1,1 @@
+"""Several samplers on one target with one budget of gradients."""

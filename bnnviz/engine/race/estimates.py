@@ -1,0 +1,136 @@
+"""What a run estimates, and how far that is from the truth: means and standard deviations over its draws."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.targets import BNN, Target
+
+# Draws of all chains whose functions are evaluated, and inputs that they are evaluated at.
+_DRAWS, _INPUTS = 4000, 100
+_RESAMPLED = 1000  # draws taken of weighted ones
+_LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
+Key = tuple[int, int]
+
+
+class Truth(NamedTuple):
+    """Means and standard deviations that estimates are compared with, each (quantities,).
+
+    Attributes
+    ----------
+    mean, sd : ndarray
+    scale : ndarray
+        What errors are measured in: the standard deviation.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    scale: np.ndarray
+
+
+class Error(NamedTuple):
+    """How far estimates are from the truth, in its standard deviations.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Root mean square over quantities of (mean - true mean) / true sd, and of sd / true sd - 1.
+    """
+
+    mean: float
+    sd: float
+
+    @property
+    def both(self) -> float:
+        """The root of half the sum of their squares."""
+        return float(np.sqrt((self.mean**2 + self.sd**2) / 2))
+
+
+def known_truth(target: Target) -> Truth | None:
+    """Return the truth where the target knows its moments, else None."""
+    if target.mean() is None:
+        return None
+    sd = np.sqrt(np.diag(target.cov()))
+    return Truth(target.mean(), sd, sd)
+
+
+def error(mean: np.ndarray, sd: np.ndarray, truth: Truth) -> Error:
+    """Return how far means and standard deviations (quantities,) are from the truth."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Error(
+            float(np.sqrt(np.mean(((mean - truth.mean) / truth.scale) ** 2))),
+            float(np.sqrt(np.mean(((sd - truth.sd) / truth.scale) ** 2))),
+        )
+
+
+class Estimates:
+    """The quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
+
+    Single weights of a network are no quantities to compare: hidden units can change places.
+
+    Parameters
+    ----------
+    run : DrawSource
+    """
+
+    def __init__(self, run: DrawSource) -> None:
+        self._run = run
+        self._predictor = Predictor(run.target) if isinstance(run.target, BNN) else None
+        self._known: dict[Key, np.ndarray] = {}
+
+    @property
+    def what(self) -> str:
+        """What the quantities are."""
+        if self._predictor is None:
+            return "coordinates"
+        return "predicted chances" if self._of_chances else "predicted values"
+
+    @property
+    def _of_chances(self) -> bool:
+        return self._predictor is not None and self._predictor.kind in ("area", "classes")
+
+    def values(self) -> np.ndarray:
+        """Return the quantities (chains, draws, quantities) of the draws; of a network those of up to 4,000 draws."""
+        run = self._run
+        if self._predictor is None:
+            return run.store.view(run.alive).double().cpu().numpy()
+        keys = chosen_draws(run.store, run.alive, _DRAWS)
+        missing = [key for key in keys if key not in self._known]
+        if missing:
+            rows = self._predictor.functions(weights(run.store, missing), _INPUTS)
+            self._known.update(zip(missing, rows, strict=True))
+        self._known = {key: self._known[key] for key in keys}
+        chains = max(int(run.alive.sum()), 1)
+        rows = np.array(list(self._known.values()), dtype=float)
+        # The keys of a slot lie beside each other.
+        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 0))
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
+        if self._run.sampler.weighted:
+            return self._weighted()
+        values = self.values()
+        if values.shape[1] < 2:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values.mean((0, 1)), values.std((0, 1))
+
+    def _weighted(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the moments of draws that came with weights."""
+        run = self._run
+        if not np.isfinite(run.log_weights).any():
+            return None
+        if self._predictor is None:
+            found = diagnostics.weighted_moments(run.draws, run.log_weights)
+            return found.mean, np.sqrt(np.diag(found.cov))
+        values = self._predictor.functions(run.resampled(_RESAMPLED), _INPUTS)
+        return values.mean(0), values.std(0)
+
+    def truth(self, mean: np.ndarray, sd: np.ndarray) -> Truth:
+        """Return means and standard deviations (quantities,) as a truth; a chance that is certain keeps a scale."""
+        return Truth(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_chances else sd)

@@ -1,0 +1,203 @@
+"""Asks the draws of a gallery about one image and its turned copies, and about images that are made to mislead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.data import ImageSet
+from bnnviz.engine.evaluation.attack import EPS, attack
+from bnnviz.engine.race.predictive_cache import Opinions, chances
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import BNN
+
+ANGLES = tuple(range(-180, 181, 30))  # degrees
+ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
+_MOST_ANGLE = 180.0
+_DRAWS, _FEWEST, _ASK_S = 32, 4, 0.3  # draws that are asked about an image, and seconds that all lanes may take
+_ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
+_ATTACK_GROWTH = 2  # of the draws, until they are attacked anew
+
+
+class AskedLane(Protocol):
+    """What the onlooker uses of a lane: its network, and what its draws say of the test rows."""
+
+    target: BNN
+    opinions: Opinions
+
+
+class Asked(Protocol):
+    """What the onlooker uses of a gallery: its images and its lanes."""
+
+    images: ImageSet
+    lanes: Sequence[AskedLane]
+
+
+class Onlooker:
+    """What a gallery's draws are asked besides the test rows.
+
+    Parameters
+    ----------
+    gallery : Asked
+    """
+
+    def __init__(self, gallery: Asked) -> None:
+        self._gallery = gallery
+        self._source: dict[str, Any] = {"index": 0}
+        self._pixels, self.truth = gallery.images.x_test[0], int(gallery.images.y_test[0])
+        self.angle = 0.0
+        self.number = 0  # of the image that is shown: grows with each
+        self._answers: dict[int, tuple[tuple[int, int], float, np.ndarray]] = {}
+        self._attacks: dict[int, tuple[int, list[dict[str, Any]]]] = {}
+
+    # one image
+
+    def show(self, image: dict[str, Any]) -> None:
+        """Take another image, or another angle (see `Gallery.watch`)."""
+        unknown = set(image) - {"index", "pixels", "attacked", "angle"}
+        if unknown:
+            raise BnnvizError(f"An image is index, pixels or attacked, and angle, not {sorted(unknown)[0]}.", "image")
+        angle = image.get("angle", self.angle)
+        if isinstance(angle, bool) or not isinstance(angle, int | float) or not abs(angle) <= _MOST_ANGLE:
+            raise BnnvizError(f"The angle is from -180 to 180 degrees, not {angle!r}.", "angle")
+        if "attacked" in image:
+            self._pixels, self.truth = self._attacked_image(image["attacked"])
+            self._source = {"attacked": image["attacked"]}
+        elif "pixels" in image:
+            pixels, self.truth = _pixels(image["pixels"], self._gallery.images.shape), None
+            self._pixels, self._source = pixels, {"drawn": True}
+        elif "index" in image:
+            index, count = image["index"], len(self._gallery.images.y_test)
+            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+                raise BnnvizError(f"There is no test image {index!r}; choose 0 to {count - 1}.", "image")
+            self._pixels, self.truth = self._gallery.images.x_test[index], int(self._gallery.images.y_test[index])
+            self._source = {"index": index}
+        self.angle = float(angle)
+        self.number += 1
+
+    def _attacked_image(self, number: Any) -> tuple[np.ndarray, int]:
+        tiles = self.tiles()
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(tiles):
+            raise BnnvizError(f"There is no attacked image {number!r}; there are {len(tiles)} now.", "image")
+        return tiles[number]["pixels"], tiles[number]["truth"]
+
+    def tiles(self) -> list[dict[str, Any]]:
+        """Return images that were made to mislead a draw of the first lane that was attacked, strength by strength.
+
+        Each has ``pixels`` (bytes), ``truth``, ``taken`` (what the other draws take it for), ``chance`` and ``eps``.
+        """
+        done = next((done for _, done in self._attacks.values() if done), [])
+        found = []
+        for each in done:
+            few = each["examples"]
+            for inputs, truth, taken, chance in zip(
+                few["inputs"][0], few["observed"], few["predicted"][0], few["chance"][0], strict=True
+            ):
+                pixels = np.clip(np.round(255 * inputs), 0, 255).astype(np.uint8)
+                tile = {"pixels": pixels, "truth": int(truth), "taken": int(taken), "chance": float(chance)}
+                found.append(tile | {"eps": each["eps"][0]})
+        return found
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Where the image is from: ``index`` of a test image, or ``drawn``."""
+        return self._source
+
+    @property
+    def turned(self) -> np.ndarray:
+        """The image as it is asked about, bytes (channels, height, width)."""
+        return _turned(self._pixels, self.angle)
+
+    def answer(self, number: int) -> np.ndarray:
+        """Return what a lane's draws say of the image and then of it at `ANGLES`: (draws, 1 + angles, classes)."""
+        lane = self._gallery.lanes[number]
+        key, now = (self.number, lane.opinions.version), time.perf_counter()
+        held, at, found = self._answers.get(number, ((-1, -1), 0.0, np.empty((0, 0, 0))))
+        if held != key and (held[0] != key[0] or now - at > _ANSWER_AGE):
+            found = self._ask(lane)
+            self._answers[number] = key, time.perf_counter(), found
+        return found
+
+    def _ask(self, lane: AskedLane) -> np.ndarray:
+        theta = lane.opinions.draws(_DRAWS)
+        if not len(theta):
+            return np.empty((0, 1 + len(ANGLES), self._gallery.images.classes), np.float32)
+        images = np.stack([self.turned, *(_turned(self._pixels, angle) for angle in ANGLES)])
+        rows = self._rows(images, lane)
+        begun = time.perf_counter()
+        found = [chances(lane.target, theta[:1], rows)]
+        each = max(time.perf_counter() - begun, 1e-6)
+        allowed = int(np.clip(_ASK_S / (each * len(self._gallery.lanes)), _FEWEST, len(theta)))
+        chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
+        return np.stack(found + [chances(lane.target, theta[i : i + 1], rows) for i in chosen])
+
+    def _rows(self, images: np.ndarray, lane: AskedLane) -> torch.Tensor:
+        """Return bytes (rows, channels, height, width) as the network sees them."""
+        own = self._gallery.images
+        mean, sd = (np.array(each, np.float32)[:, None, None] for each in (own.mean, own.sd))
+        x = (images.astype(np.float32) / 255 - mean) / sd
+        return torch.as_tensor(x, dtype=lane.target.dtype, device=lane.target.device)
+
+    # images that are made to mislead
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is an attack left to make."""
+        return self._due() is not None
+
+    def look(self) -> bool:
+        """Attack one lane at one strength; return whether there was anything to do."""
+        number = self._due()
+        if number is None:
+            return False
+        lane = self._gallery.lanes[number]
+        made, done = self._attacks.get(number, (0, []))
+        if len(done) >= len(EPS) or not done:
+            made, done = lane.opinions.asked, []
+        theta = lane.opinions.draws(_ATTACKED_DRAWS)
+        rows = min(ATTACKED_ROWS, len(self._gallery.images.y_test))
+        found = attack(lane.target, theta, eps=[EPS[len(done)]], rows=rows)
+        self._attacks[number] = made, [*done, found]
+        return True
+
+    def attacked(self, number: int) -> list[dict[str, Any]]:
+        """Return what came of the attacks on a lane's draws so far, one for each strength."""
+        return self._attacks.get(number, (0, []))[1]
+
+    def _due(self) -> int | None:
+        """Return the lane whose draws have not been attacked, or have doubled since; None where there is none."""
+        for number, lane in enumerate(self._gallery.lanes):
+            asked = lane.opinions.asked
+            made, done = self._attacks.get(number, (0, []))
+            unfinished = 0 < len(done) < len(EPS)
+            if asked >= 2 and (unfinished or asked >= max(2, _ATTACK_GROWTH * made)):
+                return number
+        return None
+
+    def intervals(self, number: int) -> diagnostics.ClassIntervals | None:
+        """Return mean and 95 % interval of each class's chance at the image; None before there are draws."""
+        found = self.answer(number)
+        return diagnostics.class_intervals(found[:, :1]) if len(found) else None
+
+
+def _turned(pixels: np.ndarray, angle: float) -> np.ndarray:
+    return pixels if angle == 0 else scipy.ndimage.rotate(pixels, angle, axes=(2, 1), reshape=False, order=1)
+
+
+def _pixels(given: Any, shape: tuple[int, int, int]) -> np.ndarray:
+    """Return the image of somebody's own as bytes (channels, height, width)."""
+    try:
+        pixels = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        pixels = np.empty(0)
+    if pixels.ndim == 2:
+        pixels = np.broadcast_to(pixels, (shape[0], *pixels.shape))
+    if pixels.shape != shape or not np.isfinite(pixels).all():
+        raise BnnvizError(f"An image has {shape[1]} rows of {shape[2]} numbers, in {shape[0]} channels.", "image")
+    return np.clip(pixels, 0, 255).astype(np.uint8)

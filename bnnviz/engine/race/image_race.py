@@ -1,0 +1,273 @@
+"""A gallery: samplers on images under one budget, each asked what it is unsure of while it goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import data as datasets
+from bnnviz import diagnostics
+from bnnviz.data import ImageSet
+from bnnviz.engine.race.image_queries import Onlooker
+from bnnviz.engine.race.image_view import GalleryCard
+from bnnviz.engine.race.lane import Lane
+from bnnviz.engine.race.predictive_cache import Opinions
+from bnnviz.engine.race.race import Race
+from bnnviz.engine.race.view import RaceCard
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.image_race import GallerySpec
+from bnnviz.specs.race import RaceSpec
+
+FOREIGN_ROWS = 250  # of the set from elsewhere
+#: What images can hang on the wall.
+WALLS = ("hardest", "attacked")
+_SHARE = 0.3  # of the time that lanes have had, for what is asked of their draws
+_LOOK_S = 0.03  # at once
+_AT_ONCE_S = 2.0  # that somebody waits for all lanes
+
+
+class Moment(NamedTuple):
+    """How well a lane's draws predicted when it had worked for so many seconds."""
+
+    seconds: float
+    gradients: int
+    draws: int
+    accuracy: float
+    nll: float
+    ece: float
+
+
+class GalleryLane(Lane):
+    """A lane whose draws are asked about images.
+
+    Attributes
+    ----------
+    opinions : Opinions
+        What its draws say of the test rows.
+    foreign : Opinions or None
+        What they say of rows from elsewhere; None where there are none.
+    course : list of Moment
+        How well it predicted on the way.
+    """
+
+    opinions: Opinions
+    foreign: Opinions | None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.course: list[Moment] = []
+        self._scored: tuple[int, dict[str, float]] = (0, {})
+
+    def _note(self, before: int) -> None:
+        """Note nothing: there is no truth to compare estimates with."""
+
+    def scores(self) -> dict[str, float]:
+        """Return accuracy, nll and ece of the mean over the draws that have been asked."""
+        version = self.opinions.version
+        if self.opinions.asked and self._scored[0] != version:
+            y = self.target.data_set.y_test
+            mean = self.opinions.chances.mean(0, dtype=float)
+            mean /= mean.sum(1, keepdims=True)
+            found = {
+                "accuracy": float((mean.argmax(1) == y).mean()),
+                "nll": float(-np.log(np.maximum(mean[np.arange(len(y)), y], np.finfo(np.float32).tiny)).mean()),
+                "ece": diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS),  # as in the diagram
+            }
+            self._scored = version, found
+        return self._scored[1]
+
+    def asked(self) -> list[Opinions]:
+        """Return what its draws are asked for."""
+        return [self.opinions] if self.foreign is None else [self.opinions, self.foreign]
+
+    def mark(self) -> None:
+        """Note how well it predicts now."""
+        found = self.scores()
+        if found:
+            self.course.append(Moment(self.seconds, self.gradients, self.opinions.asked, **found))
+
+
+class Gallery(Race):
+    """The execution of a gallery, driven as a `Race` is.
+
+    Nothing that is asked of draws changes them. When all lanes have spent their budget it goes on until their draws
+    have been asked what there is to ask.
+
+    Parameters
+    ----------
+    spec : GallerySpec
+
+    Raises
+    ------
+    BnnvizError
+        If the race cannot be run, or its target has no images.
+    """
+
+    spec_class: ClassVar[type[RaceSpec]] = GallerySpec
+    lane_class: ClassVar[type[Lane]] = GalleryLane
+    card_class: ClassVar[type[RaceCard]] = GalleryCard
+
+    def __init__(self, spec: GallerySpec) -> None:
+        self._looked = 0.0
+        self.wall = WALLS[0]
+        self.foreign: ImageSet | None = None
+        super().__init__(spec)
+
+    def _new_reference(self) -> None:
+        """Return None: nobody waits for a long run on so many weights."""
+
+    def _take_lanes(self, lanes: list[Lane]) -> None:
+        data = getattr(lanes[0].target, "data_set", None)
+        if not isinstance(data, ImageSet):
+            raise BnnvizError("A gallery is of images: choose a target that has some.", "target")
+        self.images = data
+        self.foreign = self.foreign or _from_elsewhere(data)
+        super()._take_lanes(lanes)
+        for lane in self.lanes:
+            lane.opinions = Opinions(lane, _rows(self.images, lane))
+        self._go_elsewhere()
+        self.onlooker = Onlooker(self)
+
+    def _go_elsewhere(self) -> None:
+        """Begin to ask all lanes about the rows from elsewhere."""
+        found = None if self.foreign is None else self.foreign.scaled_like(self.images)
+        for lane in self.lanes:
+            lane.foreign = None if found is None else Opinions(lane, _rows(found, lane))
+
+    # driving
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps that were done, and the looks where lanes have ended."""
+        begun = time.perf_counter()
+        looks = self._look() if self.phase != "start" and self._looked <= _SHARE * self._raced else 0
+        left = seconds - (time.perf_counter() - begun)
+        if self._all_over:
+            return looks or self._look()
+        return super().advance(left) if left > 0 else looks
+
+    def step_proposal(self) -> None:
+        """Let the lanes that are behind take one step each; ask their draws."""
+        super().step_proposal()
+        self._look()
+
+    @property
+    def _all_over(self) -> bool:
+        return self.phase != "start" and all(lane.over for lane in self.lanes)
+
+    def _look(self) -> int:
+        """Ask draws that have not been asked, of the lane with most of them; return whether there was anything."""
+        begun = time.perf_counter()
+        asked = [(lane, opinions) for lane in self.lanes for opinions in lane.asked()]
+        waiting = [len(opinions.missing()) for _, opinions in asked]
+        found = any(waiting)
+        if found:
+            lane, opinions = asked[int(np.argmax(waiting))]
+            opinions.look(_LOOK_S)
+            if opinions is lane.opinions and not opinions.missing():
+                lane.mark()
+        else:
+            found = self.onlooker.look()
+        self._looked += time.perf_counter() - begun
+        self._next_phase()
+        return int(found)
+
+    def _next_phase(self) -> None:
+        if all(lane.over for lane in self.lanes) and (self.error is not None or not self._unasked()):
+            self.phase = "done"
+
+    def _unasked(self) -> bool:
+        return any(opinions.missing() for lane in self.lanes for opinions in lane.asked()) or self.onlooker.busy
+
+    # what is looked at
+
+    def watch(
+        self,
+        elsewhere: str | None = None,
+        image: dict[str, Any] | None = None,
+        wall: str | None = None,
+        **what: Any,
+    ) -> None:
+        """Choose what is looked at besides what `ViewedRun.watch` has; None changes nothing.
+
+        Parameters
+        ----------
+        elsewhere : str, optional
+            The data set that rows from elsewhere are of.
+        image : dict, optional
+            The image that draws are asked about: ``index``, the number of a test image, or ``pixels``, rows of an image
+            from 0 to 255, (height, width) or (channels, height, width), or ``attacked``, the number of one that was
+            made to mislead; and ``angle``, by which it is turned, in degrees counter-clockwise.
+        wall : {"hardest", "attacked"}, optional
+            The images that are shown together.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such set or image.
+        """
+        if elsewhere is not None:
+            self.foreign = _chosen(elsewhere, self.images)
+            self._go_elsewhere()
+            if self.finished:
+                # Nobody will advance it any more.
+                self._ask_at_once()
+        if wall is not None:
+            if wall not in WALLS:
+                raise BnnvizError(f"There is no wall {wall!r}; choose one of {', '.join(WALLS)}.", "wall")
+            self.wall = wall
+        if image is not None:
+            self.onlooker.show(image)
+        if what:
+            super().watch(**what)
+
+    def _ask_at_once(self) -> None:
+        """Ask all lanes about the rows from elsewhere, as many draws as there is time for."""
+        for lane in self.lanes:
+            if lane.foreign is not None:
+                lane.foreign.look(_AT_ONCE_S / len(self.lanes))
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the data sets that rows from elsewhere can be of."""
+        return [each["name"] for each in _candidates(self.images)]
+
+    def chances(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a lane's draws say of the test rows and of those from elsewhere, (draws, rows, classes)."""
+        lane = self.lanes[number]
+        known = lane.opinions.chances
+        return known, known[:, :0] if lane.foreign is None else lane.foreign.chances
+
+
+def _rows(images: ImageSet, lane: Lane) -> Tensor:
+    """Return the test rows of a set as a lane's network sees them."""
+    return torch.as_tensor(images.scaled("test")[0], dtype=lane.target.dtype, device=lane.target.device)
+
+
+def _candidates(images: ImageSet) -> list[dict[str, Any]]:
+    """Return the registered sets of images of the same shape that are others."""
+    described = [datasets.describe(name) for name in datasets.names()]
+    same = [each for each in described if each["shape"] == list(images.shape) and each["name"] != images.name]
+    # What cannot be trained on is there for this.
+    return sorted(same, key=lambda each: each["trainable"])
+
+
+def _chosen(name: str, images: ImageSet) -> ImageSet:
+    if name not in [each["name"] for each in _candidates(images)]:
+        known = ", ".join(each["name"] for each in _candidates(images)) or "none"
+        raise BnnvizError(f"There are no images of {name!r} of the same shape; choose one of: {known}.", "elsewhere")
+    found = datasets.load(name)
+    return found.chosen(test=min(FOREIGN_ROWS, len(found.y_test)))
+
+
+def _from_elsewhere(images: ImageSet) -> ImageSet | None:
+    """Return the first other set that is on this machine; None where none is."""
+    for each in _candidates(images):
+        try:
+            return _chosen(each["name"], images)
+        except BnnvizError:
+            # It is not here, and nobody has asked for it by name.
+            continue
+    return None

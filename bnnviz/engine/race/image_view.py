@@ -1,0 +1,277 @@
+"""What a gallery shows and says of itself."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.data import ImageSet
+from bnnviz.engine.race.image_queries import ANGLES, Onlooker
+from bnnviz.engine.race.view import PARTS, Lanes, RaceCard
+
+_HARDEST = 28  # images on the wall
+_ATTACKED = tuple(f"{figure}{end}" for figure in ("accuracy", "entropy") for end in ("", "_low", "_high"))
+_UNRELIABLE = diagnostics.Reliability(
+    np.linspace(0, 1, 11), np.zeros(10), *(np.full(10, np.nan) for _ in range(4)), math.nan
+)
+
+
+class ImageLanes(Lanes, Protocol):
+    """What a card reads of a gallery besides what it reads of a race.
+
+    Attributes
+    ----------
+    images, foreign : ImageSet
+        What the networks learn, and what is from elsewhere, if anything is.
+    onlooker : Onlooker
+    wall : str
+        The images that hang on the wall.
+    """
+
+    images: ImageSet
+    foreign: ImageSet | None
+    onlooker: Onlooker
+    wall: str
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the data sets that rows from elsewhere can be of."""
+
+    def chances(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a lane's draws say of the test rows and of those from elsewhere."""
+
+
+class GalleryCard(RaceCard):
+    """Builds what is looked at; holds nothing that a draw depends on."""
+
+    parts: ClassVar[tuple[str, ...]] = (
+        *(part for part in PARTS if part != "curves"),
+        "course",
+        "wall",
+        "digit",
+        "turned",
+        "entropy",
+        "reliability",
+        "attack",
+        "attack_entropy",
+    )
+    pictures: ClassVar[tuple[str, ...]] = ()
+    errors: ClassVar[bool] = False
+    _race: ImageLanes
+
+    def __init__(self, gallery: ImageLanes) -> None:
+        super().__init__(gallery)
+        self._detected: dict[int, tuple[Any, diagnostics.Detection]] = {}
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same: as of a race, and the images' shape, classes and counts."""
+        gallery, images = self._race, self._race.images
+        lanes = [
+            {"name": name, "spec": lane.spec.to_json()} for name, lane in zip(self._names, gallery.lanes, strict=True)
+        ]
+        return {
+            "run": self._id,
+            "spec": gallery.spec.to_json(),
+            "title": f"Uncertainty on {images.title}",
+            "target": gallery.lanes[0].target.describe_value(),
+            "remarks": [*images.remarks(), *(() if gallery.foreign is None else gallery.foreign.remarks())],
+            "dim": gallery.lanes[0].target.dim,
+            "emits": list(self.parts),
+            "pictures": [],
+            "budget": gallery.spec.budget,
+            "lanes": lanes,
+            "names": self._names,
+            "measured": "",
+            "start": gallery.start_told,
+            "classes": list(images.class_names),
+            "shape": list(images.shape),
+            "tests": len(images.y_test),
+            "elsewhere": gallery.elsewhere(),
+            "foreign": None if gallery.foreign is None else gallery.foreign.name,
+        }
+
+    # ---- parts --------------------------------------------------------------------------------------------
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row for each lane, those with the smallest nll first."""
+        rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
+        for row in rows:
+            row["auroc"] = self.detected(row["lane"]).auroc
+        rows.sort(key=lambda row: (row["diverged"], row["nll"] if math.isfinite(row["nll"]) else math.inf))
+        for place, row in enumerate(rows):
+            row["rank"] = place + 1 if math.isfinite(row["nll"]) else None
+        return rows
+
+    def _scores(self) -> list[str]:
+        return ["nll", "accuracy", "ece", "auroc"]
+
+    def _course(self) -> dict[str, Any]:
+        lanes = []
+        for name, lane in zip(self._names, self._race.lanes, strict=True):
+            columns = {each: np.array([getattr(m, each) for m in lane.course]) for each in ("accuracy", "nll", "ece")}
+            lanes.append({"name": name, "seconds": np.array([m.seconds for m in lane.course])} | columns)
+        return {"lanes": lanes}
+
+    def entropies(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return predictive entropies of the test rows and of those from elsewhere by a lane's draws, in nats."""
+        inside, outside = self._race.chances(number)
+        if not len(inside):
+            return np.empty(0), np.empty(0)
+        known = diagnostics.predictive_entropy(inside)
+        return known, diagnostics.predictive_entropy(outside) if outside.size else np.empty(0)
+
+    def detected(self, number: int) -> diagnostics.Detection:
+        """Return how well a lane's entropy tells rows from elsewhere; nan as yet, or without scikit-learn."""
+        version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
+        held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
+        if held != version:
+            inside, outside = self.entropies(number)
+            if len(inside) and len(outside) and diagnostics.has_learn():
+                found = diagnostics.detection(inside, outside, resamples=100)
+            self._detected[number] = version, found
+        return found
+
+    def _wall(self) -> dict[str, Any]:
+        """Return the images of the wall: the hardest ones, or those that were made to mislead."""
+        kind = self._race.wall
+        return {"kind": kind, "tiles": self._misleading() if kind == "attacked" else self._hardest()}
+
+    def _misleading(self) -> list[dict[str, Any]]:
+        names = self._race.images.class_names
+        return [
+            {
+                "index": number,
+                "pixels": _packed(tile["pixels"]),
+                "truth": names[tile["truth"]],
+                "guesses": [names[tile["taken"]]],
+                "wrong": tile["truth"] != tile["taken"],
+                "figure": f"changed by {tile['eps']:g}, chance {tile['chance']:.2f}",
+            }
+            for number, tile in enumerate(self._race.onlooker.tiles())
+        ]
+
+    def _hardest(self) -> list[dict[str, Any]]:
+        """Return the test images that the lanes are least sure of, the hardest first."""
+        images = self._race.images
+        found = [self.entropies(number)[0] for number in range(len(self._race.lanes))]
+        known = [each for each in found if len(each)]
+        if not known:
+            return []
+        mean = np.mean(known, axis=0)
+        order = np.argsort(-mean)[:_HARDEST]
+        guesses = self._guesses(order)
+        return [
+            {
+                "index": int(i),
+                "pixels": _packed(images.x_test[i]),
+                "truth": images.class_names[images.y_test[i]],
+                "guesses": [images.class_names[k] for k in guess],
+                "wrong": any(k != images.y_test[i] for k in guess),
+                "figure": f"entropy {mean[i]:.2f}",
+            }
+            for i, guess in zip(order, guesses, strict=True)
+        ]
+
+    def _guesses(self, rows: np.ndarray) -> np.ndarray:
+        """Return the likeliest class of rows by each lane that has draws, (rows, lanes)."""
+        each = [self._race.chances(number)[0] for number in range(len(self._race.lanes))]
+        return np.stack([found[:, rows].mean(0).argmax(-1) for found in each if len(found)], axis=1)
+
+    def _digit(self) -> dict[str, Any]:
+        onlooker, images = self._race.onlooker, self._race.images
+        lanes = [self._said_of_image(number, name) for number, name in enumerate(self._names)]
+        return {
+            "classes": list(images.class_names),
+            "observed": onlooker.truth,
+            "angle": onlooker.angle,
+            "pixels": _packed(onlooker.turned),
+            "number": onlooker.number,
+            "lanes": lanes,
+            **onlooker.source,
+        }
+
+    def _said_of_image(self, number: int, name: str) -> dict[str, Any]:
+        """Return what a lane's draws say of the image; nan before it has any."""
+        found = self._race.onlooker.intervals(number)
+        if found is None:
+            unknown = np.full(self._race.images.classes, np.nan)
+            return {"name": name, **dict.fromkeys(("mean", "low", "high"), unknown)}
+        return {"name": name, "mean": found.mean[0], "low": found.low[0], "high": found.high[0]}
+
+    def _turned(self) -> dict[str, Any]:
+        lanes = []
+        for number, name in enumerate(self._names):
+            found = self._race.onlooker.answer(number)[:, 1:]
+            entropy = diagnostics.predictive_entropy(found) if len(found) else np.full(len(ANGLES), np.nan)
+            lanes.append({"name": name, "entropy": entropy})
+        return {"angles": np.array(ANGLES, float), "angle": self._race.onlooker.angle, "lanes": lanes}
+
+    def _entropy(self) -> dict[str, Any]:
+        images, foreign = self._race.images, self._race.foreign
+        lanes = []
+        for number, name in enumerate(self._names):
+            inside, outside = (diagnostics.score_ecdf(each) if len(each) else None for each in self.entropies(number))
+            sides = {"inside": _steps(inside), "outside": _steps(outside)}
+            auroc = self.detected(number).auroc
+            lanes.append({"name": name, **sides, "auroc": auroc if math.isfinite(auroc) else None})
+        return {
+            "kind": "ecdf",
+            "unit": "nats",
+            "top": math.log(images.classes),
+            "inside": f"{images.title}, test",
+            "outside": "" if foreign is None else foreign.title,
+            "lanes": lanes,
+        }
+
+    def _reliability(self) -> dict[str, Any]:
+        observed, lanes = self._race.images.y_test, []
+        for number, name in enumerate(self._names):
+            chances = self._race.chances(number)[0]
+            found = diagnostics.reliability(chances.mean(0), observed) if len(chances) else _UNRELIABLE
+            lanes.append({"name": name, **found._asdict()})
+        return {"lanes": lanes}
+
+    def _attack(self) -> dict[str, Any]:
+        lanes = []
+        for number, name in enumerate(self._names):
+            done = self._race.onlooker.attacked(number)
+            columns = {figure: [each[figure][0] for each in done] or [math.nan] for figure in _ATTACKED}
+            lanes.append({"name": name, "eps": [each["eps"][0] for each in done] or [0.0], **columns})
+        top = math.log(self._race.images.classes)
+        return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "lanes": lanes}
+
+    def _attack_entropy(self) -> dict[str, Any]:
+        return self._attack()
+
+    # ---- words --------------------------------------------------------------------------------------------
+
+    def _standing(self) -> str:
+        """Say who predicts best, and who tells foreign images best."""
+        ranked = [row for row in self.table() if row["rank"] is not None]
+        if not ranked:
+            return "no lane has draws yet, as tuning and warm-up are charged too."
+        first = ranked[0]
+        best = f"{first['name']} predicts best (NLL {first['nll']:.3f}, accuracy {100 * first['accuracy']:.1f} %)"
+        detecting = [row for row in ranked if math.isfinite(row["auroc"])]
+        if not detecting or self._race.foreign is None:
+            return f"{best}."
+        sharp = max(detecting, key=lambda row: row["auroc"])
+        who = "and" if sharp is first else f"and {sharp['name']}"
+        return f"{best}, {who} tells {self._race.foreign.title} from it best (AUROC {sharp['auroc']:.3f})."
+
+    def _silent(self, lane: Any) -> bool:
+        return not lane.opinions.asked and not lane.store.common(lane.alive)
+
+
+def _steps(found: diagnostics.Steps | None) -> dict[str, np.ndarray] | None:
+    return None if found is None else found._asdict()
+
+
+def _packed(pixels: np.ndarray) -> dict[str, Any]:
+    """Return the bytes of an image (channels, height, width) for the page."""
+    channels, height, width = pixels.shape
+    data = base64.b64encode(np.ascontiguousarray(pixels).tobytes()).decode()
+    return {"channels": channels, "height": height, "width": width, "data": data}

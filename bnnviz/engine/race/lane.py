@@ -1,0 +1,192 @@
+"""A lane of a race: a run that stops where its budget of gradients ends, and notes its estimates on the way."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
+from bnnviz.engine.monitor.components import Components
+from bnnviz.engine.race.estimates import Estimates
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.throttle import Throttle
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.samplers.base import Block
+from bnnviz.targets import BNN
+
+# Estimates are noted at so many places each, evenly spread and by equal factors, from this share of the budget on.
+_EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
+# Of the budget, that a lane may be ahead of the others.
+_STRETCH = 1 / 500
+# Kept draws of each chain, and numbers they may take: few of them would be the floor of the error.
+_DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
+_FREE = 1000  # steps that cost no gradient, at once
+_SCORED = 400  # draws
+# Of the time that the figures may take while a lane goes on, and seconds between two.
+_SHARE, _LONGEST_WAIT = 0.03, 10.0
+
+
+class Note(NamedTuple):
+    """What a lane estimated when it had spent so much: mean and sd (quantities,) over so many draws of a chain."""
+
+    gradients: int
+    draws: int
+    mean: np.ndarray
+    sd: np.ndarray
+
+
+def dearest_step(run: Run) -> int:
+    """Return the most gradients that the next step of a run may cost, all its living chains together."""
+    return run.sampler.examples_per_step * int(run.alive.sum())
+
+
+class Lane(ViewedRun):
+    """A run with a budget.
+
+    Attributes
+    ----------
+    budget : int
+        Per-example gradients that it may spend; set before the first step.
+    noted : list of Note
+        Its estimates on the way.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.budget = 0
+        self.noted: list[Note] = []
+        self.estimates = Estimates(self)
+        self._figures = _Figures(self)
+
+    @property
+    def capacity(self) -> int:
+        """Draws kept of each chain."""
+        room = _NUMBERS // (self.spec.chains * self.target.dim)
+        return max(_FEWEST, min(_DRAWS, room) // 2 * 2)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether all its chains met values that are not finite."""
+        return self.phase == "failed"
+
+    @property
+    def lost(self) -> int:
+        """Chains that met values that are not finite."""
+        return int((~self.alive).sum())
+
+    @property
+    def over(self) -> bool:
+        """Whether it has diverged, or cannot take another step without spending more than its budget.
+
+        Where draws cost no gradient it ends when its store of them is full.
+        """
+        if self.phase == "start" or self.diverged:
+            return self.diverged
+        cost = dearest_step(self)
+        if not cost:
+            return int(self.store.made[self.alive].min()) >= self.spec.warmup + self.capacity
+        return self.gradients + cost > self.budget
+
+    def go_on(self, seconds: float) -> int:
+        """Take a block of steps, no longer than other lanes can follow at once; return the steps that were done."""
+        before, cost = self.gradients, dearest_step(self)
+        # As far as the next note is due, to the step: what is noted does not depend on how the time is cut.
+        near = min(self._next_note(), before + max(1, int(_STRETCH * self.budget))) - before
+        most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
+        done = self.take(most, seconds)
+        self._note(before)
+        return done
+
+    def step(self) -> None:
+        """Take exactly one step."""
+        before = self.gradients
+        self.step_proposal()
+        self._note(before)
+
+    def _note_failures(self, block: Block) -> None:
+        """Stop the chains that fail; the race says how many they are, not a sentence for each."""
+        notes = list(self.notes)
+        super()._note_failures(block)
+        self.notes = notes
+
+    @functools.cached_property
+    def _schedule(self) -> np.ndarray:
+        """The spent gradients at which estimates are noted, the budget last."""
+        shares = np.concatenate([np.linspace(0, 1, _EVEN + 1)[1:], np.geomspace(_FIRST, 1, _FACTORS)])
+        return np.unique(np.ceil(shares * self.budget).astype(np.int64))
+
+    def _next_note(self) -> int:
+        """Return the spent gradients at which the next note is due."""
+        place = np.searchsorted(self._schedule, self.gradients, side="right")
+        return int(self._schedule[min(place, len(self._schedule) - 1)])
+
+    def _note(self, before: int) -> None:
+        """Note the estimates where that came due since so many gradients were spent, and at the end."""
+        passed = np.searchsorted(self._schedule, [before, self.gradients], side="right")
+        if self.diverged or not (passed[1] > passed[0] or self.over):
+            return
+        moments = self.estimates.moments()
+        if moments is not None:
+            self.noted.append(Note(self.gradients, self.store.common(self.alive), *moments))
+
+    def figures(self) -> dict[str, float]:
+        """Return ESS and R-hat of the first component, and of a network its scores; now and then taken anew."""
+        return self._figures.take()
+
+    def scores(self) -> dict[str, float]:
+        """Return how well the draws of a network predict its test rows; nothing of another target."""
+        if not isinstance(self.target, BNN):
+            return {}
+        if self.sampler.weighted:
+            return scores(self.target, self.resampled(_SCORED))
+        return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
+
+    def save_notes(self) -> list[list[Any]]:
+        """Return what was noted, for a checkpoint."""
+        return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.noted]
+
+    def load_notes(self, saved: list[list[Any]]) -> None:
+        """Take over what was noted."""
+        self.noted = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
+
+
+class _Figures:
+    """Figures of a lane's draws that are too dear to be taken for each frame."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._components = Components(lane)
+        self._found: dict[str, float] = {}
+        self._made, self._pace = 0, Throttle(_SHARE, most=_LONGEST_WAIT)
+
+    def take(self) -> dict[str, float]:
+        """Return the figures, taken anew where there are other draws and it is time to."""
+        lane = self._lane
+        made = int(lane.store.made.sum())
+        if made != self._made and (self._pace.due or lane.over) and lane.store.common(lane.alive):
+            begun, self._made = time.thread_time(), made
+            self._found = self._mixing() | lane.scores()
+            self._pace.spent(time.thread_time() - begun)
+        return self._found
+
+    def _mixing(self) -> dict[str, float]:
+        lane = self._lane
+        if lane.sampler.weighted:
+            ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
+        elif not lane.sampler.converges:  # one point, or draws of an approximation: nothing mixes
+            ess = rhat = float("nan")
+        else:
+            self._components.refit()
+            values = self._components.first.values
+            ess, rhat = diagnostics.ess(values), diagnostics.rhat(values)
+        return {
+            "ess": ess,
+            "rhat": rhat,
+            "ess_per_s": ess / max(lane.seconds, 1e-9),
+            "ess_per_million": 1e6 * ess / max(lane.gradients, 1),
+        }

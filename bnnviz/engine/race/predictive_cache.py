@@ -1,0 +1,113 @@
+"""What the draws of a run say of some rows, computed once for each draw that is kept."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.engine.evaluation.predictions import chosen_draws, weights
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.targets import BNN
+
+MOST = 32  # draws
+_PIECE = 256  # rows at once
+_WEIGHED_ANEW = 1.3  # weighted draws are chosen anew when there are so many times as many
+
+
+class Opinions:
+    """The chances of each class that evenly spread draws give to rows.
+
+    Draws are chosen as `chosen_draws` does, so that of more draws the choice is made of known ones; weighted draws are
+    resampled, and chosen anew when there are a third more.
+
+    Parameters
+    ----------
+    run : DrawSource
+        Of a network that tells classes apart.
+    rows : Tensor, shape (rows, ...)
+        On the scale that the network sees.
+    most : int, default 32
+        Draws that are asked.
+
+    Attributes
+    ----------
+    version : int
+        Grows with the draws that are known.
+    """
+
+    def __init__(self, run: DrawSource, rows: Tensor, most: int = MOST) -> None:
+        self._run, self._rows, self._most = run, rows, most
+        self._known: dict[Any, np.ndarray] = {}
+        self._resampled: tuple[int, Tensor] = (0, torch.empty(0))
+        self._stacked: tuple[int, np.ndarray] | None = None
+        self.version = 0
+
+    def missing(self) -> list[Any]:
+        """Return the chosen draws that have not been asked yet."""
+        return [key for key in self._wanted() if key not in self._known]
+
+    def look(self, seconds: float) -> None:
+        """Ask draws, at least one where one is missing, until the time is used up."""
+        end = time.perf_counter() + seconds
+        wanted = self._wanted()
+        for key in (key for key in wanted if key not in self._known):
+            self._known[key] = chances(self._run.target, self._theta(key), self._rows)
+            self.version += 1
+            if time.perf_counter() >= end:
+                break
+        else:
+            if len(self._known) > len(wanted):
+                self._known = {key: self._known[key] for key in wanted}
+                self.version += 1
+
+    @property
+    def chances(self) -> np.ndarray:
+        """Chances (draws, rows, classes) of the draws that have been asked so far."""
+        if self._stacked is None or self._stacked[0] != self.version:
+            found = list(self._known.values())
+            empty = np.empty((0, len(self._rows), self._run.target.outputs_per_row), np.float32)
+            self._stacked = self.version, np.stack(found) if found else empty
+        return self._stacked[1]
+
+    @property
+    def asked(self) -> int:
+        """Number of draws that have been asked."""
+        return len(self._known)
+
+    def draws(self, most: int) -> Tensor:
+        """Return at most so many of the draws that have been asked, (draws, dim), evenly spread."""
+        keys = list(self._known)
+        chosen = [keys[i] for i in np.linspace(0, len(keys) - 1, min(most, len(keys))).astype(int)]
+        if not chosen:
+            return self._run.store.buffer.new_empty(0, self._run.target.dim)
+        return torch.cat([self._theta(key) for key in chosen])
+
+    def _wanted(self) -> list[Any]:
+        run = self._run
+        if not run.sampler.weighted:
+            return chosen_draws(run.store, run.alive, self._most)
+        made = int(run.store.counts.sum())
+        if made > _WEIGHED_ANEW * self._resampled[0]:
+            self._resampled = made, run.resampled(self._most)
+            self._known = {}
+        return list(range(len(self._resampled[1])))
+
+    def _theta(self, key: Any) -> Tensor:
+        """Return one draw, (1, dim)."""
+        if self._run.sampler.weighted:
+            return self._resampled[1][key][None]
+        return weights(self._run.store, [key])
+
+
+def chances(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
+    """Return the chances (rows, classes) that one draw (1, dim) gives to rows."""
+    with torch.no_grad():
+        parts = [
+            torch.softmax(target.outputs(theta.to(rows), part)[0], -1).float().cpu()
+            for part in torch.split(rows, _PIECE)
+        ]
+    return torch.cat(parts).numpy()

@@ -1,0 +1,327 @@
+"""A race: samplers on one target from one start, each with the same budget of gradients, advancing together."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Self
+
+import torch
+
+from bnnviz.engine.race.estimates import Truth, known_truth
+from bnnviz.engine.race.lane import Lane
+from bnnviz.engine.race.reference import Reference
+from bnnviz.engine.race.view import RaceCard
+from bnnviz.engine.run import checkpoint
+from bnnviz.engine.run.initialization import Descent, Start, first_points
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.race import RaceSpec, of_lane
+
+_CHECKPOINT_VERSION = 1
+_DESCENT_STEPS = 10
+_STEP_S = 0.02  # of the reference, when somebody steps while it alone is under way
+
+
+class Race:
+    """The execution of a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
+
+    The lanes set out from the same points with the same seed. It is always the turn of the lane that has spent least.
+    A lane ends when its next step could exceed the budget, or when all its chains have met values that are not finite.
+    What the search for the start costs is shared and charged to nobody. Where the target does not know its moments, a
+    reference run has a lane's share of the time, and all of it when the lanes have ended.
+
+    Parameters
+    ----------
+    spec : RaceSpec
+
+    Attributes
+    ----------
+    lanes : list of Lane
+    phase : {"start", "racing", "reference", "done"}
+    reference : Reference or None
+        None where the target knows its moments.
+
+    Raises
+    ------
+    BnnvizError
+        If the race cannot be run; ``field`` of a lane's own setting has the lane's number and a dot before it.
+    """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
+    spec_class: ClassVar[type[RaceSpec]] = RaceSpec
+    lane_class: ClassVar[type[Lane]] = Lane
+    card_class: ClassVar[type[RaceCard]] = RaceCard
+
+    def __init__(self, spec: RaceSpec) -> None:
+        self.spec = spec = spec.checked()
+        self.phase, self.era = "start", 0
+        self.changes: list[tuple[int, dict[str, Any]]] = []
+        self._take_lanes([self._new_lane(number) for number in range(len(spec.lanes))])
+        self.reference = self._new_reference()
+        self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
+        self._x0: torch.Tensor | None = None
+        self._descent: Descent | None = None
+        self._raced = 0.0  # seconds that all lanes have had
+
+    def _new_reference(self) -> Reference | None:
+        """Return the run that lanes are measured against; None where the truth is known."""
+        return None if self._known is not None else Reference(self.spec)
+
+    def _new_lane(self, number: int) -> Lane:
+        spec = self.spec.lanes[number]
+        try:
+            lane = self.lane_class(spec)
+            lane.sampler.check(lane.target)
+        except BnnvizError as error:
+            raise of_lane(error, number, spec) from None
+        return lane
+
+    def _take_lanes(self, lanes: list[Lane]) -> None:
+        self.lanes, self.device = lanes, lanes[0].device
+        for lane in lanes:
+            # It waits for a compiled kernel: when a lane ends must not depend on how quick a compiler is.
+            lane.budget, lane.patient = self.spec.budget, True
+            if lane.target.dim > 2:
+                # One plane for all; the principal axes of each lane's own draws would be others.
+                lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
+        self._known = known_truth(lanes[0].target)
+        self._card = self.card_class(self)
+
+    @property
+    def truth(self) -> Truth | None:
+        """What the lanes are measured against; None as long as nobody knows."""
+        return self._known if self.reference is None else self.reference.truth
+
+    @property
+    def steps(self) -> int:
+        """Steps of all lanes so far."""
+        return sum(lane.steps for lane in self.lanes)
+
+    @property
+    def gradients(self) -> int:
+        """Per-example gradients of all lanes so far."""
+        return sum(lane.gradients for lane in self.lanes)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the lanes have worked."""
+        return sum(lane.seconds for lane in self.lanes)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all lanes have ended, and the reference too."""
+        return self.phase == "done"
+
+    @property
+    def progress(self) -> float:
+        """Share of the budgets that is spent, 0 to 1; a lane that has ended counts as spent."""
+        shares = [1.0 if lane.over else lane.gradients / self.spec.budget for lane in self.lanes]
+        return sum(shares) / len(shares)
+
+    @property
+    def error(self) -> str | None:
+        """Why nothing has come out."""
+        if not all(lane.diverged for lane in self.lanes):
+            return None
+        return "All lanes diverged: their chains met values that are not finite; try smaller steps, or float64."
+
+    @property
+    def notes(self) -> list[str]:
+        """What the lanes had to say, each with its name."""
+        return [
+            f"{name}: {note}" for name, lane in zip(self.spec.names(), self.lanes, strict=True) for note in lane.notes
+        ]
+
+    @property
+    def patient(self) -> bool:
+        """Whether lanes wait for compiled kernels that they are to have."""
+        return all(lane.patient for lane in self.lanes)
+
+    @patient.setter
+    def patient(self, value: bool) -> None:
+        for lane in self.lanes:
+            lane.patient = value
+
+    def prepare(self) -> None:
+        """Find the start and set the lanes out from it."""
+        while self.phase == "start":
+            self._prepare_some(_DESCENT_STEPS)
+
+    def advance(self, seconds: float = 0.02) -> int:
+        """Work for about so many seconds; return the steps that were done, those of the reference too."""
+        begun, done = time.perf_counter(), 0
+        while not self.finished and (left := seconds - (time.perf_counter() - begun)) > 0:
+            if self.phase != "start":
+                done += self._turn(left)
+                continue
+            self._prepare_some(_DESCENT_STEPS)
+            if self.phase != "start":
+                # A race that is paused while it looks for its start must not take a step.
+                break
+        return done
+
+    def step_proposal(self) -> None:
+        """Let the lanes that are behind take one step each."""
+        self.prepare()
+        going = [lane for lane in self.lanes if not lane.over]
+        if not going:
+            self._refer(_STEP_S)
+            return
+        least = min(lane.gradients for lane in going)
+        for lane in going:
+            if lane.gradients == least:
+                lane.step()
+        self._next_phase()
+
+    def step_event(self) -> None:
+        """Step as `step_proposal`: lanes have no events in common."""
+        self.step_proposal()
+
+    def _turn(self, seconds: float) -> int:
+        """Let the lane that has spent least go on for a block, or the reference where it has had less time."""
+        going = [lane for lane in self.lanes if not lane.over]
+        if not going or self._reference_is_due():
+            return self._refer(seconds)
+        begun = time.perf_counter()
+        done = min(going, key=lambda lane: lane.gradients).go_on(seconds)
+        self._raced += time.perf_counter() - begun
+        self._next_phase()
+        return done
+
+    def _reference_is_due(self) -> bool:
+        reference = self.reference
+        return reference is not None and not reference.finished and reference.seconds < self._raced / len(self.lanes)
+
+    def _refer(self, seconds: float) -> int:
+        """Let the reference go on."""
+        done = 0 if self.reference is None or self.reference.finished else self.reference.advance(seconds)
+        self._next_phase()
+        return done
+
+    def _next_phase(self) -> None:
+        if not all(lane.over for lane in self.lanes):
+            return
+        referring = self.reference is not None and not self.reference.finished
+        # Nobody is left to be measured where all have diverged.
+        self.phase = "reference" if referring and self.error is None else "done"
+
+    # the start
+
+    def _prepare_some(self, steps: int) -> None:
+        first = self._guest
+        at_mode, one_centre = self._at_mode, any(lane.sampler.needs_mode for lane in self.lanes)
+        if self._x0 is None:
+            self._x0 = first.target.initial(first.spec.chains, self._rng)
+            if at_mode or one_centre:
+                self._descent = Descent(first.target, self._x0, first.sampler.mode_steps)
+        if self._descent is not None:
+            self._descent.advance(steps)
+        if self._descent is None or self._descent.done:
+            start = first_points(self._x0, self._descent, at_mode, one_centre)
+            self._set_out(start)
+
+    @property
+    def _guest(self) -> Lane:
+        """The first lane that sets out from a start that is found for it, or the first of all."""
+        return next((lane for lane in self.lanes if not lane.sampler.descends), self.lanes[0])
+
+    @property
+    def _at_mode(self) -> bool:
+        return self._guest.starts_at_mode
+
+    def _set_out(self, start: Start) -> None:
+        for number, lane in enumerate(self.lanes):
+            own = Start(self._x0, start.mode) if lane.sampler.descends else start
+            try:
+                lane.set_out(own)
+            except BnnvizError as error:
+                raise of_lane(error, number, lane.spec) from None
+        self._descent, self.phase = None, "racing"
+        self._next_phase()
+
+    @property
+    def start_told(self) -> str:
+        """Where all chains of all lanes set out from, in words."""
+        if not self._at_mode:
+            return "All lanes set out from the same random points."
+        told = "All lanes set out from the same modes, each chain from the end of its own descent"
+        if any(lane.sampler.needs_mode for lane in self.lanes):
+            told = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
+        searches = any(lane.sampler.descends for lane in self.lanes)
+        return told + (", but those that look for one themselves, from random points." if searches else ".")
+
+    # what is looked at
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Refuse: what is changed in a race would not be the race any more.
+
+        Raises
+        ------
+        BnnvizError
+            Always.
+        """
+        raise BnnvizError("Nothing can change while a race goes on; start another one.", next(iter(settings), None))
+
+    def watch(self, **what: Any) -> None:
+        """Choose what frames show of all lanes, as `ViewedRun.watch`."""
+        for lane in self.lanes:
+            lane.watch(**what)
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Pick nothing: lanes have no draws in common."""
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same while the race goes on: each lane's scene, names and budget."""
+        return self._card.scene()
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts: status, caption, table and curves of the race, or as ``path.2`` those of a lane."""
+        return self._card.frame(want)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row of figures for each lane, the best first; an unknown figure is nan."""
+        return self._card.table()
+
+    def curves(self) -> list[dict[str, Any]]:
+        """Return for each lane its errors against the gradients it had spent."""
+        return self._card.curves()
+
+    def summary(self) -> dict[str, Any]:
+        """Return what ``bnnviz race --json`` prints."""
+        return self._card.summary()
+
+    # checkpoints
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on with the same draws."""
+        saved = {
+            "version": _CHECKPOINT_VERSION,
+            "spec": self.spec.to_json(),
+            "attachment": self.spec.lanes[0].target_attachment,
+            "phase": self.phase,
+            "lanes": [lane.checkpoint() for lane in self.lanes],
+            "noted": [lane.save_notes() for lane in self.lanes],
+            "reference": None if self.reference is None else self.reference.save(),
+        }
+        return checkpoint.pack(saved)
+
+    @classmethod
+    def restore(cls, data: bytes) -> Self:
+        """Return a race that goes on from a checkpoint.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no checkpoint of this version.
+        """
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the race anew")
+        race = cls(cls.spec_class.from_json(saved["spec"], saved["attachment"]))
+        if saved["phase"] != "start":
+            race._take_lanes([cls.lane_class.restore(lane) for lane in saved["lanes"]])
+            for lane, noted in zip(race.lanes, saved["noted"], strict=True):
+                lane.load_notes(noted)
+            race.phase = saved["phase"]
+            if saved["reference"] is not None and race.reference is not None:
+                race.reference.load(saved["reference"])
+        return race

@@ -1,0 +1,193 @@
+"""The long run that the lanes of a race are measured against where nobody knows the truth."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics, files, paths, samplers
+from bnnviz.engine.race.estimates import Estimates, Truth
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.throttle import Throttle
+from bnnviz.specs import url
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
+from bnnviz.version import VERSION
+
+CHAINS, DRAWS, WARMUP = 16, 125, 25
+SEED = 2**31 - 1  # its own, so that no lane draws the same numbers, and all races on a target share one
+_NUMBERS = 50_000_000  # that its draws may take: in high dimensions there are fewer
+_FEWEST = 25  # draws of a chain before it is a reference at all
+_MEASURED = 8  # quantities whose R-hat and ESS are told
+_EVERY_S = 1.0
+_KEPT = 50  # finished references on disk
+_FORMAT = 1
+
+log = logging.getLogger(__name__)
+
+
+class Reference:
+    """A run of the sampler that is registered for it, or what one that has finished before has left on disk.
+
+    Parameters
+    ----------
+    spec : RaceSpec
+
+    Attributes
+    ----------
+    seconds : float
+        How long it has worked.
+    error : str or None
+        Why there is none.
+    """
+
+    def __init__(self, spec: RaceSpec) -> None:
+        self.spec = reference_spec(spec)
+        self.title = samplers.REGISTRY.get(self.spec.sampler).title
+        self.seconds, self.error = 0.0, None
+        self._run: Run | None = None
+        self._estimates: Estimates | None = None
+        self._truth: Truth | None = None
+        self._told: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
+        self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
+        self.finished = self._load()
+
+    @property
+    def truth(self) -> Truth | None:
+        """Means and standard deviations as it has them now; None as long as there are too few draws."""
+        return self._truth
+
+    def status(self) -> dict[str, Any]:
+        """Return what is told of it: title, phase, draws so far and in the end, the worst R-hat and the least ESS."""
+        run = self._run
+        phase = "done" if self.finished else "start" if run is None else run.phase
+        draws = {} if run is None else {"draws": run.store.common(run.alive) * int(run.alive.sum())}
+        facts = {"title": self.title, "phase": phase, "wanted": self._wanted, "error": self.error}
+        return {**facts, "finished": self.finished, **self._told, **draws}
+
+    def advance(self, seconds: float) -> int:
+        """Work for about so many seconds; return the steps that were done."""
+        begun = time.perf_counter()
+        run = self._started()
+        steps = run.advance(seconds)
+        if run.phase == "failed":
+            self.error, self.finished = f"The reference run failed: {run.error}", True
+        elif run.finished or self._pace.due:
+            self._measure(run)
+            self._pace.spent()
+        if run.finished and self.error is None:
+            self.finished = True
+            if diagnostics.has_arviz():  # without R-hat it would be kept unjudged, for every later race
+                self._store()
+        if self.finished:
+            self._run = self._estimates = None
+        self.seconds += time.perf_counter() - begun
+        return steps
+
+    def _started(self) -> Run:
+        if self._run is None:
+            self._run = Run(self.spec)
+            self._estimates = Estimates(self._run)
+            self._wanted = self.spec.chains * self.spec.draws
+        return self._run
+
+    def _measure(self, run: Run) -> None:
+        """Take the estimates anew."""
+        if run.store.common(run.alive) < _FEWEST:
+            return
+        values = self._estimates.values()
+        self._truth = self._estimates.truth(values.mean((0, 1)), values.std((0, 1)))
+        columns = np.unique(np.linspace(0, values.shape[2] - 1, _MEASURED).astype(int))
+        measured = [(diagnostics.rhat(values[..., i]), diagnostics.ess(values[..., i])) for i in columns]
+        rhat, ess = (np.array(column) for column in zip(*measured, strict=True))
+        self._told = {
+            "draws": run.store.common(run.alive) * int(run.alive.sum()),
+            "rhat": float(np.nanmax(rhat)) if np.isfinite(rhat).any() else float("nan"),
+            "ess": float(np.nanmin(ess)) if np.isfinite(ess).any() else float("nan"),
+        }
+
+    # on disk
+
+    @property
+    def _path(self) -> Path:
+        spec = {name: value for name, value in self.spec.to_json().items() if name not in ("device", "kernel")}
+        named = {"format": _FORMAT, "version": VERSION, "spec": spec}
+        key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]
+        return paths.references() / f"{key}.npz"
+
+    def _load(self) -> bool:
+        """Take over what an earlier race has left; return whether there was something."""
+        try:
+            with np.load(self._path, allow_pickle=False) as saved:
+                self._truth = Truth(saved["mean"], saved["sd"], saved["scale"])
+                draws, rhat, ess = saved["told"].tolist()
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            log.warning("the reference %s cannot be read and is made anew: %s", self._path, error)
+            return False
+        self._told = {"draws": int(draws), "rhat": rhat, "ess": ess}
+        self._wanted = int(draws)
+        return True
+
+    def _store(self) -> None:
+        """Leave it to later races; a disk that is full or closed is no reason to stop this one."""
+        truth, told = self._truth, [self._told[name] for name in ("draws", "rhat", "ess")]
+        try:
+            folder = self._path.parent
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with files.replacing(self._path) as new, new.open("wb") as file:
+                np.savez(file, mean=truth.mean, sd=truth.sd, scale=truth.scale, told=np.array(told, dtype=float))
+            _sweep(folder)
+        except OSError as error:
+            log.warning("the reference could not be kept: %s", error)
+
+    # checkpoints
+
+    def save(self) -> bytes | None:
+        """Return the state of what is under way; None if there is nothing to go on with."""
+        return None if self._run is None else self._run.checkpoint()
+
+    def load(self, saved: bytes) -> None:
+        """Go on from a saved state."""
+        if self.finished:  # another race was quicker
+            return
+        self._run = Run.restore(saved)
+        self._estimates = Estimates(self._run)
+        self._wanted = self.spec.chains * self.spec.draws
+
+
+def reference_spec(spec: RaceSpec) -> Spec:
+    """Return the spec of the reference run of a race: another seed, more chains, the sampler that ranks highest."""
+    sampler = max(samplers.REGISTRY, key=lambda cls: cls.reference_rank)
+    lane = spec.lanes[0]
+    fewer = _NUMBERS // (CHAINS * max(url.dimension(lane), 1))
+    return Spec(
+        target=lane.target,
+        target_settings=lane.target_settings,
+        sampler=sampler.registered,
+        chains=CHAINS,
+        draws=max(_FEWEST, min(DRAWS, fewer)),
+        warmup=WARMUP,
+        seed=SEED,
+        device=lane.device,
+        dtype=lane.dtype,
+        file=lane.file,
+        attachment=lane.attachment,
+    ).checked()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove all but the newest references, and what dead processes have left half written."""
+    kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    old = [path for path in folder.glob(files.HALF_WRITTEN) if time.time() - path.stat().st_mtime > 3600]
+    for path in [*kept[_KEPT:], *old]:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()

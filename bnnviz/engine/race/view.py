@@ -1,0 +1,368 @@
+"""What a race shows and says of itself: scene, frames, table, curves and the sentence on how it stands."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from bnnviz.engine.race.estimates import Error, Truth, error
+from bnnviz.specs.race import RaceSpec
+from bnnviz.targets import BNN
+
+if TYPE_CHECKING:
+    import torch
+
+    from bnnviz.engine.race.lane import Lane
+    from bnnviz.engine.race.reference import Reference
+
+PARTS = ("status", "caption", "table", "curves")
+_LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
+_UNKNOWN = Error(math.nan, math.nan)
+_RATE_S = 0.5
+
+
+class Lanes(Protocol):
+    """What a card reads of a race.
+
+    Attributes
+    ----------
+    spec : RaceSpec
+    lanes : list of Lane
+    reference : Reference or None
+        The long run that lanes are measured against.
+    """
+
+    spec: RaceSpec
+    lanes: list[Lane]
+    reference: Reference | None
+    phase: str
+    device: torch.device
+
+    @property
+    def truth(self) -> Truth | None:
+        """What the lanes are measured against."""
+
+    @property
+    def start_told(self) -> str:
+        """Where the lanes set out from, in words."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of all lanes."""
+
+    @property
+    def gradients(self) -> int:
+        """Gradients of all lanes."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the lanes have worked."""
+
+    @property
+    def progress(self) -> float:
+        """Share of the budgets that is spent."""
+
+    @property
+    def error(self) -> str | None:
+        """Why nothing has come out."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the lanes had to say."""
+
+
+class RaceCard:
+    """Builds what is looked at; holds nothing that a draw depends on."""
+
+    parts: ClassVar[tuple[str, ...]] = PARTS
+    #: Whether lanes are measured against a truth.
+    errors: ClassVar[bool] = True
+    #: What lanes may show of themselves.
+    pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
+
+    def __init__(self, race: Lanes) -> None:
+        self._race = race
+        self._id = uuid.uuid4().hex[:12]
+        self._names = race.spec.names()
+        self._seq = 0
+        self._rate, self._at = math.nan, (time.perf_counter(), race.gradients)
+        self._known: dict[int, list[tuple[Any, Error]]] = {}
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same."""
+        race = self._race
+        scenes = [lane.scene() for lane in race.lanes]
+        for scene in scenes[1:]:
+            # One picture of the density for all: it is large.
+            scene["plane"] = scenes[0]["plane"]
+        pictures = [part for part in self.pictures if all(part in scene["emits"] for scene in scenes)]
+        first = scenes[0]
+        return {
+            "run": self._id,
+            "spec": race.spec.to_json(),
+            "title": f"Race on {first['target']}",
+            "target": first["target"],
+            "remarks": first["remarks"],
+            "dim": first["dim"],
+            "names": first["names"],
+            "emits": [*self.parts, *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
+            "pictures": pictures,
+            "budget": race.spec.budget,
+            "lanes": [{"name": name} | scene for name, scene in zip(self._names, scenes, strict=True)],
+            "measured": self._measured(),
+            "start": race.start_told,
+        }
+
+    def _measured(self) -> str:
+        """Return what the error is, in words."""
+        lane, reference = self._race.lanes[0], self._race.reference
+        against = "the truth" if reference is None else f"a long run of {reference.title}"
+        return f"error of mean and sd of the {lane.estimates.what} against {against}, in its sd"
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Build the wanted parts."""
+        self._seq += 1
+        frame: dict[str, Any] = {"seq": self._seq}
+        pictures: dict[int, list[str]] = {}
+        for name in want:
+            part, _, number = name.partition(".")
+            if number.isdecimal() and int(number) < len(self._race.lanes):
+                pictures.setdefault(int(number), []).append(part)
+            elif name == "table":
+                frame[name] = {
+                    "rows": self.table(),
+                    "scores": self._scores(),
+                    "errors": self.errors,
+                    "reference": self._reference(),
+                }
+            elif name == "curves":
+                frame[name] = {"lanes": self.curves(), "budget": self._race.spec.budget}
+            elif name in self.parts:
+                frame[name] = getattr(self, f"_{name}")()
+        for number, parts in pictures.items():
+            built = self._race.lanes[number].frame(parts)
+            frame |= {f"{part}.{number}": built[part] for part in parts if part in built}
+        return frame
+
+    def summary(self) -> dict[str, Any]:
+        """Return the race's spec, and what has come out, as plain JSON."""
+        race = self._race
+        return {
+            **{name: value for name, value in race.spec.to_json().items() if name != "lanes"},
+            "dim": race.lanes[0].target.dim,
+            "phase": race.phase,
+            "start": race.start_told,
+            "measured": self._measured(),
+            "reference": self._reference(),
+            "said": self._caption()["text"],
+            "lanes": self.table(),
+            "curves": self.curves(),
+            "notes": race.notes,
+        }
+
+    # ---- figures ------------------------------------------------------------------------------------------
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row for each lane; those with the smallest error first, those without one after them."""
+        rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
+        rows.sort(key=lambda row: (row["diverged"], _last(row["error"])))
+        for place, row in enumerate(rows):
+            row["rank"] = place + 1 if math.isfinite(row["error"]) else None
+        return rows
+
+    def _row(self, number: int, lane: Lane) -> dict[str, Any]:
+        spec = self._race.spec
+        nan = math.nan
+        row = {
+            "rank": None,
+            "lane": number,
+            "name": self._names[number],
+            "sampler": lane.spec.sampler,
+            "settings": spec.differing(number),
+            "state": _state(lane),
+            "diverged": lane.diverged,
+            "chains_lost": lane.lost,
+            **dict.fromkeys(("error", "error_mean", "error_sd", "rhat", "ess", "ess_per_s", "ess_per_million"), nan),
+            **dict.fromkeys(self._scores(), nan),
+            "draws": 0 if lane.diverged else lane.store.common(lane.alive) * lane.store.every,
+            "steps": lane.steps,
+            "gradients": lane.gradients,
+            "seconds": lane.seconds,
+            "cpu_seconds": lane.cpu_seconds,
+            "device_seconds": lane.device_seconds,
+        }
+        if lane.diverged:
+            return row
+        found = self._errors(number)[-1] if lane.noted else _UNKNOWN
+        return row | {"error": found.both, "error_mean": found.mean, "error_sd": found.sd} | lane.figures()
+
+    def _scores(self) -> list[str]:
+        """Return the names of the scores that a network's predictions have."""
+        target = self._race.lanes[0].target
+        if not isinstance(target, BNN):
+            return []
+        return ["nll", "accuracy", "ece"] if target.likelihood.task == "classification" else ["nll", "rmse"]
+
+    def _errors(self, number: int) -> list[Error]:
+        """Return the errors of what a lane has noted, against the truth as it is known now."""
+        truth, noted = self._race.truth, self._race.lanes[number].noted
+        if truth is None:
+            return [_UNKNOWN] * len(noted)
+        known = self._known.setdefault(number, [])
+        if known and known[0][0] is not truth:
+            known.clear()
+        known += [(truth, error(note.mean, note.sd, truth)) for note in noted[len(known) :]]
+        return [found for _, found in known]
+
+    def curves(self) -> list[dict[str, Any]]:
+        """Return name, spent gradients and errors of each lane; where it diverged the gradients at its end."""
+        curves = []
+        for number, lane in enumerate(self._race.lanes):
+            errors = self._errors(number)
+            curves.append(
+                {
+                    "lane": number,
+                    "name": self._names[number],
+                    "gradients": np.array([note.gradients for note in lane.noted], dtype=float),
+                    "error": np.array([each.both for each in errors]),
+                    "error_mean": np.array([each.mean for each in errors]),
+                    "error_sd": np.array([each.sd for each in errors]),
+                    "diverged": float(lane.gradients) if lane.diverged else math.nan,
+                }
+            )
+        return curves
+
+    def _reference(self) -> dict[str, Any] | None:
+        return None if self._race.reference is None else self._race.reference.status()
+
+    # ---- words --------------------------------------------------------------------------------------------
+
+    def _status(self) -> dict[str, Any]:
+        race, lanes = self._race, self._race.lanes
+        draws = [lane.store.common(lane.alive) * lane.store.every for lane in lanes]
+        now, spent = time.perf_counter(), race.gradients
+        if now - self._at[0] > _RATE_S:
+            self._rate, self._at = (spent - self._at[1]) / (now - self._at[0]), (now, spent)
+        return {
+            "phase": race.phase,
+            "device": str(race.device),
+            "kernel": _kernel([lane.kernel for lane in lanes]),
+            "step": race.steps,
+            "gradients": spent,
+            "gradients_per_s": self._rate,
+            "budget": race.spec.budget,
+            "chains": lanes[0].spec.chains,
+            "elapsed": race.seconds,
+            "era": 0,
+            "message": race.error or "",
+            "progress": race.progress,
+            "lanes": [
+                {
+                    "spent": lane.gradients,
+                    "state": _state(lane),
+                    "phase": lane.phase,
+                    "over": lane.over,
+                    "diverged": lane.diverged,
+                    "lost": lane.lost,
+                    "draws": made,
+                }
+                for made, lane in zip(draws, lanes, strict=True)
+            ],
+            "reference": self._reference(),
+        }
+
+    def _caption(self) -> dict[str, Any]:
+        return {"text": self._said(), "kind": "race", "warning": self._warning(), "remedies": []}
+
+    def _said(self) -> str:
+        race = self._race
+        if race.phase == "start":
+            return "Looking for one place to start for all lanes; what it costs is charged to nobody."
+        if race.error is not None:
+            return race.error
+        spent = max(lane.gradients for lane in race.lanes)
+        over = all(lane.over for lane in race.lanes)
+        if not spent:
+            return (
+                f"Each lane may spend {race.spec.budget:,} gradients. {race.start_told} Press play, or take one step."
+            )
+        after = f"After {race.spec.budget if over else spent:,} gradients each: "
+        return after + self._standing() + self._against()
+
+    def _standing(self) -> str:
+        """Say who leads, and by how much."""
+        ranked = [row for row in self.table() if row["rank"] is not None]
+        if not ranked:
+            return self._why_unknown()
+        first, rest = ranked[0], ranked[1:]
+        leads = f"{first['name']} has the smallest error ({first['error']:.2g} sd)"
+        if not rest:
+            return f"{leads}; no other lane can be measured yet."
+        second = rest[0]
+        ratio = second["error"] / max(first["error"], 1e-300)
+        if ratio < _LEVEL:
+            errors = f"errors of {first['error']:.2g} and {second['error']:.2g} sd"
+            return f"{first['name']} and {second['name']} are level, with {errors}."
+        by = f"{ratio:.2g} times" if ratio < 100 else "over 100 times"
+        return f"{leads}, {by} smaller than that of {second['name']}, which is next."
+
+    def _why_unknown(self) -> str:
+        if any(lane.noted for lane in self._race.lanes):
+            return f"nobody can be ranked yet, as the reference run of {self._race.reference.title} has too few draws."
+        return "no lane has draws yet, as tuning and warm-up are charged too."
+
+    def _against(self) -> str:
+        """Say how good the reference is, where there is one."""
+        told = self._reference()
+        if told is None:
+            return ""
+        if told["error"]:
+            return f" {told['error']}"
+        if self._race.truth is None:
+            return ""
+        more = "" if told["finished"] else f" of {told['wanted']:,}"
+        quality = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
+        return f" (Reference: {told['title']}, {told['draws']:,}{more} draws{quality}.)"
+
+    def _warning(self) -> str:
+        lanes = self._race.lanes
+        gone = [name for name, lane in zip(self._names, lanes, strict=True) if lane.diverged]
+        parts = []
+        if gone and len(gone) < len(lanes):
+            parts.append(f"{' and '.join(gone)} diverged and {'is' if len(gone) == 1 else 'are'} not ranked.")
+        for name, lane in zip(self._names, lanes, strict=True):
+            if lane.lost and not lane.diverged:
+                parts.append(f"{name}: {lane.lost} of {len(lane.alive)} chains diverged.")
+        named = zip(self._names, lanes, strict=True)
+        spent = [name for name, lane in named if lane.over and not lane.diverged and self._silent(lane)]
+        if spent:
+            parts.append(
+                f"{' and '.join(spent)} spent all on tuning and warm-up: give a larger budget or fewer chains."
+            )
+        return " ".join(parts)
+
+    def _silent(self, lane: Lane) -> bool:
+        """Whether nothing has come of a lane."""
+        return not lane.noted
+
+
+def _state(lane: Lane) -> str:
+    if lane.diverged:
+        return "diverged"
+    if lane.over:
+        return "done"
+    return lane.phase
+
+
+def _kernel(kernels: list[str]) -> str:
+    """Return what computes the steps of all lanes: the slowest kind that is left."""
+    return next(kind for kind in ("compiling", "eager", "compiled") if kind in kernels)
+
+
+def _last(value: float) -> float:
+    """Return what sorts an unknown figure behind all known ones."""
+    return value if math.isfinite(value) else math.inf

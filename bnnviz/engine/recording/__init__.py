@@ -1,0 +1,1 @@
+"""Runs on disk: the writer, the reader, and the formats of other programs."""

@@ -1,0 +1,107 @@
+"""What of recordings is set beside each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.engine.recording.export import Kept, kept
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.errors import BnnvizError
+
+_MOST_NUMBERS = 20_000_000  # read for a picture
+_MOST_POINTS, _LAGS = 1500, 100
+#: Figures of a summary in a comparison, where any recording has them: what is said, and its digits.
+FIGURES = {
+    "draws": "draws of each chain",
+    "chains": "chains",
+    "ess_min": "smallest ESS",
+    "rhat_max": "largest R-hat",
+    "weight_ess": "ESS of the weights",
+    "ess_pc1": "ESS of PC 1",
+    "ess_function_median": "ESS of functions, median",
+    "grad_evals": "gradients",
+    "seconds": "seconds",
+    "ess_per_million_grads": "ESS per million gradients",
+    "rmse": "RMSE",
+    "accuracy": "accuracy",
+    "nll": "negative log likelihood",
+    "ece": "calibration error (ECE)",
+}
+
+
+class Seen(NamedTuple):
+    """One coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
+
+    Each is a pair of arrays; ``ess`` is the coordinate's effective sample size, nan where draws have weights.
+    """
+
+    density: tuple[np.ndarray, np.ndarray]
+    trace: tuple[np.ndarray, np.ndarray]
+    acf: tuple[np.ndarray, np.ndarray]
+    ess: float
+
+
+def readable(recording: Recording) -> Kept:
+    """Return a recording's draws for a picture.
+
+    Raises
+    ------
+    BnnvizError
+        If it has none or is damaged, they are not written yet, or it has more numbers than a page should read.
+    """
+    recording.check_written()
+    dims = recording.whole * len(recording.progress["counts"]) * len(recording.names())
+    if dims > _MOST_NUMBERS:
+        raise BnnvizError(
+            f"{recording.name} has {dims:,} numbers, more than a page reads; look at it in Python"
+            f" (bnnviz.recording({recording.name!r})).",
+            "run",
+        )
+    return kept(recording)
+
+
+def seen(found: Kept, coordinate: int) -> Seen:
+    """Return what is drawn of one coordinate."""
+    values = found.draws[..., coordinate].astype(np.float64)
+    every = max(1, values.shape[1] // _MOST_POINTS)
+    index = np.arange(0, values.shape[1], every)
+    if found.log_weights is not None:
+        weights = np.exp(found.log_weights - found.log_weights.max())
+        rng = np.random.default_rng(0)
+        shown = rng.choice(values.ravel(), size=min(4000, values.size), p=weights.ravel() / weights.sum())
+        nothing = (np.empty(0), np.empty(0))
+        return Seen(diagnostics.density(shown), (index, values[0, index]), nothing, float("nan"))
+    acf = diagnostics.autocorrelation(values, _LAGS)
+    return Seen(
+        diagnostics.density(values.ravel()),
+        (index, values[0, index]),
+        (np.arange(len(acf)), acf),
+        diagnostics.ess(values),
+    )
+
+
+def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
+    """Return the figures of the recordings' summaries, those that any of them has, with what is said of each."""
+    summaries = [recording.summary or {} for recording in recordings]
+    return [
+        (said, [summary.get(name) for summary in summaries])
+        for name, said in FIGURES.items()
+        if any(summary.get(name) is not None for summary in summaries)
+    ]
+
+
+def differences(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
+    """Return the settings that all recordings' specs have and in which they differ, with each one's value."""
+    specs = [_flat(recording.header["spec"]) for recording in recordings]
+    found = [(name, [spec.get(name) for spec in specs]) for name in specs[0] if all(name in spec for spec in specs)]
+    return [(name, values) for name, values in found if any(value != values[0] for value in values)]
+
+
+def _flat(spec: dict[str, Any]) -> dict[str, Any]:
+    flat = {name: value for name, value in spec.items() if not isinstance(value, dict)}
+    for part, prefix in (("target_settings", "target."), ("settings", "")):
+        flat |= {f"{prefix}{name}": value for name, value in (spec.get(part) or {}).items()}
+    return flat

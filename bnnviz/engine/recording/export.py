@@ -1,0 +1,161 @@
+"""A recording in the files of other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bnnviz import optional
+from bnnviz.engine.recording.arviz import NETCDF, tree
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.errors import BnnvizError
+from bnnviz.files import replacing
+
+if TYPE_CHECKING:
+    import xarray
+
+
+class Kept(NamedTuple):
+    """What a recording holds of its living chains: draws (chains, draws, dim), log weights, names, header."""
+
+    draws: np.ndarray
+    log_weights: np.ndarray | None
+    names: list[str]
+    header: dict[str, Any]
+
+
+def kept(recording: Recording) -> Kept:
+    """Return the draws that all living chains of a recording have.
+
+    Raises
+    ------
+    BnnvizError
+        If it has none, or is damaged.
+    """
+    if not recording.whole:
+        raise BnnvizError(f"The recording {recording.folder} has no draws yet.", "run")
+    alive = np.array(recording.progress["alive"], dtype=bool)
+    chosen = alive if alive.any() else ~alive
+    draws, logs = recording.draws(), recording.log_weights()
+    header = {name: value for name, value in recording.header.items() if name != "format"}
+    header["changes"] = recording.progress["changes"]  # the header is not written at each change
+    if draws is None:  # a run without an end, that has not come to one
+        from bnnviz.engine.recording.resume import resume
+
+        run = resume(recording.folder)
+        return Kept(run.draws, run.log_weights, list(run.target.names()), header)
+    logs = None if logs is None else logs[chosen, : recording.whole]
+    return Kept(draws[chosen, : recording.whole], logs, recording.names(), header)
+
+
+def to_arviz(recording: Recording) -> xarray.DataTree:
+    """Return a recording's draws as an ArviZ data tree, those that all living chains have.
+
+    Raises
+    ------
+    BnnvizError
+        If it has none, or is damaged.
+    """
+    return tree(*kept(recording))
+
+
+def export(recording: Recording, form: str, out: str | os.PathLike) -> Path:
+    """Write a recording to a file, whole or not at all.
+
+    Parameters
+    ----------
+    recording : Recording
+    form : {"netcdf", "zarr", "npz", "csv", "torch"}
+        For ArviZ; for NumPy; a row for each draw; or for `torch.load`: ``state_dicts``, one for each draw of the first
+        chain, then of the second one and so on, that the network's ``load_state_dict`` takes, and their
+        ``log_weights`` where draws have weights.
+    out : path
+        That is not there yet; a folder for zarr.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such form, something is there, it cannot be written, or the recording has no draws.
+    """
+    if form not in _WRITERS:
+        raise BnnvizError(f"There is no format {form!r}; choose one of {', '.join(_WRITERS)}.", "format")
+    out = Path(out)
+    if os.path.lexists(out):
+        raise BnnvizError(f"{out} exists already; choose another name.", "out")
+    try:
+        with replacing(out) as new:
+            _WRITERS[form](recording, new)
+    except OSError as error:
+        raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
+    return out
+
+
+def suffix(form: str) -> str:
+    """Return the ending that files of a form have."""
+    return {"netcdf": ".nc", "torch": ".pt", "zip": ".zip"}.get(form, f".{form}")
+
+
+def _write_netcdf(recording: Recording, path: Path) -> None:
+    optional.check(NETCDF, "Saving a run needs", "format")
+    to_arviz(recording).to_netcdf(path, engine="h5netcdf")
+
+
+def _write_zarr(recording: Recording, path: Path) -> None:
+    # Labels of one length have no specification in this format; labels of any length have one.
+    labels = {"coordinate": np.array(recording.names(), dtype=object)}
+    data = to_arviz(recording).map_over_datasets(lambda part: part.assign_coords(labels) if "x" in part else part)
+    data.to_zarr(path, zarr_format=3, consolidated=False)
+
+
+def _write_npz(recording: Recording, path: Path) -> None:
+    draws, logs, names, header = kept(recording)
+    weights = {} if logs is None else {"log_weights": logs}
+    with path.open("wb") as file:
+        np.savez(file, draws=draws, coordinates=np.array(names), header=np.array(json.dumps(header)), **weights)
+
+
+def _write_csv(recording: Recording, path: Path) -> None:
+    draws, logs, names, _ = kept(recording)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["chain", "draw", *([] if logs is None else ["log_weight"]), *names])
+        for chain, number in np.ndindex(draws.shape[:2]):
+            weight = [] if logs is None else [logs[chain, number]]
+            # The shortest text that is the same number again.
+            writer.writerow([chain, number, *(str(value) for value in [*weight, *draws[chain, number]])])
+
+
+def _write_torch(recording: Recording, path: Path) -> None:
+    import torch
+
+    from bnnviz.engine.recording.resume import resume
+    from bnnviz.targets import BNN
+
+    run = resume(recording.folder)
+    if not isinstance(run.target, BNN):
+        raise BnnvizError("This run's target is no network: it has no state dicts; take another format.", "format")
+    draws = run.store.view(run.alive).flatten(0, 1).cpu()
+    saved: dict[str, Any] = {
+        "state_dicts": [run.target.state_dict(draw) for draw in draws],
+        "header": kept(recording).header,
+    }
+    if run.log_weights is not None:
+        saved["log_weights"] = torch.as_tensor(run.log_weights.ravel())
+    with path.open("wb") as file:
+        torch.save(saved, file)
+
+
+_WRITERS: dict[str, Callable[[Recording, Path], None]] = {
+    "netcdf": _write_netcdf,
+    "zarr": _write_zarr,
+    "npz": _write_npz,
+    "csv": _write_csv,
+    "torch": _write_torch,
+}
+FORMS = tuple(_WRITERS)

@@ -1,0 +1,500 @@
+"""Recordings on disk, as their reader sees them: what each holds, how far it is, and whether it can be trusted.
+
+A recording is a folder that `bnnviz.engine.recording.writer` writes:
+
+- ``header.json``: spec, change log, versions, device, checksum of the data;
+- ``draws.zarr``: what ArviZ opens: the groups ``posterior`` and ``sample_stats`` (chain, draw), and ``steps``, the log
+  of what each step did to the first chain;
+- ``checkpoint-N-...``: all that is needed to go on after step N, but for the draws;
+- ``frames-N-...``: what was shown from step N on, some frames a file, and ``frames-scene-...``;
+- ``progress.json``: how many draws of each chain are whole, which checkpoints and frames there are; written
+  last;
+- ``summary.json``: what `ViewedRun.summary` said when it was last written;
+- ``data.bin`` and ``start.bin``: the rows of the user's own file, and the points that chains set out from, where there
+  are such; the header has the latter's checksum.
+
+Folders may come from anywhere: nothing in one is believed before it was checked, no link is followed, and only names
+that are plain ones become paths. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnviz import optional, paths
+from bnnviz.engine.frames import codec
+from bnnviz.errors import BnnvizError
+from bnnviz.files import unsealed
+from bnnviz.specs.run import RECORDING, Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    import zarr
+
+FORMAT = 1
+HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
+START, LOCK = "start.bin", ".lock"
+X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
+_CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
+_FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
+SCENE, PIECES = "scene", "pieces"
+_MOST_TEXT = 1 << 26  # bytes of a JSON file
+# Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
+_MOST_SHRINK, _FREE = 200, 1 << 26
+# What reading an array raises where its description or its chunks are not what was written.
+_BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
+
+
+def shelf() -> Path:
+    """Return the folder of this user's recordings."""
+    return paths.recordings()
+
+
+def place(name: str) -> Path:
+    """Return where a recording of this name is, or would be.
+
+    Raises
+    ------
+    BnnvizError
+        If the name is not a plain one.
+    """
+    if not RECORDING.fullmatch(name) or name.endswith((".", " ")):
+        raise BnnvizError(
+            f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
+            " of them, a letter or digit first.",
+            "name",
+        )
+    return shelf() / name
+
+
+def new_place(word: str) -> Path:
+    """Return the folder that a new recording is to have, given by a name or by a path.
+
+    Raises
+    ------
+    BnnvizError
+        If there is something already, or the name is not a plain one.
+    """
+    folder = Path(word).expanduser() if os.sep in word else place(word)
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise BnnvizError(
+            f"There is something at {folder} already; choose another name for the recording, or go on with it by"
+            f" bnnviz resume {word}.",
+            "record",
+        )
+    return folder
+
+
+def check_zarr(field: str | None = None) -> None:
+    """Raise a `BnnvizError` at ``field`` if what writes and reads recordings is missing: before the work, not after."""
+    optional.check("zarr", "Recordings need", field)
+
+
+def free_name(stem: str) -> str:
+    """Return a name that no recording on the shelf has: the stem, or the stem and a number."""
+    stem = re.sub(r"[^A-Za-z0-9._+=,@()-]+", "-", stem).strip("-. ")[:80] or "run"
+    name, number = stem, 1
+    while os.path.lexists(place(name)):
+        number += 1
+        name = f"{stem}-{number}"
+    return name
+
+
+def find(word: str | Path) -> Path:
+    """Return the folder of a recording that is given by its path, or by its name on the shelf.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none.
+    """
+    if Path(word).is_dir():
+        return Path(word)
+    if on_shelf(word):
+        return place(str(word))
+    known = ", ".join(sorted(entry.name for entry in shelf().iterdir())[:8]) if shelf().is_dir() else ""
+    known = f"; there are {known}" if known else ""
+    raise BnnvizError(
+        f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {shelf()}{known}.", "run"
+    )
+
+
+def on_shelf(word: str | Path) -> bool:
+    """Return whether a word is the name of something on the shelf."""
+    return RECORDING.fullmatch(str(word)) is not None and place(str(word)).is_dir()
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording that is there, opened for reading.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    BnnvizError
+        From all that reads: if the folder is no recording, or what is asked for is damaged.
+    """
+
+    folder: Path
+
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """Spec, change log, versions, device."""
+        found = self._read(HEADER)
+        if not isinstance(found.get("spec"), dict) or not isinstance(found.get("changes"), list):
+            raise self.damaged(HEADER)
+        return found
+
+    @cached_property
+    def progress(self) -> dict[str, Any]:
+        """How far it is: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
+        found = self._read(PROGRESS)
+        counts, alive, marks = (found.get(name) for name in ("counts", "alive", "marks"))
+        sound = all(isinstance(part, list) and part for part in (counts, alive, marks)) and len(counts) == len(alive)
+        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts)
+        sound = sound and all(
+            isinstance(mark, dict)
+            and _CHECKPOINT.fullmatch(str(mark.get("file")))
+            and isinstance(mark.get("step"), int)
+            and isinstance(mark.get("sha256"), str)
+            for mark in marks
+        )
+        if not (sound and isinstance(found.get("steps"), int) and found["steps"] >= 0):
+            raise self.damaged(PROGRESS)
+        return found
+
+    @cached_property
+    def summary(self) -> dict[str, Any] | None:
+        """What the run said of itself when this was last written; None where it has not said anything yet."""
+        return self._read(SUMMARY) if (self.folder / SUMMARY).exists() else None
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        return sum(path.lstat().st_size for path in self.files())
+
+    @property
+    def whole(self) -> int:
+        """Draws that every living chain has."""
+        counts, alive = self.progress["counts"], self.progress["alive"]
+        return min([n for n, one in zip(counts, alive, strict=True) if one] or counts)
+
+    def checkpoint(self, step: int | None = None) -> bytes:
+        """Return the last checkpoint, or the last one that is not after a step.
+
+        Parameters
+        ----------
+        step : int, optional
+        """
+        marks = [mark for mark in self.progress["marks"] if step is None or mark["step"] <= step]
+        if not marks:
+            raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
+        mark = max(marks, key=lambda one: one["step"])
+        return self.part(mark["file"], mark["sha256"])
+
+    def part(self, name: str, digest: str) -> bytes:
+        """Return a file that has a checksum."""
+        content = self._bytes(name)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise self.damaged(name)
+        return content
+
+    def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Return the entries of the file of the scene and of those of frames, as the progress has them."""
+        index = self.progress.get("frames") or {SCENE: None, PIECES: []}
+        try:
+            scene, pieces = index[SCENE], index[PIECES]
+            sound = all(
+                _FRAMES.fullmatch(entry["file"]) and isinstance(entry["sha256"], str) and entry["size"] >= 0
+                for entry in ([*pieces, scene] if pieces else [])
+            )
+            sound = sound and all(0 <= piece["first"] <= piece["last"] and piece["count"] > 0 for piece in pieces)
+        except (TypeError, LookupError):
+            sound = False
+        if not sound:
+            raise self.damaged("frames")
+        return scene, pieces
+
+    def frames(self, entry: dict[str, Any]) -> Any:
+        """Return what a file of `frame_files` holds: the scene, or some frames."""
+        content = self.part(entry["file"], entry["sha256"])
+        try:
+            return codec.unpack(content)
+        except (codec.OtherFormat, *codec.DAMAGE) as error:
+            raise self.damaged(entry["file"]) from error
+
+    def attachment(self) -> bytes | None:
+        """Return the rows of the user's own file that the run is on; None where there is none."""
+        return self._bytes(FILE) if (self.folder / FILE).exists() else None
+
+    def start_points(self) -> bytes | None:
+        """Return the points that the run's chains set out from, packed; None where they are nobody else's."""
+        digest = self.header.get("start_sha256")
+        if digest is None:
+            return None
+        return self.part(START, digest)
+
+    def spec(self, begun: bool = False) -> Spec:
+        """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
+        said = self.header["spec"] if begun else self.progress.get("spec")
+        if not isinstance(said, dict):
+            raise self.damaged(PROGRESS)
+        return Spec.from_json(said, self.attachment(), self.start_points())
+
+    def check_written(self) -> None:
+        """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch.
+
+        Raises
+        ------
+        BnnvizError
+            If it is one.
+        """
+        if not (self.folder / DRAWS / X).is_dir():
+            raise BnnvizError(
+                f"The draws of {self.name} are written when its run ends, and so far its checkpoint has them: go on"
+                f" with it in the Lab, or take them by bnnviz export {self.name} --format netcdf.",
+                "run",
+            )
+
+    def draws(self, most: int | None = None) -> np.ndarray | None:
+        """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them.
+
+        Parameters
+        ----------
+        most : int, optional
+            Only the first so many.
+        """
+        return self._array(X, most)
+
+    def log_weights(self, most: int | None = None) -> np.ndarray | None:
+        """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
+        return self._array(LOG_WEIGHT, most)
+
+    @property
+    def plain(self) -> bool:
+        """Whether its draws are written and have no weights."""
+        return (self.folder / DRAWS / X).is_dir() and not (self.folder / DRAWS / LOG_WEIGHT).is_dir()
+
+    def names(self) -> list[str]:
+        """Return a label for each coordinate of the draws."""
+        return self._labels("posterior", "coordinate")
+
+    def steps(self) -> dict[str, np.ndarray]:
+        """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
+        told = self._array(STEPS, None)
+        names = [] if told is None else self._labels("steps", "figure")
+        return {name: told[:, k] for k, name in enumerate(names)}
+
+    def check(self) -> None:
+        """Read all of it once.
+
+        Raises
+        ------
+        BnnvizError
+            If any part is damaged.
+        """
+        for mark in self.progress["marks"]:
+            self.checkpoint(mark["step"])
+        self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
+        scene, pieces = self.frame_files()
+        for entry in [*pieces, *([] if scene is None else [scene])]:
+            self.frames(entry)
+        if self.draws() is None and self.header["spec"].get("draws") is not None:
+            raise self.damaged(f"{DRAWS}/{X}")
+
+    def _labels(self, group: str, name: str) -> list[str]:
+        """Return the labels of an axis of the arrays in a group."""
+        try:
+            labels = self._zarr()[group][name]
+            files = [file for file in (self.folder / DRAWS / group / name).rglob("*") if file.is_file()]
+            if labels.ndim != 1 or labels.shape[0] > _FREE + _MOST_SHRINK * sum(f.lstat().st_size for f in files):
+                raise self.damaged(DRAWS)
+            return [str(label) for label in labels[:]]
+        except _BROKEN as error:
+            raise self.damaged(DRAWS) from error
+
+    def _array(self, path: str, most: int | None) -> np.ndarray | None:
+        """Return an array, or its first columns, once it is known to be what the disk can hold."""
+        root = self._zarr()
+        try:
+            if root is None or path not in root:
+                return None
+            array = root[path]
+            axis = 0 if path == STEPS else 1
+            if axis and array.shape[0] != len(self.progress["counts"]):
+                raise self.damaged(f"{DRAWS}/{path}")
+            end = min(array.shape[axis], self._told(path))
+            end = end if most is None else min(end, most)
+            self._believe(array, path, end, axis)
+            return array[:end] if axis == 0 else array[:, :end]
+        except _BROKEN as error:
+            raise self.damaged(f"{DRAWS}/{path}") from error
+
+    def _told(self, path: str) -> int:
+        """Return how far the progress speaks of an array: what lies beyond may be half written, or half removed."""
+        if path == STEPS:
+            return self.progress["steps"]
+        return self.whole if self.progress.get("phase") == "done" else max(self.progress["counts"])
+
+    def _believe(self, array: zarr.Array, path: str, end: int, axis: int) -> None:
+        """Refuse an array that has other chunks than it says, or is far larger than its files.
+
+        Raises
+        ------
+        BnnvizError
+        """
+        region = [*array.shape[:axis], end, *array.shape[axis + 1 :]]
+        grid = [math.ceil(size / each) for size, each in zip(region, array.chunks, strict=True)]
+        folder = self.folder / DRAWS / path / "c"
+        sizes = {file.relative_to(folder).parts: file.lstat().st_size for file in folder.rglob("*") if file.is_file()}
+        # Their number first: a made-up shape may have more chunks than can be counted.
+        there = math.prod(grid) <= len(sizes) and all(
+            tuple(map(str, chunk)) in sizes for chunk in itertools.product(*map(range, grid))
+        )
+        claimed = math.prod(grid) * math.prod(array.chunks) * array.dtype.itemsize
+        if not there or claimed > _FREE + _MOST_SHRINK * sum(sizes.values()):
+            raise self.damaged(f"{DRAWS}/{path}")
+
+    def _zarr(self) -> zarr.Group | None:
+        zarr = optional.require("zarr", "Recordings need")
+        self.files()
+        if not (self.folder / DRAWS).is_dir():
+            return None
+        try:
+            return zarr.open_group(self.folder / DRAWS, mode="r")
+        except _BROKEN as error:
+            raise self.damaged(DRAWS) from error
+
+    def files(self) -> list[Path]:
+        """Return all files; refuse links and whatever is neither a file nor a folder."""
+        found, folders = [], [self.folder]
+        while folders:
+            for entry in _entries(folders.pop()):
+                kind = entry.lstat().st_mode
+                if stat.S_ISDIR(kind):
+                    folders.append(entry)
+                elif stat.S_ISREG(kind):
+                    found.append(entry)
+                else:
+                    raise BnnvizError(
+                        f"The recording {self.folder} holds {entry.name!r}, which is a link or no file; it is not"
+                        " opened. Remove it if you know where it comes from.",
+                        "run",
+                    )
+        return found
+
+    def _bytes(self, name: str, most: int | None = None) -> bytes:
+        path = self.folder / name
+        try:
+            if self.folder.is_symlink() or not stat.S_ISREG(path.lstat().st_mode):
+                raise self.damaged(name)
+            if most is not None and path.lstat().st_size > most:
+                raise self.damaged(name)
+            return path.read_bytes()
+        except OSError as error:
+            if name in (PROGRESS, HEADER):
+                raise BnnvizError(
+                    f"{self.folder} is no recording of a run: it has no {name} to be read.", "run"
+                ) from error
+            raise self.damaged(name) from error
+
+    def _read(self, name: str) -> dict[str, Any]:
+        content = self._bytes(name, _MOST_TEXT)
+        try:
+            found = unsealed(content)
+        except ValueError as error:
+            raise self.damaged(name) from error
+        if found.get("format") != FORMAT:
+            raise BnnvizError(
+                f"The recording {self.folder} was made by another version of bnnviz ({name} has the format"
+                f" {found.get('format')!r}, this version reads {FORMAT}).",
+                "run",
+            )
+        return found
+
+    def damaged(self, part: str) -> BnnvizError:
+        """Return what is to be raised where a part is not what was written."""
+        return BnnvizError(
+            f"The recording {self.folder} is damaged: {part} is not what was written. Take it from a copy, or run its"
+            " spec again.",
+            "run",
+        )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise BnnvizError(f"The recording {folder} cannot be read ({error.strerror}).", "run") from error
+
+
+def recordings() -> Iterator[tuple[Recording, str | None]]:
+    """Yield what lies on the shelf, the newest first, each with a sentence on what is wrong with it, or None."""
+    if not shelf().is_dir():
+        return
+    for folder in sorted(shelf().iterdir(), key=lambda path: -path.lstat().st_mtime):
+        if folder.name.startswith("."):
+            continue
+        recording = Recording(folder)
+        try:
+            recording.header, recording.progress, recording.summary, recording.size  # noqa: B018
+        except BnnvizError as error:
+            yield recording, str(error)
+        else:
+            yield recording, None
+
+
+def rename(name: str, new: str) -> Path:
+    """Give a recording on the shelf another name.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, the new name is taken, or not a plain one.
+    """
+    old, target = place(name), place(new)
+    if not os.path.lexists(old):
+        raise BnnvizError(f"There is no recording {name!r} on the shelf.", "name")
+    if os.path.lexists(target):
+        raise BnnvizError(f"There is a recording {new!r} already; choose another name.", "name")
+    try:
+        return old.rename(target)
+    except OSError as error:
+        raise BnnvizError(f"The recording {name!r} cannot be renamed ({error.strerror}).", "name") from error
+
+
+def delete(name: str) -> None:
+    """Remove a recording from the shelf; of a link only the link goes.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or it cannot be removed.
+    """
+    folder = place(name)
+    try:
+        if stat.S_ISDIR(folder.lstat().st_mode):
+            shutil.rmtree(folder)
+        else:
+            folder.unlink()
+    except OSError as error:
+        raise BnnvizError(f"The recording {name!r} cannot be removed ({error.strerror}).", "name") from error

@@ -1,0 +1,269 @@
+"""Frames that a recording keeps of its run while it goes on, as somebody saw it who looked on.
+
+A film does a run again; this is for where that cannot be, on another machine than the GPU's, or would take too long.
+Frames are taken at the rate of a display at first, then after strides that grow by a share of the steps since the last
+change, and never for more than a share of the run's time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import operator
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bnnviz.engine.frames import codec
+from bnnviz.engine.protocol import ShownRun
+from bnnviz.engine.recording import replay_frames
+from bnnviz.engine.recording.reader import PIECES, SCENE, Recording, on_shelf, place
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+from bnnviz.specs import catalogue
+from bnnviz.version import VERSION
+
+_RATE = 15.0  # frames a second, at most
+_GROWTH = 1 / 80  # of the steps since the last change lie between two frames
+_AT_ONCE_S, _SHARE = 0.15, 0.0075  # CPU seconds that frames may take, and for each second of the run
+_PART = 1 / 8  # of that may go to one part of a frame
+_PIECE = 16  # frames of one file
+_MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
+
+
+class Footage:
+    """Takes frames of a run, and gives them as files.
+
+    Parameters
+    ----------
+    run : ShownRun
+    known : Known, optional
+        What is there already of a run that goes on.
+    """
+
+    def __init__(self, run: ShownRun, known: Known | None = None) -> None:
+        known = known or Known(None, [], [])
+        self.run = run
+        self._scene, self._shown = known.scene, None
+        self._closed, self._open = list(known.closed), list(known.open)
+        self._tail: dict[str, Any] | None = None
+        self._whole = bool(self._open)  # whether what has not become a whole file is to be one too
+        last = [_step(self._open[-1])] if self._open else [piece["last"] for piece in self._closed[-1:]]
+        self._last = last[0] if last else -1
+        self._complete = False  # whether the last one has every part
+        self._next = self._since = run.steps
+        self._era, self._pace = run.era, Throttle(least=1 / _RATE)
+        self._spent: dict[str, float] = {}
+        self._begun = run.seconds
+
+    @property
+    def index(self) -> dict[str, Any] | None:
+        """Which files there are, as a recording's progress knows them; None before there is one."""
+        if self._scene is None:
+            return None
+        return {SCENE: self._scene, PIECES: self._closed + ([] if self._tail is None else [self._tail])}
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the files."""
+        index = self.index
+        return set() if index is None else {entry["file"] for entry in (index[SCENE], *index[PIECES])}
+
+    def look(self, last: bool = False) -> None:
+        """Take a frame if one is due, or the run's ``last``."""
+        run = self.run
+        again = last and not self._complete and run.steps == self._last
+        if run.phase == "start" or (run.steps <= self._last and not again):
+            return
+        if run.era != self._era:
+            self._era, self._since, self._next = run.era, run.steps, run.steps
+        if not last and not self._due():
+            return
+        if self._shown is None:
+            self._shown = replay_frames.plain(run.scene())
+        if again and self._open:
+            self._open.pop()
+        self._open.append(replay_frames.plain(self._taken(last)))
+        self._last, self._complete = run.steps, last
+        self._pace.spent()
+        self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
+
+    @property
+    def _allowed(self) -> float:
+        return _AT_ONCE_S + _SHARE * (self.run.seconds - self._begun)
+
+    def _due(self) -> bool:
+        if self.run.steps < self._next or not self._pace.due:
+            return False
+        count = sum(piece["count"] for piece in self._closed) + len(self._open)
+        size = sum(piece["size"] for piece in self._closed)
+        return sum(self._spent.values()) <= self._allowed and count < _MOST_FRAMES and size < MOST_BYTES
+
+    def _taken(self, whole: bool) -> dict[str, Any]:
+        """Return a frame, without the parts that are dear unless it is to be ``whole``."""
+        frame: dict[str, Any] = {"seq": self.run.steps}
+        for part in replay_frames.parts(self._shown):
+            dear = self._spent.get(part, 0.0) > _PART * self._allowed
+            if dear and not whole and part != "status":
+                continue
+            begun = time.thread_time()
+            made = self.run.aside(part, 0 if whole else self.run.steps - max(self._last, 0))
+            if not made:
+                continue
+            frame[part] = made
+            # The first of a part may import what it needs, which is no frame's cost.
+            known = self._spent.get(part)
+            self._spent[part] = 0.0 if known is None else known + time.thread_time() - begun
+        return replay_frames.timeless(frame)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files that are new, by their names, which the index knows from now on."""
+        made: dict[str, bytes] = {}
+        if self._scene is None and self._shown is not None:
+            self._scene = _entry(self._shown, "scene", made)
+        while len(self._open) >= _PIECE:
+            self._closed.append(_piece(self._open[:_PIECE], made))
+            self._tail = None
+            del self._open[:_PIECE]
+        if self._whole:
+            self._whole = False
+            self._tail = _piece(self._open, made) if self._open else None
+        return made
+
+    def end(self) -> None:
+        """Have the next files hold every frame: else the last few wait until there are enough of them for a file."""
+        self.look(last=True)
+        self._whole = True
+
+
+class Known(NamedTuple):
+    """Frames of a run that goes on: the files of its scene and of what came first, and the frames of the last file."""
+
+    scene: dict[str, Any] | None
+    closed: list[dict[str, Any]]
+    open: list[dict[str, Any]]
+
+
+def _step(frame: dict[str, Any]) -> int:
+    return frame["status"]["step"]
+
+
+def _entry(tree: Any, word: str, made: dict[str, bytes]) -> dict[str, Any]:
+    content = codec.pack(tree)
+    digest = hashlib.sha256(content).hexdigest()
+    name = f"frames-{word}-{digest[:12]}"
+    made[name] = content
+    return {"file": name, "sha256": digest, "size": len(content)}
+
+
+def _piece(frames: list[dict[str, Any]], made: dict[str, bytes]) -> dict[str, Any]:
+    first, last = _step(frames[0]), _step(frames[-1])
+    return _entry(frames, str(first), made) | {"first": first, "last": last, "count": len(frames)}
+
+
+def until(recording: Recording, step: int) -> Known:
+    """Return what there is of a run that goes on from a step.
+
+    Raises
+    ------
+    BnnvizError
+        If a file is damaged.
+    """
+    scene, pieces = recording.frame_files()
+    pieces = [piece for piece in pieces if piece["first"] <= step]
+    frames = [frame for piece in pieces[-1:] for frame in recording.frames(piece) if _step(frame) <= step]
+    return Known(scene, pieces[:-1], frames)
+
+
+def shown(recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None) -> replay_frames.Film:
+    """Return the film that a recording has of its run.
+
+    Parameters
+    ----------
+    recording : Recording
+    most : int, default 300
+        Frames, evenly spread over those that are there.
+    step : int, optional
+        The last one.
+
+    Raises
+    ------
+    BnnvizError
+        If there are no frames, or a file is damaged.
+    """
+    scene, pieces = recording.frame_files()
+    pieces = [piece for piece in pieces if step is None or piece["first"] <= step]
+    frames = [frame for piece in pieces for frame in recording.frames(piece) if step is None or _step(frame) <= step]
+    if not frames:
+        raise BnnvizError(
+            f"The recording {recording.name} has no frames; leave --recorded out to do it again.", "recorded"
+        )
+    known, frames = len(frames), _fewer(frames, most)
+    note = f"{known} frames were recorded as the run went; {len(frames)} of them are shown."
+    header = recording.header
+    told = {
+        "bnnviz": header.get("bnnviz", VERSION),
+        "spec": header["spec"],
+        "changes": recording.progress.get("changes", []),
+        "device": header.get("device"),
+        "steps": _step(frames[-1]),
+        "notes": [note, *header.get("notes", [])],
+    }
+    return replay_frames.Film(recording.frames(scene), frames, told)
+
+
+def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Return at most so many frames, each with what those before it have that are left out."""
+    if len(frames) <= most:
+        return frames
+    ends = [round(place * (len(frames) - 1) / (most - 1)) + 1 for place in range(most)]
+    return [functools.reduce(operator.or_, frames[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
+
+
+def film_of(
+    path: str | Path,
+    frames: int = replay_frames.FRAMES,
+    *,
+    steps: int | None = None,
+    recorded: bool | None = None,
+    progress: Callable[[float, str], Any] | None = None,
+) -> replay_frames.Film:
+    """Return the film of what a path names: done again, or as it was recorded.
+
+    Parameters
+    ----------
+    path : str or Path
+        A recording's folder or its name, a saved run (.nc), a spec (.json) or a film (.npz).
+    frames : int, default 300
+        At most.
+    steps : int, optional
+        The last step; else where the run ended.
+    recorded : bool, optional
+        Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
+        being another machine's.
+    progress : callable, optional
+        As of `bnnviz.engine.recording.replay_frames.film`.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such thing, it cannot be read, or the run cannot be done again.
+    """
+    path = Path(path)
+    if path.suffix == ".npz":
+        return replay_frames.Film.load(path)
+    replay_frames.check_frames(frames)
+    folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
+    recording = Recording(folder) if folder is not None else None
+    kept = recording is not None and bool(recording.frame_files()[1])
+    # What somebody gave themselves is in no file: such a run cannot be done again.
+    own = recording is not None and recording.header.get("spec", {}).get("target") in catalogue.OWN
+    past = None if recorded or (own and kept) else replay_frames.read_past(path)
+    if recorded is None:
+        recorded = kept and (own or not replay_frames.is_here(past.device))
+    if not recorded:
+        return replay_frames.film(past, frames, steps=steps, progress=progress)
+    if recording is None:
+        raise BnnvizError(f"{path} is no recording, so it has no frames; leave --recorded out.", "recorded")
+    return shown(recording, frames, steps)

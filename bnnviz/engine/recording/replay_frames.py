@@ -1,0 +1,451 @@
+"""A film: what a run showed at a few hundred of its steps, for whoever has no run at hand.
+
+A run is its spec and its change log, so a film is taken by doing the run again, and looking on. It tells a story:
+the first steps one by one, so that each proposal is seen, then longer and longer strides until the end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from bnnviz import optional
+from bnnviz.engine.frames import codec
+from bnnviz.engine.protocol import ShownRun
+from bnnviz.engine.recording.reader import Recording, on_shelf, place
+from bnnviz.errors import BnnvizError
+from bnnviz.files import write_whole
+from bnnviz.specs.run import Spec
+from bnnviz.version import VERSION
+
+if TYPE_CHECKING:
+    from bnnviz.targets import Target
+
+FRAMES, MOST_FRAMES = 300, 2000
+_SINGLE = 1 / 3  # of the frames show one step each
+_KEPT = 1 / 3  # of the frames are kept for what comes when it is known how long that takes
+_BEGIN = 0.5  # of the mean stride to the end is the first of the strides that grow to it
+_SLICE_S = 0.2
+_ENDLESS = 20_000  # steps of a run that has no end of its own
+# What a clock says differs each time that a run is done again.
+_CLOCKS = ("events_per_s", "gradients_per_s", "elapsed")
+_SKIPPED = ("selection",)
+
+Change = tuple[int, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Film:
+    """The frames of a run, and its scene.
+
+    Parameters
+    ----------
+    scene : dict
+        As `ViewedRun.scene` gives it.
+    frames : list of dict
+        As `ViewedRun.frame` gives them, without what a clock said, in the order of their steps.
+    header : dict
+        ``spec`` and ``changes``, which are the run; ``bnnviz``, the version; ``device``; ``notes``, what the run said.
+    """
+
+    scene: dict[str, Any]
+    frames: list[dict[str, Any]]
+    header: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> list[int]:
+        """The step of each frame."""
+        return [frame["status"]["step"] for frame in self.frames]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the film to a file, whole or not at all; the ending ``.npz`` is added where there is none.
+
+        Raises
+        ------
+        BnnvizError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        path = path if path.suffix else path.with_suffix(".npz")
+        save(path, self.pack())
+        return path
+
+    def pack(self) -> bytes:
+        """Return the film as the bytes of an npz file: one array of each type, and their places as JSON."""
+        return codec.pack({"scene": self.scene, "frames": self.frames, "header": self.header})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Film:
+        """Read a film.
+
+        Raises
+        ------
+        BnnvizError
+            If the file is no film that this version reads.
+        """
+        try:
+            tree = codec.unpack(Path(path).read_bytes())
+            film = cls(tree["scene"], tree["frames"], tree["header"])
+            whole = bool(film.steps) and {"emits", "title", "spec"} <= film.scene.keys() and "spec" in film.header
+        except OSError as error:
+            raise BnnvizError(f"The film {path} cannot be read ({error.strerror or error}).", "run") from error
+        except codec.OtherFormat:
+            raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it anew.", "run") from None
+        except codec.DAMAGE:
+            whole = False
+        if not whole:
+            raise BnnvizError(f"{path} is no film, or it is damaged; make it anew with bnnviz replay.", "run")
+        return film
+
+
+@dataclass(frozen=True)
+class Past:
+    """A run that was, as a file has it.
+
+    Parameters
+    ----------
+    spec : Spec
+        What it began with.
+    changes : list of (step, settings)
+    steps : int or None
+        How far it came; None where the spec alone says it.
+    device : str or None
+        Where it was computed.
+    target : Target or None
+        A target of the caller's own, which no spec names.
+    """
+
+    spec: Spec
+    changes: list[Change] = field(default_factory=list)
+    steps: int | None = None
+    device: str | None = None
+    target: Target | None = None
+
+
+def film(
+    past: Past | ShownRun | Spec,
+    frames: int = FRAMES,
+    *,
+    steps: int | None = None,
+    progress: Callable[[float, str], Any] | None = None,
+) -> Film:
+    """Do a run again, and take its film.
+
+    Parameters
+    ----------
+    past : Past, Run or Spec
+        The run: as a file has it, as it is (it is not touched), or what to run.
+    frames : int, default 300
+        At most; a run of fewer steps has a frame for each.
+    steps : int, optional
+        The last step; else where the run ended, and 20,000 where it has no end.
+    progress : callable, optional
+        Called with the share that is done, 0 to 1, and the phase of the run, several times a second.
+
+    Returns
+    -------
+    Film
+
+    Raises
+    ------
+    BnnvizError
+        If the run cannot be done again, or the number of frames is no number from 2 to 2000.
+    """
+    check_frames(frames)
+    if not isinstance(past, Past):
+        past = Past(past.checked()) if isinstance(past, Spec) else past_of_run(past)
+    run, note = _begin(past)
+    taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
+    taking.progress = progress or (lambda share, phase: None)
+    run.prepare()
+    scene = plain(run.scene())
+    taken = [_frame(run, scene)]
+    stride, known = 1.0, False
+    while not taking.ended and len(taken) < frames:
+        if len(taken) > frames * _SINGLE:
+            left, more = taking.left, frames - len(taken)
+            if left is None:
+                left, more = taking.longest, more - round(frames * _KEPT)
+            elif not known:
+                # From here on strides grow to the end, which may be nearer than was thought.
+                stride, known = max(1.0, min(stride, _BEGIN * left / more)), True
+            stride = next_stride(stride, left, more)
+        taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
+        taken.append(_frame(run, scene))
+    header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": plain(past.changes)}
+    notes = [*([note] if note else []), *run.notes]
+    return Film(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
+
+
+def check_frames(frames: int) -> None:
+    """Refuse a number of frames that no film has.
+
+    Raises
+    ------
+    BnnvizError
+    """
+    if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
+        raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
+
+
+def is_here(device: str | None) -> bool:
+    """Return whether this machine has a device, so that a run on it can be done again with the same draws."""
+    from bnnviz.engine.run.device import choose_device
+
+    try:
+        return device is None or bool(choose_device(device))
+    except BnnvizError:
+        return False
+
+
+def next_stride(last: float, left: int, more: int) -> float:
+    """Return how many steps lie between a film's last frame and its next: strides that grow by one factor to the end.
+
+    Parameters
+    ----------
+    last : float
+        The stride before.
+    left : int
+        Steps until the end.
+    more : int
+        Frames until then; at least one is made.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    more = max(more, 1)
+    if left <= more:
+        return 1.0
+    # last (e^g + e^2g + ... + e^(more g)) = left
+    powers = np.arange(1, more + 1)
+    reach = math.log(left / last)
+    growth = scipy.optimize.brentq(
+        lambda g: float(scipy.special.logsumexp(powers * g)) - reach, -50.0, abs(reach) + 1.0
+    )
+    return max(1.0, last * math.exp(growth))
+
+
+def past_of_run(run: ShownRun) -> Past:
+    """Return a run of this process as a file would have it."""
+    own = run.target if run.own_target else None
+    return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
+
+
+def past_of(
+    header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
+) -> Past:
+    """Return the run that a header tells of.
+
+    Parameters
+    ----------
+    header : dict
+        With ``spec``, what the run began with, and ``changes``.
+    name : str
+        What the header is of, for sentences.
+    attachment : bytes, optional
+        The rows of the user's own file, where the spec is on it.
+    start_points : bytes, optional
+        The points that chains set out from, where the spec has a start.
+
+    Raises
+    ------
+    BnnvizError
+        If the header does not tell of a run that can be done again.
+    """
+    spec, changes = header.get("spec"), header.get("changes", [])
+    if isinstance(spec, dict) and "lanes" in spec:
+        raise BnnvizError(f"{name} is of several samplers; only runs of one sampler are replayed.", "run")
+    try:
+        changes = [(int(step), dict(settings)) for step, settings in changes]
+    except (TypeError, ValueError):
+        raise BnnvizError(f"The change log of {name} is damaged; it cannot be done again.", "run") from None
+    return Past(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
+
+
+def read_past(path: str | Path) -> Past:
+    """Read what is needed to do a run again: from a recording's folder, a spec (JSON) or a saved run (NetCDF).
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such thing, or it cannot be read.
+    """
+    path = Path(path)
+    if not path.exists() and on_shelf(path):
+        path = place(str(path))
+    if path.is_dir():
+        recording = Recording(path)
+        progress = recording.progress  # the header is not written at each change
+        known = {"changes": progress.get("changes", []), "steps": progress.get("steps")}
+        held = recording.attachment(), recording.start_points()
+        return past_of(recording.header | known, str(path), *held)
+    if not path.is_file():
+        raise BnnvizError(f"There is no {path}; give a recording's folder, a spec (JSON) or a saved run (.nc).", "run")
+    if path.suffix == ".nc":
+        return past_of(_netcdf(path), str(path))
+    spec = _json(path, path)
+    if "lanes" in spec:
+        raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
+    return Past(Spec.from_json(spec))
+
+
+def _json(path: Path, name: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise BnnvizError(f"{name} is no run that can be read ({path.name}: {reason}).", "run") from None
+    except ValueError:
+        raise BnnvizError(f"{path} is not JSON; it is no spec and no recording's header.", "run") from None
+    if not isinstance(found, dict):
+        raise BnnvizError(f"{path} is not a JSON object; it is no spec and no recording's header.", "run")
+    return found
+
+
+def _netcdf(path: Path) -> dict[str, Any]:
+    h5py = optional.require("h5py", "Saved runs need", "run")
+    try:
+        with h5py.File(path, "r") as file:
+            found = json.loads(file.attrs["bnnviz"])
+    except (OSError, KeyError, TypeError, ValueError):
+        raise BnnvizError(f"{path} is no run that bnnviz has saved, or it is damaged.", "run") from None
+    if not isinstance(found, dict):
+        raise BnnvizError(f"{path} is no run that bnnviz has saved, or it is damaged.", "run")
+    return found
+
+
+# --- doing a run again
+
+
+def _begin(past: Past) -> tuple[ShownRun, str]:
+    """Return the run at its beginning, and what is to be said of where it is computed."""
+    from bnnviz.engine.recording.warm_start import resolved
+    from bnnviz.engine.run.device import choose_device
+    from bnnviz.engine.viewed_run import ViewedRun
+
+    spec, note = past.spec, ""
+    if not is_here(past.device):
+        note = f"It was computed on {past.device}, which is not here: from another device its draws differ."
+        spec = spec.replace(device="auto")
+    elif past.device is not None:
+        spec = spec.replace(device=str(choose_device(past.device)))
+    if any("kernel" in settings for _, settings in past.changes):
+        # The change log says from which step on it was compiled.
+        spec = spec.replace(kernel="eager")
+    return ViewedRun(resolved(spec.checked(past.target is not None)), target=past.target), note
+
+
+class _Taking:
+    """Advances a run from frame to frame, and makes its changes at their steps.
+
+    Parameters
+    ----------
+    run : ShownRun
+    changes : list of (step, settings)
+    last : int or None
+        The last step; None where the run has an end of its own.
+    """
+
+    def __init__(self, run: ShownRun, changes: Iterable[Change], last: int | None) -> None:
+        self.run, self.last = run, last
+        self._changes = deque(changes)
+        self.progress: Callable[[float, str], Any]
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to show."""
+        return self.run.finished or (self.last is not None and self.run.steps >= self.last)
+
+    @property
+    def left(self) -> int | None:
+        """Steps until the end, as far as it can be told from how many draws are made."""
+        if self.last is not None:
+            return self.last - self.run.steps
+        share = self.run.progress
+        return math.ceil(self.run.steps * (1 - share) / share) if share > 0 else None
+
+    @property
+    def longest(self) -> int:
+        """Steps until it is known how many there will be, at most."""
+        return max(self.run.sampler.tuning_limit - self.run.steps, 1)
+
+    def advance(self, step: int | None) -> None:
+        """Advance to this step or to the end, whichever comes first; None goes to the end."""
+        end = min((each for each in (step, self.last) if each is not None), default=None)
+        while not self.run.finished and (end is None or self.run.steps < end):
+            self._change()
+            stop = min((each for each in (end, *(s for s, _ in self._changes)) if each is not None), default=None)
+            self.run.take(self._most(stop), _SLICE_S)
+            self.progress(self.share(), self.run.phase)
+        self._change()
+
+    def _most(self, stop: int | None) -> int:
+        """Return how many steps the next block may have; short ones near the end hardly run past it."""
+        left = self.left if self.last is None else None
+        room = _FAR if left is None else max(1, left // 2)
+        return room if stop is None else min(room, stop - self.run.steps)
+
+    def _change(self) -> None:
+        while self._changes and self._changes[0][0] <= self.run.steps:
+            self.run.change(self._changes.popleft()[1])
+
+    def share(self) -> float:
+        """Return how much is done, 0 to 1."""
+        return min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
+
+
+_FAR = 1 << 30
+
+
+def parts(scene: dict[str, Any]) -> list[str]:
+    """Return the parts that a film's frames have."""
+    return [part for part in scene["emits"] if part not in _SKIPPED]
+
+
+def timeless(frame: dict[str, Any]) -> dict[str, Any]:
+    """Return a frame without what a clock says."""
+    return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
+
+
+def _frame(run: ShownRun, scene: dict[str, Any]) -> dict[str, Any]:
+    """Take a frame as of a run at rest, which leaves nothing out."""
+    run.frame([])
+    return plain(timeless(run.frame(parts(scene))))
+
+
+def save(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, and its folder where there is none.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise BnnvizError(f"{path} cannot be written ({error.strerror or error}).", "out") from error
+
+
+def plain(value: Any) -> Any:
+    """Return a value with numpy's numbers as Python's; the arrays in it are kept, in copies of their own."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(plain(each) for each in value)
+    return [plain(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,53 @@
+"""Go on with a run that was recorded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import Sampler
+from bnnviz.targets import Target
+
+R = TypeVar("R", bound=Run)
+
+
+def resume(
+    folder: str | os.PathLike,
+    step: int | None = None,
+    *,
+    target: Target | None = None,
+    sampler: Sampler | None = None,
+    run_class: type[R] = ViewedRun,
+) -> R:
+    """Return the run of a recording as it was last written, which goes on with the draws that it would have made.
+
+    Parameters
+    ----------
+    folder : path
+    step : int, optional
+        Go on from the last checkpoint that is not after this step.
+    target, sampler : optional
+        Objects of your own, where the run began with such.
+    run_class : type, default ViewedRun
+        `Run` where nobody looks on.
+
+    Raises
+    ------
+    BnnvizError
+        If the folder is no recording, or a part of it is damaged.
+    """
+    recording = Recording(Path(folder))
+    run = run_class.restore(recording.checkpoint(step), target=target, sampler=sampler)
+    if run.spec.draws is not None:
+        most = int(run.store.counts.max())
+        draws, logs = recording.draws(most), recording.log_weights(most)
+        if most and (draws is None or draws.shape != (run.spec.chains, most, run.target.dim)):
+            raise BnnvizError(f"The recording {folder} has not the draws that its checkpoint speaks of.", "run")
+        if most:
+            run.refill(draws, logs)
+    return run

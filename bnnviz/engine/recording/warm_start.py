@@ -1,0 +1,169 @@
+"""Warm starts: chains that set out from the last draws, or from draws at random, of a run that was recorded.
+
+What is taken from a recording travels with the spec from then on (`bnnviz.specs.run.Spec.start_points`), so that a run,
+its checkpoints and its own recording need the other one no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.export import Kept, kept
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.run.start_points import ABOUT, DRAWS, LAST, NAMELESS, Points, attached, held
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+
+
+def resolved(spec: Spec) -> Spec:
+    """Return a checked spec with the points of its start, taken from the recording unless it has them.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such recording, it is damaged or has no draws, or it is not as it was when the spec was made.
+    """
+    points = held(spec)
+    if spec.start is None or spec.start["recording"] is None or points is not None:
+        return attached(spec, points)
+    name, digest = spec.start["recording"], spec.start["sha256"]
+    points = read(name, spec.start["points"], spec.chains, spec.seed)
+    if digest not in (None, points.sha256):
+        raise BnnvizError(
+            f"The recording {name} has other draws than when this spec was made (it went on, or is another one):"
+            " leave out the start's sha256 to take what it holds now.",
+            "start",
+        )
+    return attached(spec, points)
+
+
+def named(word: str | os.PathLike) -> str:
+    """Return what a spec says for a recording: its name on the shelf, or else the whole path of its folder.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none.
+    """
+    if reader.on_shelf(word):
+        return str(word)
+    try:
+        return str(reader.find(word).absolute())
+    except BnnvizError as error:
+        raise BnnvizError(error.sentence, "start") from None
+
+
+def read(word: str, points: str, chains: int, seed: int) -> Points:
+    """Take points from a recording.
+
+    Parameters
+    ----------
+    word : str
+        Its name on the shelf, or its folder.
+    points : {"last", "draws"}
+        The last draw that all chains have, of each chain; or draws of all of them, chosen at random without
+        replacement where there are enough, and by their weights where they have weights.
+    chains, seed : int
+        Of the run that is to set out from them; last draws do for any.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, it is damaged or without draws, or its draws have weights and the last ones are asked for.
+    """
+    try:
+        recording = Recording(reader.place(word) if reader.on_shelf(word) else reader.find(word))
+        recording.progress, recording.header  # noqa: B018
+        if not any(recording.progress["alive"]):
+            raise BnnvizError(f"All chains of the recording {word} failed: there is nothing to start from.")
+        found = kept(recording)
+        said = recording.progress.get("spec") or recording.header["spec"]
+        logs = _log_weights(recording, found, said) if points == DRAWS else found.log_weights
+    except BnnvizError as error:
+        raise BnnvizError(error.sentence, "start") from error
+    return _taken(found.draws, logs, {**said, "recording": word}, points, chains, seed)
+
+
+def of_run(run: DrawSource, points: str, chains: int, seed: int) -> Points:
+    """Take points from a run of this process, as `read` does.
+
+    Raises
+    ------
+    BnnvizError
+        If it has no draws, or its draws have weights and the last ones are asked for.
+    """
+    if not run.draws.shape[1] or not run.alive.any():
+        raise BnnvizError("The run to start from has no draws yet; let it go on first.", "start")
+    logs = run.log_weights if run.sampler.weighted else _logs(run.event_weights()) if points == DRAWS else None
+    return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
+
+
+def _log_weights(recording: Recording, found: Kept, said: dict[str, Any]) -> np.ndarray | None:
+    """Return the logarithms of the weights that draws came with, or that undo the bias of where they were taken."""
+    if found.log_weights is not None:
+        return found.log_weights
+    from bnnviz import samplers, targets
+    from bnnviz.engine.recording.resume import resume
+
+    if samplers.REGISTRY.get(said["sampler"]).weighs is samplers.Sampler.weighs:
+        return None
+    if said["target"] not in (cls.registered for cls in targets.REGISTRY):
+        raise BnnvizError(
+            f"Draws of {said['sampler']} may need weights, which only its target gives, and that of {recording.name} is"
+            f" no registered one: start from {LAST}."
+        )
+    weights = _logs(resume(recording.folder).event_weights())
+    return None if weights is None else weights[:, : found.draws.shape[1]]
+
+
+def _logs(weights: np.ndarray | None) -> np.ndarray | None:
+    if weights is None:
+        return None
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+def _taken(
+    draws: np.ndarray, logs: np.ndarray | None, said: dict[str, Any], points: str, chains: int, seed: int
+) -> Points:
+    """Choose among draws (chains, draws, dim) with log weights (chains, draws)."""
+    about = {name: said.get(name) for name in ABOUT}
+    if points == LAST:
+        if logs is not None:
+            raise BnnvizError(
+                f"The draws of {about['recording'] or NAMELESS} have weights, so that its last ones are no sample:"
+                f" start from {DRAWS} instead of {LAST}, which chooses by weight.",
+                "start",
+            )
+        x = draws[:, -1]
+        return Points(x=_finite(x), sha256=_digest(x), about=about)
+    pool = draws.reshape(-1, draws.shape[2])
+    shares = None
+    if logs is not None:
+        shares = diagnostics.normalised(logs.ravel())
+        if not shares.sum() > 0:
+            raise BnnvizError("No draw of that run has a weight: there is nothing to start from.", "start")
+        shares = shares / shares.sum()
+    # A generator of its own: the run's makes the same numbers wherever its chains set out.
+    rng = np.random.default_rng(seed)
+    number = rng.choice(len(pool), size=chains, replace=shares is not None or chains > len(pool), p=shares)
+    return Points(x=_finite(pool[number]), sha256=_digest(pool), about=about, chosen=(chains, seed))
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    if not np.isfinite(x).all():
+        raise BnnvizError("That run has draws that are not finite: there is nothing to start from.", "start")
+    return np.ascontiguousarray(x)
+
+
+def _digest(draws: np.ndarray) -> str:
+    digest = hashlib.sha256(f"{draws.dtype} {draws.shape}".encode())
+    digest.update(np.ascontiguousarray(draws))
+    return digest.hexdigest()[:12]

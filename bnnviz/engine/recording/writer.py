@@ -1,0 +1,457 @@
+"""What writes a run to disk while it goes on, so that nothing is lost when the process ends.
+
+`bnnviz.engine.recording.reader` says what a recording is made of. Each part is written beside its place and moved
+there, the progress last: whenever the process ends, what the progress speaks of is there. Draws beyond it are written
+anew, the same again, by a run that goes on.
+
+The draws of a run with an end go to the array as they come. One without an end thins its draws and drops them when a
+setting changes: its checkpoints hold them, and the array is written at the end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from bnnviz.engine.monitor.summary import summarise
+from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.recording import recorded_frames
+from bnnviz.engine.recording.arviz import header
+from bnnviz.engine.recording.reader import (
+    DRAWS,
+    FILE,
+    FORMAT,
+    HEADER,
+    LOCK,
+    LOG_WEIGHT,
+    PROGRESS,
+    START,
+    STEPS,
+    SUMMARY,
+    Recording,
+    X,
+    check_zarr,
+)
+from bnnviz.engine.recording.recorded_frames import Footage
+from bnnviz.engine.recording.step_log import StepLog
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
+
+if TYPE_CHECKING:
+    import zarr
+
+
+_CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
+_EVERY_S = 2.0
+_SHARE = 0.02  # of the run's time that writing may take
+# Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
+_MARKS, _MARKS_BYTES = 16, 1 << 28
+_ARRAYS = {X: "store", LOG_WEIGHT: "logs"}
+# Folders that are not whole yet, or no longer: a process may end before all of one is made or removed.
+_COMING, _GOING = ".coming", ".going"
+
+
+class Recorder:
+    """Keeps a run on disk.
+
+    Parameters
+    ----------
+    run : SingleRun
+    folder : Path
+        That is new, or empty, or holds the recording that the run goes on from.
+    every_s : float, default 2
+        Seconds between two writes, at least; longer where a write takes more than a fiftieth of the run's work.
+    frames : bool, default True
+        Whether frames are kept, for a replay where the run cannot be done again; the run is a `ShownRun` then.
+
+    Raises
+    ------
+    BnnvizError
+        If the folder cannot be written to, or holds something else, or zarr is not installed.
+    """
+
+    def __init__(
+        self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
+    ) -> None:
+        check_zarr()
+        self.run, self.folder = run, Path(folder)
+        # Writing may take a share of the run's work; a run that rests is written too.
+        self._pace, self._by_work = Throttle(least=every_s), Throttle(_SHARE, clock=lambda: run.seconds)
+        self._resting = Throttle(_SHARE, least=every_s)  # since the run last worked
+        for pace in (self._pace, self._by_work, self._resting):
+            pace.spent()
+        self._begun = time.perf_counter()  # the write that is under way
+        self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
+        self._whole = 0  # draws of all chains that are on disk
+        self._marks: list[dict[str, Any]] = []
+        self._log = StepLog()
+        self._footage, self._looks_on = Footage(run), frames
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            known = (self.folder / PROGRESS).exists()
+            if not known and any(path.name != LOCK for path in self.folder.iterdir()):
+                raise BnnvizError(f"The folder {self.folder} is not empty; give a recording a new one.", "out")
+            self._lock = _claimed(self.folder)
+            self._arrays = self._open() if known else self._make()
+            if not known:
+                self._write()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        run.listeners.append(self._log)
+
+    def __del__(self) -> None:
+        lock = getattr(self, "_lock", None)
+        if lock is not None:
+            lock.close()
+
+    def note(self, now: bool = False) -> bool:
+        """Write what is new, if it is time for that or ``now``; return whether it was written.
+
+        Raises
+        ------
+        BnnvizError
+            If the disk is full or cannot be written to; what was written before stays.
+        """
+        if self._looks_on:
+            self._footage.look()
+        if not now and not self._due():
+            return False
+        self._begun = time.perf_counter()
+        self._pace.spent()
+        self._by_work.spent(self._by_work.cost)
+        try:
+            self._write()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        self._written = self._state
+        self._resting.cost = time.perf_counter() - self._begun
+        self._by_work.spent(self._resting.cost)
+        self._pace.spent()
+        return True
+
+    @property
+    def _state(self) -> tuple[Any, ...]:
+        return self.run.steps, self.run.phase, len(self.run.changes)
+
+    def _due(self) -> bool:
+        """Return whether it is time to write: writing may take a share of the work, but what rests is written too."""
+        if self._seen != self.run.seconds:
+            self._seen = self.run.seconds
+            self._resting.spent(self._resting.cost)
+        if self._state == self._written or not self._pace.due:
+            return False
+        return self._by_work.due or self._resting.due
+
+    def close(self, summary: bool = True, asks: bool = True) -> None:
+        """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
+
+        Parameters
+        ----------
+        summary : bool, default True
+            Whether what the run says of itself is computed, which may take seconds.
+        asks : bool, default True
+            Whether the target may be asked for that and for a last frame; one that has failed would fail again.
+
+        Raises
+        ------
+        BnnvizError
+            As `note`.
+        """
+        if self._log in self.run.listeners:
+            self.run.listeners.remove(self._log)
+        self._looks_on = self._looks_on and asks
+        if self._looks_on:
+            self._footage.end()
+        self.note(now=True)
+        try:
+            if self.run.spec.draws is None:
+                self._write_array_at_once()
+            elif self.run.phase == "done":
+                self._cut()
+            if summary and asks and self.run.store.common(self.run.alive):
+                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(summarise(self.run))})
+            self._write_header()
+            (self.folder / LOCK).unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        finally:
+            self._lock.close()
+
+    # --- beginning
+
+    def _make(self) -> dict[str, zarr.Array]:
+        if self.run.spec.target_attachment is not None:
+            write_whole(self.folder / FILE, self.run.spec.target_attachment)
+        if self.run.begun.start_points is not None:
+            write_whole(self.folder / START, self.run.begun.start_points)
+        self._write_header()
+        root = self._root("w-")
+        root.attrs["bnnviz"] = json.dumps(header(self.run))
+        return self._new_arrays(root) if self.run.spec.draws is not None else {}
+
+    def _root(self, mode: Literal["w-", "r+"] = "r+") -> zarr.Group:
+        import zarr
+
+        # Never made anew: a folder that somebody has moved away stays away.
+        return zarr.open_group(self.folder / DRAWS, mode=mode, zarr_format=3)
+
+    def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
+        arrays = {}
+        for path, attribute in _ARRAYS.items():
+            buffer = getattr(self.run, attribute).buffer
+            if buffer.shape[2]:
+                names = list(self.run.target.names()) if path == X else None
+                arrays[path] = _new_array(root, path, buffer, names)
+        return arrays
+
+    def _open(self) -> dict[str, zarr.Array]:
+        """Open the arrays of the recording that the run goes on from, and forget what it does again."""
+        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # by a process that was killed
+            left.unlink(missing_ok=True)
+        known = Recording(self.folder)
+        self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
+        self._whole = int(self.run.store.counts.min())
+        self._footage = Footage(self.run, recorded_frames.until(known, self.run.steps))
+        if self.run.steps < known.progress["steps"]:
+            # Nothing may be cut that the progress speaks of.
+            self._mark()
+            self._write_frames()
+            self._write_progress()
+        if self.run.spec.draws is None:
+            self._remove_arrays()  # until the end, only the checkpoint has the draws that there are
+        root = self._root()
+        if STEPS in root:
+            told = root[STEPS]
+            told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
+        return {path: root[path] for path in _ARRAYS if path in root}
+
+    # --- writing
+
+    def _write(self) -> None:
+        run = self.run
+        if run.spec.draws is not None:
+            end = int(run.store.counts.max())
+            for path, attribute in _ARRAYS.items():
+                if path in self._arrays:
+                    self._write_draws(self._arrays[path], getattr(run, attribute).buffer, self._whole, end)
+        self._write_log()
+        _settle(self.folder / DRAWS, self._begun)
+        self._mark()
+        self._write_frames()
+        self._write_progress()
+        self._whole = int(run.store.counts.min())
+        kept = {mark["file"] for mark in self._marks}
+        kept |= self._footage.names
+        for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("frames-*")):
+            if old.name not in kept:
+                old.unlink(missing_ok=True)
+
+    def _write_draws(self, array: zarr.Array, buffer: torch.Tensor, whole: int, end: int) -> None:
+        """Write the draws from the last chunk on that was not whole for all chains."""
+        _lengthen(array, end)
+        each = array.chunks[1]
+        for first in range(whole // each * each, end, each):
+            last = min(first + each, end)
+            rows = buffer[:, first:last].cpu().numpy()
+            array[:, first:last] = rows if array.ndim == 3 else rows[..., 0]
+
+    def _write_log(self) -> None:
+        taken = self._log.take()
+        if taken is None:
+            return
+        first, told = taken
+        root = self._root()
+        array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
+        # Steps that could not be written when the disk was full stay nan.
+        missed = np.full((max(0, first - array.shape[0]), told.shape[1]), np.nan, told.dtype)
+        array.resize((first + len(told), told.shape[1]))
+        array[first - len(missed) :] = np.concatenate([missed, told])
+
+    def _mark(self) -> None:
+        """Write a checkpoint, and choose which of the older ones are kept."""
+        run = self.run
+        content = run.checkpoint(draws=run.spec.draws is None)
+        digest = hashlib.sha256(content).hexdigest()
+        # Never written over: until the next progress is there, the last one speaks of the last checkpoint.
+        name = f"checkpoint-{run.steps}-{digest[:12]}"
+        write_whole(self.folder / name, content)
+        self._marks = [mark for mark in self._marks if mark["step"] != run.steps]
+        self._marks.append({"file": name, "step": run.steps, "size": len(content), "sha256": digest})
+        while len(self._marks) > _MARKS or (
+            len(self._marks) > 1 and sum(mark["size"] for mark in self._marks) > _MARKS_BYTES
+        ):
+            del self._marks[_least_missed([mark["step"] for mark in self._marks])]
+
+    def _write_frames(self) -> None:
+        for name, content in self._footage.files().items():
+            write_whole(self.folder / name, content)
+
+    def _write_progress(self) -> None:
+        run = self.run
+        progress = {
+            "format": FORMAT,
+            "counts": run.store.counts.tolist(),
+            "alive": run.alive.tolist(),
+            "marks": self._marks,
+            "frames": self._footage.index,
+            "spec": run.spec.to_json(),
+            "changes": run.changes,
+            "finished": run.finished,
+            "phase": run.phase,
+            "steps": run.steps,
+            "seconds": run.seconds,
+            "gradients": run.gradients,
+            "error": run.error,
+        }
+        write_json(self.folder / PROGRESS, progress)
+
+    def _write_header(self) -> None:
+        write_json(self.folder / HEADER, {"format": FORMAT, **plain(header(self.run))})
+
+    # --- ending
+
+    def _cut(self) -> None:
+        """End the arrays where the draws end that all living chains have."""
+        whole = self.run.store.common(self.run.alive)
+        for array in self._arrays.values():
+            _lengthen(array, whole)
+
+    def _write_array_at_once(self) -> None:
+        """Write the draws of a run without an end, which its checkpoint has too; whole or not at all."""
+        import zarr
+
+        self._remove_arrays()
+        coming = self.folder / _COMING
+        arrays = self._new_arrays(zarr.open_group(coming, mode="w-", zarr_format=3))
+        whole = self.run.store.common(self.run.alive)
+        for path, array in arrays.items():
+            self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)
+        _settle(coming, self._begun)
+        for group in reversed(_groups()):  # the draws last: where they are, their weights are
+            if (coming / group).is_dir():
+                (coming / group).rename(self.folder / DRAWS / group)
+        shutil.rmtree(coming)
+
+    def _remove_arrays(self) -> None:
+        """Remove the arrays of draws, and what a process left that was killed while it made or removed some."""
+        for left in (self.folder / _COMING, self.folder / _GOING):
+            if left.is_dir():
+                shutil.rmtree(left)
+        for group in _groups():
+            if (self.folder / DRAWS / group).is_dir():
+                (self.folder / DRAWS / group).rename(self.folder / _GOING)
+                shutil.rmtree(self.folder / _GOING)
+
+
+def _groups() -> list[str]:
+    return [path.partition("/")[0] for path in _ARRAYS]
+
+
+def _least_missed(steps: list[int]) -> int:
+    """Return which one of several checkpoints, the newest not, lies closest between its neighbours."""
+    gaps = [steps[i + 1] - (steps[i - 1] if i else -steps[-1]) for i in range(len(steps) - 1)]
+    return int(np.argmin(gaps))
+
+
+def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[str] | None) -> zarr.Array:
+    """Return a new array for a store's draws, without any; (chain, draw) where there is one number of each."""
+    chains, room, dim = buffer.shape
+    each = max(1, min(room, _CHUNK // max(chains * dim * buffer.element_size(), 1)))
+    group, _, variable = path.rpartition("/")
+    group = root.require_group(group)
+    ndim = 2 if names is None else 3
+    array = group.create_array(
+        variable,
+        shape=(chains, 0, dim)[:ndim],
+        chunks=(chains, each, dim)[:ndim],
+        dtype=str(buffer.dtype).removeprefix("torch."),
+        fill_value=float("nan"),
+        dimension_names=("chain", "draw", "coordinate")[:ndim],
+        compressors=_checked(),
+        config={"write_empty_chunks": True},
+    )
+    _label(group, "chain", np.arange(chains))
+    if names is not None:
+        _label(group, "coordinate", np.array(names, dtype=object))
+    return array
+
+
+def _new_log(root: zarr.Group, names: list[str]) -> zarr.Array:
+    group, _, variable = STEPS.rpartition("/")
+    group = root.require_group(group)
+    _label(group, "figure", np.array(names, dtype=object))
+    return group.create_array(
+        variable,
+        shape=(0, len(names)),
+        chunks=(_STEPS_CHUNK, len(names)),
+        dtype="float32",
+        dimension_names=("step", "figure"),
+        fill_value=float("nan"),
+        compressors=_checked(),
+        config={"write_empty_chunks": True},
+    )
+
+
+def _label(group: zarr.Group, name: str, values: np.ndarray) -> None:
+    kind = "str" if values.dtype == object else values.dtype
+    # Overwritten where a process was killed between the label and the array that it is for.
+    array = group.create_array(name, shape=values.shape, dtype=kind, dimension_names=(name,), overwrite=True)
+    array[:] = values
+
+
+def _checked() -> list[Any]:
+    """Return the codecs of chunks: quick, and a flipped bit is found."""
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    return [ZstdCodec(level=1), Crc32cCodec()]
+
+
+def _lengthen(array: zarr.Array, end: int) -> None:
+    if array.shape[1] != end:
+        array.resize((array.shape[0], end, *array.shape[2:]))
+
+
+def _claimed(folder: Path) -> IO[str]:
+    """Return the lock on a folder, which goes with its process, however that ends.
+
+    Raises
+    ------
+    BnnvizError
+        If another one has it.
+    """
+    lock = (folder / LOCK).open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise BnnvizError(
+            f"The recording {folder} is being written by another process; wait for its end, or end it.", "run"
+        ) from None
+    return lock
+
+
+def _settle(folder: Path, since: float) -> None:
+    """Make sure that what was written in a folder is on the disk, not only on its way there."""
+    newest = time.time() - (time.perf_counter() - since) - 1.0
+    for path in folder.rglob("*"):
+        if path.is_file() and path.stat().st_mtime >= newest:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _unwritable(folder: Path, error: OSError) -> BnnvizError:
+    return BnnvizError(
+        f"The recording {folder} cannot be written ({error.strerror or error}): free some of the disk, or record to"
+        " another folder; what was written before is kept.",
+        "out",
+    )

@@ -1,0 +1,51 @@
+"""Compiles a step, in a process of its own: ``python -m bnnviz.engine.run.compile_worker PROGRAM OUT THREADS``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+NO_COMPILER = 3  # exit status
+_NICE = 5  # whoever plays comes first
+
+
+def compile_program(program: str, out: str, threads: int) -> None:
+    """Compile a traced program and its examples, in a file, to a package for so many threads."""
+    import torch
+    from torch._inductor import aoti_compile_and_package
+
+    # A file that the parent process has just written, in a folder of its own.
+    traced, examples = torch.load(program, weights_only=False)
+    exported = torch.export.export(traced, tuple(examples), strict=False)
+    aoti_compile_and_package(exported, package_path=out, inductor_configs={"cpp.threads": threads})
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def main() -> None:
+    """Compile what the command line names."""
+    program, out, threads = sys.argv[1:]
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if not _has_compiler():
+        sys.exit(NO_COMPILER)
+    compile_program(program, out, int(threads))
+
+
+def _has_compiler() -> bool:
+    from torch._inductor.cpp_builder import get_cpp_compiler
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    try:
+        return bool(get_cpp_compiler())
+    except (InvalidCxxCompiler, RuntimeError):
+        return False
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""The step of a sampler as compiled code: traced here, compiled in a process of its own, kept on disk.
+
+A step is a pure function of a state and of random numbers (`Sampler.core`), so it can be written down
+operation by operation as it is taken (`trace`), whatever module or density is in it. PyTorch's compiler
+(Inductor, ahead of time) makes machine code of that, which does in one call what are hundreds of calls
+otherwise, and passes over the numbers less often. The random numbers are drawn as before, in the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, fx
+
+from bnnviz import paths
+from bnnviz.engine.run.compile_worker import NO_COMPILER
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.random import Draw, Given, Noted
+from bnnviz.samplers.tree import builder, flat, rebuilt
+
+log = logging.getLogger(__name__)
+
+_KEPT = 64  # compiled steps on disk
+_AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be so many of its numbers
+# One process compiles at a time: it takes a core for some ten seconds.
+_ONE = threading.Lock()
+
+
+class Trace(NamedTuple):
+    """A step written down.
+
+    Attributes
+    ----------
+    program : fx.GraphModule
+        Takes the numbers of the state, of what is given, the random numbers and the constants, each a
+        tensor; returns those of the new state and of what happened.
+    examples : list of Tensor
+        Such numbers.
+    draws : list of Draw
+        The random numbers that it needs.
+    given : Any
+        What is given where nothing has to be (`Sampler.given`).
+    constants : list of Tensor
+        What belongs to target and sampler: data rows, a reference, scales.
+    after, info : Any
+        How state and what happened are built of the numbers.
+    """
+
+    program: fx.GraphModule
+    examples: list[Tensor]
+    draws: list[Draw]
+    given: Any
+    constants: list[Tensor]
+    after: Any
+    info: Any
+
+
+class Kernel:
+    """A compiled step, in the place of `Sampler.step`.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Whose step it is; it draws what depends on the state.
+    trace : Trace
+    code : callable
+        From a list of tensors to a list of tensors.
+    """
+
+    def __init__(self, sampler: Sampler, trace: Trace, code: Any) -> None:
+        self._sampler, self._trace, self._code = sampler, trace, code
+        self._state, self._numbers = None, []
+        self._states = len(flat(trace.after))
+        self._built = builder((trace.after, trace.info))
+
+    def step(self, state: Any) -> tuple[Any, Any]:
+        """Return the next state and what happened."""
+        trace, noise = self._trace, self._sampler.noise
+        if state is not self._state:
+            self._numbers = [number.contiguous() for number in flat(state)]
+        given = _filled(self._sampler.given(state), trace.given)
+        done = self._code([*self._numbers, *given, *map(noise.make, trace.draws), *trace.constants])
+        self._state, info = self._built(done)
+        self._numbers = done[: self._states]
+        return self._state, info
+
+
+class Compilation:
+    """A step that is being compiled in the background.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        After its tuning.
+    state : Any
+        A state of it.
+    threads : int
+        That the step may use.
+    """
+
+    def __init__(self, sampler: Sampler, state: Any, threads: int) -> None:
+        self.kernel: Kernel | None = None
+        self.error: str | None = None
+        self._sampler, self._threads = sampler, threads
+        self._twin, self._cancelled = sampler.twin(), False
+        self._child: subprocess.Popen | None = None
+        self._thread = threading.Thread(target=self._work, args=(state,), daemon=True, name="bnnviz-compile")
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a kernel, or an error."""
+        return not self._thread.is_alive()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it is done, or for so many seconds."""
+        self._thread.join(seconds)
+
+    def cancel(self) -> None:
+        """Give up as soon as may be."""
+        self._cancelled = True
+        if self._child is not None:
+            self._child.kill()
+
+    def _work(self, state: Any) -> None:
+        try:
+            traced = trace(self._twin, state)
+            code = self._code(traced)
+            _compare(traced, code)
+            self.kernel = Kernel(self._sampler, traced, code)
+        except BnnvizError as error:
+            self.error = error.sentence
+        except Exception as error:  # whatever a compiler may raise, the run goes on without it
+            log.exception("The step could not be compiled.")
+            first = str(error).strip().splitlines()
+            self.error = f"The step could not be compiled ({first[0] if first else type(error).__name__})."
+
+    def _code(self, traced: Trace) -> Any:
+        """Return the compiled step, which is kept from before or made now."""
+        path = paths.compiled() / f"{_key(traced, self._threads)}.pt2"
+        if path.is_file():
+            try:
+                return _load(path)
+            except RuntimeError as error:
+                log.warning("The compiled step %s is made anew: it could not be read (%s).", path, error)
+        self._make(traced, path)
+        return _load(path)
+
+    def _make(self, traced: Trace, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
+            self._compile(traced, Path(work)).replace(path)
+        _prune(path.parent)
+
+    def _compile(self, traced: Trace, work: Path) -> Path:
+        """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
+        program, made = work / "program.pt", work / "step.pt2"
+        torch.save((traced.program, traced.examples), program)
+        command = [
+            sys.executable,
+            "-m",
+            "bnnviz.engine.run.compile_worker",
+            str(program),
+            str(made),
+            str(self._threads),
+        ]
+        environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor")}
+        if self._cancelled:
+            raise BnnvizError("The settings changed before the step was compiled.", "kernel")
+        pipe = subprocess.PIPE
+        # It ends when this process does: its standard input ends then.
+        with subprocess.Popen(
+            command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, text=True, env=environment
+        ) as self._child:
+            said = self._child.stderr.read()
+        if self._child.returncode == NO_COMPILER:
+            raise BnnvizError(
+                "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names);"
+                ' install one, or choose kernel = "eager". The run goes on without it.',
+                "kernel",
+            )
+        if self._child.returncode or not made.is_file():
+            log.warning("The compiler failed:\n%s", said)
+            lines = said.strip().splitlines()
+            raise BnnvizError(f"The step could not be compiled ({lines[-1] if lines else 'no word of why'}).", "kernel")
+        return made
+
+
+def trace(twin: Sampler, state: Any) -> Trace:
+    """Write down the step of a sampler, which may be spoiled by it: give a `Sampler.twin`."""
+    device = flat(state)[0].device
+    twin.looks, twin.noise = False, Noted(torch.Generator(device).manual_seed(0))
+    given = twin.given(state)
+    twin.noise.draws.clear()
+    after, info = twin.core(state, given)
+    draws = list(twin.noise.draws)
+    states, gifts, numbers = len(flat(state)), len(flat(given)), [twin.noise.make(draw) for draw in draws]
+    # Copies: what is twice the same tensor in this state would be taken for one number in every state.
+    numbers = (*flat(state), *flat(given), *numbers)
+    examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
+
+    def step(*numbers: Tensor) -> list[Tensor]:
+        twin.noise = Given(numbers[states + gifts :])
+        done = twin.core(rebuilt(state, iter(numbers)), rebuilt(given, iter(numbers[states:])))
+        return [number.contiguous() for number in flat(done)]
+
+    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
+
+    program = make_fx(step)(*examples)
+    constants = _lift_constants(program)
+    return Trace(program, [*examples, *constants], draws, given, constants, after, info)
+
+
+def _lift_constants(program: fx.GraphModule) -> list[Tensor]:
+    """Make the tensors that a program holds its last inputs, and return them."""
+    graph, lifted = program.graph, {}
+    last = [node for node in graph.nodes if node.op == "placeholder"][-1]
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        held = getattr(program, node.target).detach().contiguous()
+        key = held.data_ptr(), held.shape, held.dtype
+        if key not in lifted:
+            with graph.inserting_after(last):
+                last = graph.placeholder(f"constant_{len(lifted)}")
+            lifted[key] = held, last
+        node.replace_all_uses_with(lifted[key][1])
+        graph.erase_node(node)
+    program.recompile()
+    return [held for held, _ in lifted.values()]
+
+
+def _filled(given: Any, template: Any) -> list[Tensor]:
+    """Return the tensors of what is given; the template's where nothing is."""
+    if given is None:
+        return flat(template)
+    if isinstance(given, Tensor):
+        return [given.contiguous()]
+    return [tensor for parts in zip(given, template, strict=True) for tensor in _filled(*parts)]
+
+
+def _key(traced: Trace, threads: int) -> str:
+    """Return a name for what is compiled: the same program for the same processor has the same one."""
+    shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
+    machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
+    text = repr((traced.program.code, shapes, threads, torch.__version__, machine))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _load(path: Path) -> Any:
+    # What torch._inductor.aoti_load_package ends in; that one imports the whole compiler, which takes a second or two.
+    loader = torch._C._aoti.AOTIModelPackageLoader(str(path), "model", False, 1, -1)
+    path.touch()
+    return loader.run
+
+
+def _compare(traced: Trace, code: Any) -> None:
+    """Raise unless the compiled step does on an example what the other one does."""
+    expected, got = traced.program(*traced.examples), code(list(traced.examples))
+    if not all(number.is_contiguous() for number in got):
+        raise BnnvizError("The compiled step lays its numbers out otherwise than the step itself; it is not used.")
+    alike = torch.cat([_alike(a, b) for a, b in zip(expected, got, strict=True)])
+    if alike.double().mean() < _SHARE:
+        raise BnnvizError(
+            f"The compiled step gives other numbers than the step itself ({int((~alike).sum())} of {len(alike)}); it is"
+            " not used.",
+            "kernel",
+        )
+
+
+def _alike(a: Tensor, b: Tensor) -> Tensor:
+    return torch.isclose(a.double(), b.double(), rtol=_AGREE, atol=_AGREE, equal_nan=True).flatten()
+
+
+def _prune(place: Path) -> None:
+    """Keep the compiled steps that were used last."""
+    files = sorted(place.glob("*.pt2"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[_KEPT:]:
+        path.unlink(missing_ok=True)

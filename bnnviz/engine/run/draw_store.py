@@ -1,0 +1,190 @@
+"""The draws of a run, one buffer for all chains."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import paths
+from bnnviz.engine.run.block_store import Vault
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import Rows
+
+LIVE_CAPACITY = 2000
+_EARLY = 16
+# Numbers that draws without a limit may take: 400 MB. Of many chains fewer draws are kept, but never too few to thin.
+_MOST_NUMBERS, _FEWEST = 100_000_000, 64
+# Bytes of draws on a CPU from which on they lie in a file, and written ones that may wait for it.
+_IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
+
+
+class DrawStore:
+    """Keeps draws up to a limit, or thins itself where there is none; many of large networks in a file.
+
+    Parameters
+    ----------
+    chains, dim : int
+    limit : int or None
+        Draws to keep of each chain; None keeps at most ``capacity`` evenly spaced ones: when the buffer is
+        full every second draw is dropped, and from then on only every second one is kept.
+    skip : int
+        Draws of each chain to throw away first.
+    capacity : int
+        Draws to keep of each chain where there is no limit, and they would not take more than 400 MB.
+    """
+
+    def __init__(
+        self,
+        chains: int,
+        dim: int,
+        limit: int | None,
+        skip: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        capacity: int = LIVE_CAPACITY,
+    ):
+        self.limit, self.skip, self.every = limit, skip, 1
+        room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)
+        capacity = min(capacity, room) if limit is None else limit
+        self._room = Room((chains, capacity, dim), device, dtype)
+        self.buffer = self._room.tensor
+        # Of the warm-up only the last few are looked at, until there are others.
+        self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
+        self.counts = np.zeros(chains, dtype=np.int64)
+        self.made = np.zeros(chains, dtype=np.int64)
+        self._blocks: list[str] = []  # names of the first draws' blocks in a vault, as far as they are whole
+
+    def add(self, rows: Rows) -> None:
+        """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
+        if not len(rows.chain):
+            return
+        chain, index, x = rows.chain, rows.index - self.skip, rows.x
+        np.maximum.at(self.made, chain.cpu().numpy(), (rows.index + 1).cpu().numpy())
+        while self.limit is None and int(index.max()) // self.every >= self.buffer.shape[1]:
+            self._thin()
+        self._add_early(chain, rows.index, x)
+        keep = (index >= 0) & (index % self.every == 0)
+        if self.limit is not None:
+            keep &= index < self.limit
+        chain, slot = chain[keep], index[keep] // self.every
+        self.buffer[chain, slot] = x[keep]
+        self._room.written(x[keep])
+        np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
+
+    def _add_early(self, chain: Tensor, index: Tensor, x: Tensor) -> None:
+        early = index < self.skip
+        if early.any():
+            self.early[chain[early], index[early] % self.early.shape[1]] = x[early]
+
+    def settling(self, alive: np.ndarray) -> Tensor:
+        """Return the last draws of the warm-up that every living chain has, (chains, draws, dim)."""
+        chosen = alive if alive.any() else np.ones_like(alive)
+        return self.early[torch.as_tensor(chosen, device=self.early.device)][:, : int(self.made[chosen].min())]
+
+    def _thin(self) -> None:
+        half = self.buffer[:, ::2].clone()
+        self.buffer.zero_()
+        self.buffer[:, : half.shape[1]] = half
+        self.counts = (self.counts + 1) // 2
+        self._blocks = []
+        self.every *= 2
+
+    def full(self) -> np.ndarray:
+        """Return which chains (chains,) have all their draws."""
+        return np.zeros(len(self.counts), bool) if self.limit is None else self.counts >= self.limit
+
+    def common(self, alive: np.ndarray) -> int:
+        """Return how many draws every living chain has."""
+        return int(self.counts[alive].min()) if alive.any() else int(self.counts.min())
+
+    def view(self, alive: np.ndarray) -> Tensor:
+        """Return the kept draws of the living chains, (chains, draws, dim)."""
+        chosen = alive if alive.any() else np.ones_like(alive)
+        buffer = self.buffer if chosen.all() else self.buffer[torch.as_tensor(chosen, device=self.buffer.device)]
+        return buffer[:, : self.common(alive)]
+
+    def save(self, draws: bool = True, vault: Vault | None = None) -> dict[str, Any]:
+        """Return its state for a checkpoint, with the draws, with their names in a vault, or without."""
+        kept = self.buffer[:, : int(self.counts.max()) if draws else 0]
+        return {
+            "buffer": kept.clone() if vault is None else vault.put(kept, self._blocks, int(self.counts.min())),
+            "counts": torch.as_tensor(self.counts),
+            "made": torch.as_tensor(self.made),
+            "every": self.every,
+        }
+
+    def load(self, saved: dict[str, Any], vault: Vault | None = None) -> None:
+        """Take a saved state over."""
+        kept = saved["buffer"] if vault is None else vault.get(saved["buffer"])
+        if kept is not None:
+            self.fill(kept)
+        self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
+        self.every = saved["every"]
+
+    def fill(self, kept: Tensor) -> None:
+        """Put the first draws (chains, draws, dim) in their place."""
+        self._blocks = []
+        self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
+        self._room.written(kept)
+
+
+class Room:
+    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    device, dtype
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be made.
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
+        size = math.prod(shape) * dtype.itemsize
+        self._map: mmap.mmap | None = None
+        self._unwritten = 0
+        if device.type != "cpu" or size <= _IN_MEMORY:
+            self.tensor = torch.zeros(shape, device=device, dtype=dtype)
+            return
+        self._map = _mapped(size)
+        self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
+
+    def written(self, x: Tensor) -> None:
+        """Note that so much was written; what has come to the file need not be in memory too."""
+        if self._map is None:
+            return
+        self._unwritten += x.numel() * x.element_size()
+        if self._unwritten >= _UNWRITTEN:
+            self._unwritten = 0
+            self._map.flush()
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    """Return so many bytes of a file that goes when nobody holds it, its place on the disk reserved."""
+    folder = paths.draws()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # Without room on the disk a write to the map would end the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise BnnvizError(
+            f"The draws take {size / 1e9:.1f} GB, which the folder {folder} cannot hold ({error.strerror}): keep fewer"
+            " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
+            "draws",
+        ) from error

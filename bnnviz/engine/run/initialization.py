@@ -1,0 +1,112 @@
+"""The way down to a mode."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.baselines.adam import adam
+from bnnviz.targets import Target
+from bnnviz.targets.minibatch import Batch
+
+
+class Start(NamedTuple):
+    """Where chains set out, x (chains, dim), and a mode (dim,) for samplers that need one; None where none does."""
+
+    x: Tensor
+    mode: Tensor | None
+
+
+class Descent:
+    """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
+
+    A target of many rows has it read a few of them at each step, drawn for each chain by a generator of its own.
+
+    Parameters
+    ----------
+    target : Target
+    x : Tensor, shape (chains, dim)
+        Starting points.
+    steps : int
+
+    Attributes
+    ----------
+    examples : int
+        Data rows that a step of one chain reads.
+    seconds : float
+        That the steps took which were taken.
+    """
+
+    def __init__(self, target: Target, x: Tensor, steps: int) -> None:
+        self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
+        self.x = x.detach().clone()
+        # Not torch.optim, which imports torch's compiler: a second and more, for which a worker's first run would wait.
+        self._mean, self._square = torch.zeros_like(self.x), torch.zeros_like(self.x)
+        few = target.descent_rows
+        self._batched = few is not None and few < (target.data_rows or 0)
+        self.examples = few if self._batched else target.examples
+        self._rng = torch.Generator(x.device).manual_seed(0)
+        self.potential = torch.full(x.shape[:1], torch.inf)
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are taken."""
+        return self.taken >= self.steps
+
+    def advance(self, steps: int) -> None:
+        """Take some steps."""
+        begun = time.perf_counter()
+        for _ in range(min(steps, self.steps - self.taken)):
+            self._step()
+        self.seconds += time.perf_counter() - begun
+
+    def _step(self) -> None:
+        self.potential, slope = self._seen().gradient(self.x)
+        rate = self.target.descent_rate * (1 - self.taken / self.steps)
+        self.taken += 1
+        number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
+        move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
+        self.x = self.x - move
+
+    @property
+    def seconds_left(self) -> float:
+        """About the seconds that the other steps will take; nan before the first."""
+        return self.seconds / self.taken * (self.steps - self.taken) if self.taken else float("nan")
+
+    def _seen(self) -> Target | Batch:
+        """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""
+        if not self._batched:
+            return self.target
+        shape, rng = (len(self.x), self.examples), self._rng
+        return self.target.batch(torch.randint(self.target.data_rows, shape, generator=rng, device=rng.device))
+
+    def ends(self) -> Tensor:
+        """Return where each chain came to, (chains, dim)."""
+        return self.x.clone()
+
+    def best(self) -> Tensor:
+        """Return the end with the smallest U, (dim,)."""
+        ends = self.ends()
+        potential = self.target.gradient(ends)[0]
+        return ends[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]
+
+
+def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
+    """Return where chains set out: at random points x0 (chains, dim), or at modes.
+
+    Parameters
+    ----------
+    descent : Descent or None
+        The way down from x0 to modes, at its end; None where nobody needs one.
+    at_mode : bool
+        Whether chains set out from modes, each from the end of its own descent.
+    one_centre : bool
+        Whether a sampler has one centre for all chains, which then set out from it.
+    """
+    mode = None if descent is None else descent.best()
+    if not at_mode:
+        return Start(x0, mode)
+    return Start(mode.expand_as(x0).clone() if one_centre else descent.ends(), mode)

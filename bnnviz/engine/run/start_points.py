@@ -1,0 +1,154 @@
+"""The points that a run's chains set out from, which travel with its spec (`bnnviz.specs.run.Spec.start_points`).
+
+`bnnviz.engine.recording.warm_start` takes them from a recording or from a run; nothing here reads one.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import POINTS, Spec
+
+LAST, DRAWS = POINTS
+OF_TARGET = ("target", "target_settings", "file")
+ABOUT = ("recording", *OF_TARGET, "sampler", "seed")
+NAMELESS = "a run that was not recorded"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Points:
+    """Points that chains set out from.
+
+    Parameters
+    ----------
+    x : ndarray, shape (points, dim)
+        The last draw of each chain that did not fail, or the draws that were chosen, one for each chain.
+    sha256 : str
+        The first 12 digits of the checksum of what they were taken from: all of these last draws, or all draws.
+    about : dict
+        Of the run that they are from: ``recording``, ``target``, ``target_settings``, ``file``, ``sampler``, ``seed``.
+    chosen : tuple of int, or None
+        Number of chains and seed that draws were chosen for; None for last draws, which do for any.
+    """
+
+    x: np.ndarray
+    sha256: str
+    about: dict[str, Any]
+    chosen: tuple[int, int] | None = None
+
+    def fit(self, spec: Spec) -> bool:
+        """Return whether they are the points that a spec's start speaks of, as far as it says."""
+        wanted = (spec.chains, spec.seed) if spec.start["points"] == DRAWS else None
+        named = self.about["recording"] == spec.start["recording"]
+        return named and self.chosen == wanted and spec.start["sha256"] in (None, self.sha256)
+
+    def check(self, dim: int) -> None:
+        """Refuse points of another dimension.
+
+        Raises
+        ------
+        BnnvizError
+        """
+        source = self._source()
+        if self.x.shape[1] != dim:
+            raise BnnvizError(
+                f"{source[0].upper()}{source[1:]} has {self.x.shape[1]} dimensions and this target {dim}: start from a"
+                " recording of a target with as many.",
+                "start",
+            )
+
+    def dealt(self, chains: int) -> np.ndarray:
+        """Return a point for each chain, (chains, dim): in turn, so that with more chains some share one."""
+        return self.x[np.arange(chains) % len(self.x)]
+
+    def remarks(self, spec: Spec) -> list[str]:
+        """Return where a run's chains set out from, and what is to be known of that, in a sentence each."""
+        about = self.about
+        subject = about["target_settings"].get("data") or about["target"]
+        what = "the last draws" if self.chosen is None else "draws, chosen at random,"
+        said = [f"The chains set out from {what} of {self._source()} ({about['sampler']} on {subject})."]
+        if any(about[name] != getattr(spec, name) for name in OF_TARGET):
+            said.append("That target is another one, or has other settings: these are no draws of this run's target.")
+        if about["seed"] == spec.seed:
+            said.append(
+                f"That run had the seed {spec.seed} too, so its random numbers come again; another seed has its own."
+            )
+        return said
+
+    def _source(self) -> str:
+        name = self.about["recording"]
+        return NAMELESS if name is None else f"the recording {Path(name).name}"
+
+    def pack(self) -> bytes:
+        """Return them as the bytes of a NumPy archive without pickles."""
+        words = {"sha256": self.sha256, "about": self.about, "chosen": self.chosen}
+        buffer = io.BytesIO()
+        np.savez(buffer, x=self.x, words=np.array(json.dumps(words)))
+        return buffer.getvalue()
+
+    @classmethod
+    def unpack(cls, content: bytes) -> Points:
+        """Return the points of a spec.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no such points.
+        """
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                x, words = archive["x"], json.loads(str(archive["words"]))
+            chosen = None if words["chosen"] is None else tuple(words["chosen"])
+            made = cls(x=x, sha256=words["sha256"], about=dict(words["about"]), chosen=chosen)
+            whole = x.ndim == 2 and x.size and x.dtype.kind == "f" and bool(np.isfinite(x).all())
+            whole = whole and set(ABOUT) <= set(made.about) and isinstance(made.about["target_settings"], dict)
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
+            raise BnnvizError(_UNREADABLE, "start") from error
+        if not whole:
+            raise BnnvizError(_UNREADABLE, "start")
+        return made
+
+
+_UNREADABLE = "The points that chains are to set out from cannot be read; start from the recording again."
+
+
+def held(spec: Spec) -> Points | None:
+    """Return the points that a spec carries; None where it carries none, or others than its start speaks of."""
+    if spec.start is None or spec.start_points is None:
+        return None
+    points = Points.unpack(spec.start_points)
+    return points if points.fit(spec) else None
+
+
+def attached(spec: Spec, points: Points | None) -> Spec:
+    """Return a spec with these points and their checksum; without any where it has no start.
+
+    Raises
+    ------
+    BnnvizError
+        If it has a start, and there are no points.
+    """
+    if spec.start is None:
+        return spec if spec.start_points is None else spec.replace(start_points=None)
+    if points is not None:
+        return spec.replace(start=spec.start | {"sha256": points.sha256}, start_points=points.pack())
+    name = spec.start["recording"]
+    if name is None:
+        raise BnnvizError(
+            "This spec starts from a run that was not recorded, and its points are not here: give the run again, or"
+            " record it.",
+            "start",
+        )
+    raise BnnvizError(
+        f"This spec starts from the recording {name}, whose points it does not carry: take them by"
+        " bnnviz.engine.recording.warm_start.resolved(spec).",
+        "start",
+    )

@@ -1,0 +1,151 @@
+"""A run of one sampler together with what looks on: the watched chain, the frames, and what it says of itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnnviz.engine.frames.builder import FrameBuilder
+from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.monitor.summary import summarise
+from bnnviz.engine.recording import arviz
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers.base import Plane
+
+if TYPE_CHECKING:
+    import xarray
+
+LONGEST_EVENT = 20_000  # steps
+
+
+class ViewedRun(Run):
+    """A run that views, notebooks and recorders look at; its draws are those of the `Run` alone.
+
+    Parameters and attributes as of `Run`.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._chain = WatchedChain(self)
+        self._frames = FrameBuilder(self, self._chain)
+        self.on_renewal.append(self._frames.forget)
+
+    def step_event(self) -> None:
+        """Step until the watched chain has had an event."""
+        self.prepare()
+        before = self.tracer.count
+        for _ in range(LONGEST_EVENT):
+            if self.finished or self.tracer.count != before:
+                return
+            self.step_proposal()
+        self.notes.append(f"No event in {LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
+
+    # what is shown
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""
+        return self._frames.scene()
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of what the views show now (see ARCHITECTURE, frame)."""
+        return self._frames.frame(want)
+
+    def aside(self, part: str, since: int) -> dict[str, Any]:
+        """Return a part for somebody beside the page, who has had a frame so many steps ago; empty if there is none."""
+        return self._frames.aside(part, since)
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Choose draws or an event that all views mark; draws are not touched.
+
+        Parameters
+        ----------
+        choice : dict or None
+            ``{"view": "prediction" | "path" | "trace", "box": [x0, x1, y0, y1]}`` chooses the draws that lie in a
+            box of that view, or whose function passes through it; ``{"event": step}`` an event of the watched
+            chain; None takes it back.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such view, or the box is not four numbers.
+        """
+        self._frames.select(choice)
+
+    def watch(
+        self,
+        chain: int | None = None,
+        plane: dict[str, Any] | None = None,
+        component: dict[str, Any] | None = None,
+        block: int | None = None,
+    ) -> None:
+        """Choose what frames show; draws are not touched, and None changes nothing.
+
+        Parameters
+        ----------
+        chain : int, optional
+            The chain whose path is shown, from 0.
+        plane : dict, optional
+            What it is shown in: ``{"kind": "pca"}`` or ``{"kind": "coordinates", "i": 0, "j": 1}``. With
+            ``"canonical": True`` path, trace, autocorrelation, density and correlations are of canonical
+            representatives under the symmetries of a network's hidden units (`bnnviz.diagnostics.canonical`).
+        component : dict, optional
+            What trace, autocorrelation and density follow: ``{"kind": "pc", "number": 1}``, with 2 for the second
+            principal component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
+        block : int, optional
+            The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such chain, coordinate, component or block.
+        """
+        self._frames.watch(chain, plane, component, block)
+
+    def look_like(self, other: ViewedRun) -> None:
+        """Show what another run of the same target shows: its chain, its plane, and what it follows."""
+        self._frames.look_like(other._frames)
+
+    def show_here(self) -> None:
+        """Show the watched chain from where it is, and nothing of how it came there."""
+        self._chain.show_here()
+
+    @property
+    def tracer(self) -> Any:
+        """What the sampler knows of the watched chain."""
+        return self._chain.tracer
+
+    @property
+    def watched(self) -> int:
+        """The chain whose path is shown."""
+        return self._chain.number
+
+    def plane(self) -> Plane:
+        """Return the plane that paths are drawn in."""
+        return self._frames.plane()
+
+    @property
+    def following(self) -> tuple[str, int]:
+        """What trace and density follow, in words, and the number of the axes that it is a projection on."""
+        return self._frames.following
+
+    def projected(self, draws: torch.Tensor) -> np.ndarray:
+        """Return what trace and density follow (chains, draws), of any draws (chains, draws, dim)."""
+        return self._frames.projected(draws)
+
+    # what it says of itself
+
+    def summary(self) -> dict[str, Any]:
+        """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""
+        return summarise(self)
+
+    def to_arviz(self) -> xarray.DataTree:
+        """Return the draws as an ArviZ data tree with the spec in its attributes."""
+        return arviz.to_arviz(self)
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write draws and header to a file that ArviZ opens (NetCDF)."""
+        return arviz.save(self, path)

@@ -1,0 +1,51 @@
+"""The papers' experiments: what to run, and the numbers to set beside ours."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from bnnviz.errors import BnnvizError
+from bnnviz.experiments.experiment import LABELS, Case, Experiment
+from bnnviz.experiments.functional.double_well import WELLS
+from bnnviz.experiments.functional.images import FUNCTIONAL
+from bnnviz.experiments.pdmp.boston import BOSTON
+from bnnviz.experiments.pdmp.figure3 import FIG3
+from bnnviz.experiments.pdmp.figures import FRAMED
+from bnnviz.experiments.pdmp.figures5to7 import PICTURED
+from bnnviz.experiments.pdmp.mixing import MIXING
+from bnnviz.experiments.pdmp.sweeps import SWEEPS
+from bnnviz.experiments.pdmp.table1 import TABLE1
+from bnnviz.experiments.pdmp.table2 import TABLE2
+from bnnviz.experiments.pmcnet.images import PMCNET_IMAGES
+from bnnviz.experiments.pmcnet.tables import PMCNET
+
+
+def _place(experiment: Experiment) -> tuple[bool, int]:
+    """Return where a table or figure stands in its paper: tables before figures, each by its number."""
+    kind, number = experiment.name.rpartition("-")[2], re.search(r"\d+$", experiment.name)
+    return kind.startswith("fig"), int(number.group()) if number else 0
+
+
+_PDMP_FIGURES = sorted((FIG3, *FRAMED, *PICTURED), key=_place)
+_PMCNET = sorted((*PMCNET, *PMCNET_IMAGES), key=_place)
+_ALL = (BOSTON, TABLE1, TABLE2, MIXING, *_PDMP_FIGURES, SWEEPS, WELLS, *FUNCTIONAL, *_PMCNET)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
+
+
+def find(name: str) -> Experiment:
+    """Return an experiment by its name; raise `BnnvizError` that lists the names if there is none."""
+    if name not in EXPERIMENTS:
+        raise BnnvizError(f"There is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}.", "experiment")
+    return EXPERIMENTS[name]
+
+
+def describe() -> list[dict[str, Any]]:
+    """Return name, title and doc of every experiment."""
+    return [
+        {"name": e.name, "title": e.title, "doc": e.doc, "cases": [case.name for case in e.cases]}
+        for e in EXPERIMENTS.values()
+    ]
+
+
+__all__ = ["EXPERIMENTS", "LABELS", "Case", "Experiment", "describe", "find"]

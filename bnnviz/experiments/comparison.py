@@ -1,0 +1,112 @@
+"""Measured figures beside the published ones: which differ by more than chance would explain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bnnviz.experiments.experiment import Case, Experiment
+
+ERRORS = 2.0  # standard errors that a figure may be off
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of one case.
+
+    Parameters
+    ----------
+    case, measure : str
+    measured, error, published : float or None
+        Our mean over runs and its standard error, and the paper's figure; None where there is none. What the paper's
+        own standard error is, it does not say.
+    sd, published_sd : float or None
+        Standard deviations over draws, ours and the paper's, where figures are of single draws.
+    """
+
+    case: str
+    measure: str
+    measured: float | None
+    error: float | None
+    published: float | None
+    sd: float | None = None
+    published_sd: float | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether both figures are known."""
+        return self.measured is not None and self.published is not None
+
+    @property
+    def off(self) -> float | None:
+        """By how much ours is above the paper's, in standard errors; None where that is not known."""
+        if not self.paired or self.error is None:
+            return None
+        gap = self.measured - self.published
+        if self.error > 0:
+            return gap / self.error
+        return math.copysign(math.inf, gap) if gap else 0.0  # runs that are all alike
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is known to be off by more than two standard errors."""
+        return self.off is not None and abs(self.off) > ERRORS
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison comes to.
+
+    Parameters
+    ----------
+    text : str
+        In a line.
+    near, judged : int
+        How many of the figures whose standard error is known are within two of them.
+    """
+
+    text: str
+    near: int = 0
+    judged: int = 0
+
+
+def figures(experiment: Experiment, rows: Iterable[dict[str, Any]]) -> list[Figure]:
+    """Return every figure of every case; published ones are the experiment's, not those of a record's rows.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    rows : iterable of dict
+        What `Experiment.row` gives; none where nothing was measured.
+    """
+    known = {row["case"]: row for row in rows}
+    return [_figure(case, key, known.get(case.name, {})) for case in experiment.cases for key in experiment.measures]
+
+
+def _figure(case: Case, key: str, row: dict[str, Any]) -> Figure:
+    return Figure(
+        case=case.name,
+        measure=key,
+        measured=row.get(key),
+        error=row.get(f"{key}_se"),
+        published=case.published.get(key),
+        sd=row.get(f"{key}_sd"),
+        published_sd=case.published.get(f"{key}_sd"),
+    )
+
+
+def verdict(found: Sequence[Figure]) -> Verdict:
+    """Return in a line how measured figures compare with published ones."""
+    pairs = [figure for figure in found if figure.paired]
+    judged = [figure for figure in pairs if figure.off is not None]
+    near = sum(not figure.differs for figure in judged)
+    if not any(figure.measured is not None for figure in found):
+        return Verdict("not measured yet")
+    if judged:
+        rest = f", {len(pairs) - len(judged)} of a single run" if len(judged) < len(pairs) else ""
+        return Verdict(f"{near} of {len(judged)} within two standard errors{rest}", near, len(judged))
+    if pairs:
+        return Verdict(f"{len(pairs)} published figures beside a single run each")
+    return Verdict("measured; the paper prints no figures")

@@ -1,0 +1,275 @@
+"""What an experiment is: cases of repeated specs, and published numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.engine.drive import drive
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.run import Spec
+
+if TYPE_CHECKING:
+    from bnnviz.engine.cluster.jobs import Cluster
+    from bnnviz.engine.viewed_run import ViewedRun
+
+#: What a table and a figure call the measures.
+LABELS: dict[str, str] = {
+    "auc": "AUC",
+    "auc_weighted": "AUC",
+    "precision": "precision",
+    "recall": "recall",
+    "specificity": "specificity",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "mse": "test MSE",
+    "seconds": "seconds",
+    "test_ms": "ms for a test row",
+    "ess_per_million": "ESS / 10⁶ gradients",
+    "ess_pc1": "ESS of PC1",
+    "violation_share": "violations (share)",
+    "rmse": "test RMSE",
+    "nll": "test NLL",
+    "widening_share": "variance off by (share)",
+    "ece": "ECE",
+    "entropy_test": "entropy, test",
+    "entropy_foreign": "entropy, elsewhere",
+    "auroc": "AUROC",
+    "fpr95": "FPR95",
+    "accuracy_attacked": "accuracy, attacked",
+    "entropy_attacked": "entropy, attacked",
+    "ess_function_median": "ESS of functions",
+    "function_ess_per_million": "ESS of functions / 10⁶ gradients",
+    "rhat_max": "largest R-hat",
+    "band_near": "band near the data",
+    "band_away": "band away from them",
+    "func_hmc_covered": "FuncHMC covers both",
+    "hmc_covered": "HMC covers both",
+    "func_hmc_median": "FuncHMC, distance",
+    "hmc_median": "HMC, distance",
+    "first_distance": "distance at first",
+}
+_EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
+_SLICE_S = 0.5
+_NEAR = 0.02  # of the width of the data: so near a training input lies what counts as among the data
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of a table.
+
+    Parameters
+    ----------
+    name : str
+    specs : tuple of Spec or WellsSpec
+        The repetitions, such as one for each split.
+    published : dict of str to float
+        The paper's figures, by the names of `ViewedRun.summary`.
+    note : str
+        Where the published figures differ from ours, and why.
+    at : dict
+        Where it stands in a figure: setting, value and sampler of a sweep, data and sampler of a band. Empty in a
+        table.
+    """
+
+    name: str
+    specs: tuple[Spec | WellsSpec, ...]
+    published: dict[str, float]
+    note: str = ""
+    at: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table, a sweep or a figure of bands of a paper.
+
+    Parameters
+    ----------
+    name, title, doc : str
+    measures : tuple of str
+        Keys of `ViewedRun.summary` that the table shows; or ``ess_per_million``: effective draws of the first component
+        for a million gradients of one example each; or ``widening_share``: by what share variances are too large, by
+        Stein's identity; or, with ``bands``, ``band_near`` and ``band_away``: the mean half width of the 95 % band of
+        the functions, near the training inputs and away from them.
+    cases : tuple of Case
+    bands : bool
+        Whether a figure shows each case's predictions.
+    minutes : float or None
+        About how long all repetitions take on two CPU cores.
+    """
+
+    name: str
+    title: str
+    doc: str
+    measures: tuple[str, ...]
+    cases: tuple[Case, ...]
+    bands: bool = False
+    minutes: float | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it has a figure."""
+        return self.swept or self.bands
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its runs are kept on disk, so that it can go on after an interruption."""
+        return False
+
+    def at(self, data: str | None, scale: str | None) -> Experiment:
+        """Return its part of a data set, or at another scale.
+
+        Raises
+        ------
+        BnnvizError
+            If it has no such part.
+        """
+        for field_name, value in (("data", data), ("scale", scale)):
+            if value is not None:
+                raise BnnvizError(f"{self.name} has one {field_name} only; leave out --{field_name}.", field_name)
+        return self
+
+    def check(self) -> None:
+        """Raise a `BnnvizError` if it cannot be run."""
+
+    @property
+    def swept(self) -> bool:
+        """Whether its cases are the points of a sweep, which a figure shows."""
+        return any(case.at for case in self.cases) and not self.bands
+
+    def runs(self, repetitions: int | None = None) -> int:
+        """Return the number of runs that so many repetitions of each case are, at most all of them."""
+        return sum(len(case.specs[:repetitions]) for case in self.cases)
+
+    def reproduce(
+        self, repetitions: int | None = None, cluster: Cluster | None = None
+    ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
+        """Run the cases, or read what is kept of them, and yield (case, repetition, summary), in order.
+
+        Parameters
+        ----------
+        repetitions : int, optional
+            Runs of each case; all of them by default.
+        cluster : Cluster, optional
+            Whose workers make the runs; by default this process does, one after the other. Figures are the same, but
+            for times, and for rounding where a large network has more than the one thread that a worker has.
+
+        Raises
+        ------
+        BnnvizError
+            If it cannot be run here; on a cluster, if a run fails.
+        """
+        self.check()
+        planned = [(case, i, spec) for case in self.cases for i, spec in enumerate(case.specs[:repetitions])]
+        if cluster is not None:
+            yield from self._farmed(planned, cluster)
+            return
+        for case, i, spec in planned:
+            found = self._read(spec)
+            if found is None:
+                found = self.result(spec)
+                self._keep(spec, found)
+            yield case, i, found
+
+    def _farmed(self, planned: list[tuple[Case, int, Any]], cluster: Cluster) -> Iterator[tuple[Case, int, Any]]:
+        """Have a cluster make the runs that are not kept; each is kept as it comes, and yielded in its turn."""
+        from bnnviz.experiments.on_cluster import results  # with Dask
+
+        left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
+        bare = replace(self, cases=())  # a job needs no cases
+        coming = results(self.name, bare.result, [planned[place][2] for place in left], cluster)
+        made: dict[int, dict[str, Any]] = {}
+        missing = set(left)
+        for place, (case, i, spec) in enumerate(planned):
+            while place in missing and place not in made:
+                number, found = next(coming)
+                made[left[number]] = found
+                self._keep(planned[left[number]][2], found)
+            yield case, i, made.pop(place) if place in missing else self._read(spec)
+
+    def result(self, spec: Spec | WellsSpec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return its summary."""
+        run = _made(spec)
+        drive(run, _SLICE_S)
+        return _with_more(run.summary()) | (_band(run) if self.bands else {})
+
+    def _read(self, spec: Spec | WellsSpec) -> dict[str, Any] | None:
+        """Return what is kept of a run; None where nothing is."""
+        return None
+
+    def _keep(self, spec: Spec | WellsSpec, found: dict[str, Any]) -> None:
+        """Keep what a run came to, where the experiment `keeps`."""
+
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return (heading, view, part) of each picture of finished runs.
+
+        Parameters
+        ----------
+        done : dict of str to list of dict
+            What `reproduce` gave, by the cases' names.
+        """
+        if not self.bands:
+            return []
+        drawn = [(case, [summary["band"] for summary in done.get(case.name, [])]) for case in self.cases]
+        return [(case.name, "band", _drawn(case, bands)) for case, bands in drawn if bands]
+
+    def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
+        """Return a case's means and standard errors beside the published figures."""
+        summaries = list(summaries)
+        row: dict[str, Any] = {"experiment": self.name, "case": case.name, "runs": len(summaries)}
+        for key in self.measures:
+            values = [s[key] for s in summaries if s.get(key) is not None]
+            mean = sum(values) / len(values) if values else None
+            row[key] = mean
+            row[f"{key}_se"] = standard_error(values)
+            row[f"{key}_published"] = case.published.get(key)
+        return row | case.at | {"note": case.note}
+
+
+def _made(spec: Spec | WellsSpec) -> Any:
+    """Return what executes a spec."""
+    module, name = spec.factory.split(":")
+    return getattr(import_module(module), name)(spec)
+
+
+def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
+    ess, widening = summary.get("ess_pc1"), summary.get("widening")
+    return summary | {
+        "ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"],
+        "widening_share": None if widening is None else widening["share"],
+    }
+
+
+def _band(run: ViewedRun) -> dict[str, Any]:
+    """Return a run's prediction with its data, and how wide it is near them and away from them."""
+    part, data = run.frame(["prediction"])["prediction"], run.scene()["data"]
+    trained = np.asarray(data["x"])
+    reach = _NEAR * (trained.max() - trained.min())
+    near = np.abs(part["x"][:, None] - trained).min(1) < reach
+    half = (part["hi95"] - part["lo95"]) / 2
+    return {
+        "band": {"part": part, "data": data},
+        "band_near": float(half[near].mean()),
+        "band_away": float(half[~near].mean()),
+    }
+
+
+def _drawn(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is drawn of a case's predictions: the first run's band, and the means of all."""
+    first, *others = (band["part"] for band in bands)
+    parts = [{n: first[n] for n in _EDGES}, *({n: other[n] for n in ("x", "mean")} for other in others)]
+    return {"row": case.at["data"], "column": case.at["sampler"], "data": bands[0]["data"], "parts": parts}
+
+
+def standard_error(values: list[float]) -> float | None:
+    """Return the standard error of the mean of values; None where there are fewer than two."""
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))

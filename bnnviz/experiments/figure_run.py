@@ -1,0 +1,53 @@
+"""One run of a figure that the Lab could draw: its summary, and parts of its last frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
+
+_SLICE_S, _SHORT_S = 0.5, 0.005
+_MOVING = ("envelope",)
+_LATE, _EVENTS = 0.5, 3  # share of a run that is over, and events that are looked at one by one
+_SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth")
+
+
+def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measures: tuple[str, ...]) -> dict[str, Any]:
+    """Run a spec and return figures of its summary, and the parts that are drawn with what they need of the scene."""
+    run = ViewedRun(spec)
+    run.watch(**watched)
+    moving = _advanced(run, [name for name in pictures if name in _MOVING])
+    summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving
+    scene = {key: value for key, value in run.scene().items() if key in _SCENE}
+    return {
+        "error": run.error,
+        "figures": {name: summary.get(name) for name in measures},
+        "sds": {},
+        "averaged": {},
+        "seconds": run.seconds,
+        "pictures": {name: plain({**frame[name], "scene": scene}) for name in pictures if frame.get(name)},
+    }
+
+
+def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
+    """Let a run go to its end; return the parts that only one which goes on has, from its last moves."""
+    frame: dict[str, Any] = {}
+    while not run.finished:
+        if moving and run.progress > _LATE and not frame:
+            for _ in range(_EVENTS):
+                run.step_event()
+                frame = run.frame(moving)
+        run.advance(_SHORT_S if moving and not frame else _SLICE_S)
+    return frame
+
+
+def plain(value: Any) -> Any:
+    """Return nested dicts and lists of numbers, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

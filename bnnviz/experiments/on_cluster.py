@@ -1,0 +1,49 @@
+"""An experiment's runs on the workers of a cluster, one run on each at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bnnviz.engine.cluster import job_worker, jobs
+from bnnviz.engine.cluster.jobs import Cluster, Job, Jobs
+from bnnviz.errors import BnnvizError
+
+log = logging.getLogger(__name__)
+
+
+def results(
+    name: str, result: Callable[[Any], dict[str, Any]], specs: list[Any], cluster: Cluster
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Run specs on a cluster and yield (place, summary), as each run ends.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment that they are of.
+    result : callable
+        Runs a spec and returns its summary; every job takes it along.
+    specs : list of Spec or WellsSpec
+    cluster : Cluster
+
+    Raises
+    ------
+    BnnvizError
+        If one of them fails, or the scheduler is lost.
+    """
+    if not specs:
+        return
+    wanted = [Job((result, spec), gpu=getattr(spec, "device", "").startswith("cuda")) for spec in specs]
+    for number, kind, value in Jobs(cluster, _ran, wanted).events():
+        if kind in (jobs.WAITING, jobs.LOST):
+            log.warning("%s", value if kind == jobs.WAITING else f"A worker was lost; run {number + 1} begins anew.")
+        elif kind == job_worker.FAILED:
+            raise BnnvizError(f"Run {number + 1} of {name} failed: {value}", "experiment")
+        elif kind == job_worker.DONE:
+            yield number, value
+
+
+def _ran(report: job_worker.Report, result: Callable[[Any], dict[str, Any]], spec: Any) -> dict[str, Any]:
+    """Run a spec, on a worker."""
+    return result(spec)

@@ -1,0 +1,75 @@
+"""Which paper an experiment is of: its title, its authors, and what it is about, in a sentence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bnnviz.experiments.experiment import Experiment
+
+_TITLE = re.compile(r"(?P<what>.+) \((?P<paper>[^()]+ paper), (?P<place>.+)\)")
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose tables and figures are experiments here.
+
+    Parameters
+    ----------
+    name : str
+        How the names of its experiments begin.
+    short : str
+        Its name in a line with others.
+    title, authors : str
+    about : str
+        What it is about, in a sentence.
+    """
+
+    name: str
+    short: str
+    title: str
+    authors: str
+    about: str
+
+    def has(self, experiment: Experiment) -> bool:
+        """Tell whether an experiment is of this paper."""
+        return experiment.name.startswith(f"{self.name}-")
+
+
+PAPERS: tuple[Paper, ...] = (
+    Paper(
+        "pdmp",
+        "PDMP",
+        "Piecewise Deterministic Markov Processes for Bayesian Neural Networks",
+        "Goan, Perrin, Mengersen and Fookes",
+        "Samplers that move along smooth paths and turn at random times, with mini-batches and approximate bounds on"
+        " when to turn.",
+    ),
+    Paper(
+        "pmcnet",
+        "PMCnet",
+        "Efficient Bayes Inference in Neural Networks through Adaptive Importance Sampling",
+        "Huang, Chouzenoux, Elvira and Pesquet, 2023",
+        "A population of normal laws that learns where the posterior is, with draws that carry weights.",
+    ),
+    Paper(
+        "func",
+        "Functional BNN",
+        "Functional Bayesian Neural Networks for Model Uncertainty Quantification",
+        "Authors unnamed, under review at ICLR 2019",
+        "Samplers whose states are distributions of weights, not weights.",
+    ),
+)
+
+
+def paper_of(experiment: Experiment) -> Paper | None:
+    """Return the paper of an experiment, by how its name begins; None where it is of none of them."""
+    return next((paper for paper in PAPERS if paper.has(experiment)), None)
+
+
+def heading(experiment: Experiment) -> tuple[str, str]:
+    """Return what an experiment is of, and which table or figure it is; "" where its title does not say."""
+    found = _TITLE.fullmatch(experiment.title)
+    if found is None:
+        return experiment.title, ""
+    return found["what"], found["place"][0].upper() + found["place"][1:]

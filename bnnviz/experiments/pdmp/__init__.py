@@ -1,0 +1,1 @@
+"""The experiments of the paper on piecewise deterministic Markov processes."""

@@ -1,0 +1,73 @@
+"""Figures 5 to 7 of the PDMP paper: traces, hard images and entropies, of runs of its Table 2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from bnnviz.experiments.pdmp.table2 import TABLE2
+from bnnviz.experiments.uncertainty import Judged
+
+
+class _Figure(NamedTuple):
+    """What a figure shows of the table's runs, and on which data the paper does."""
+
+    number: int
+    what: str
+    papers: str
+    doc: str
+    measures: tuple[str, ...]
+    cases: tuple[str, ...]
+    pictures: tuple[str, ...]
+
+
+_BOTH = ("Boomerang", "SGLD")
+_FIGURES = (
+    _Figure(
+        5,
+        "Trace and autocorrelation of the first component",
+        "svhn",
+        "An ESS near 1.6 of 40 draws says that nothing has mixed.",
+        ("ess_pc1", "ess_function_median", "ess_per_million"),
+        ("BPS", "sigma-BPS", *_BOTH, "SGHMC"),
+        ("trace", "acf"),
+    ),
+    _Figure(
+        6,
+        "Chances of the images that are hardest to tell",
+        "svhn",
+        "The three test images that the samplers are least sure of, with intervals that hold 95 % of the draws.",
+        ("accuracy", "nll", "ece", "entropy_test"),
+        _BOTH,
+        ("digit",),
+    ),
+    _Figure(
+        7,
+        "Entropies under SGLD and the Boomerang",
+        "cifar10",
+        "In bits, as in the paper, of test images and of images from elsewhere.",
+        ("entropy_test", "entropy_foreign", "auroc", "fpr95"),
+        _BOTH,
+        ("entropy_bars",),
+    ),
+)
+
+
+def _part(figure: _Figure, data: str, scale: str) -> Judged:
+    table = TABLE2.at(data, scale)
+    told = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
+    return replace(
+        table,
+        name=f"pdmp-fig{figure.number}",
+        title=f"{figure.what} (PDMP paper, Fig. {figure.number})",
+        doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{told} {table.doc}",
+        measures=figure.measures,
+        cases=tuple(replace(case, published={}) for case in table.cases if case.name in figure.cases),
+        pictures=figure.pictures,
+        minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
+        made=partial(_part, figure),
+    )
+
+
+PICTURED = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)

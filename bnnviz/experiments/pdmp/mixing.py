@@ -1,0 +1,93 @@
+"""The PDMP paper's claim of effective draws, with several chains, at equal gradients and for functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bnnviz.experiments import cache
+from bnnviz.experiments.experiment import Case
+from bnnviz.experiments.pdmp.table2 import ALGORITHM_2
+from bnnviz.experiments.predictive import Scored
+from bnnviz.specs.run import Spec
+
+_CHAINS = 4
+#: Target, its settings, draws of each chain and before them, rows of a batch, steps to the mode, and seeds.
+_TARGETS: dict[str, tuple[str, dict[str, Any], int, int, int, int, range]] = {
+    "moons": ("network", {"data": "moons", "hidden": "10", "activation": "tanh"}, 500, 100, 50, 500, range(5)),
+    "digits": (
+        "images",
+        {"data": "mnist", "network": "lenet5", "train_rows": 400, "test_rows": 500},
+        40,
+        5,
+        100,
+        400,
+        range(1),
+    ),
+}
+_EVENTS = {"bound": "interpolated"}
+_NARROW = {"reference": "prior", "gamma": 1e-3, **ALGORITHM_2}
+#: Sampler, settings, and whether it reads batches.
+_LANES: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "BPS": ("bps", _EVENTS, False),
+    "Boomerang": ("boomerang", _EVENTS, False),
+    "Boomerang, Algorithm 2": ("boomerang", _NARROW, True),
+    "SGLD": ("sgld", {"decay": 0.55}, True),
+    "SGLD-ND": ("sgld", {}, True),
+    "SGHMC": ("sghmc", {}, True),
+}
+#: Moves from one draw to the next of those that move by batches, which makes gradients about equal.
+_MOVES = {"moons": 30, "digits": 60}
+_NOTES = {
+    "Boomerang": "On moons it has about seven times SGLD's effective draws at most, and a quarter of SGHMC's; on digits"
+    " no sampler mixes, as R-hat says, and an ESS near one for each chain is the least that there is.",
+    "Boomerang, Algorithm 2": "With the reference code's gamma, 0.001, it mixes in a narrow normal law around one MAP,"
+    " which is not the posterior: as many draws of something else.",
+    "SGLD": "Its steps shrink, as in the paper.",
+}
+
+
+@dataclass(frozen=True)
+class Mixing(Scored):
+    """How well chains mix: effective draws of the first component and of what the network predicts."""
+
+    def _place(self, spec: Spec) -> Any:
+        return cache.place(spec.checked().to_json(), ["mixing"])
+
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        from bnnviz.experiments.uncertainty_run import mixed  # with torch
+
+        return mixed(spec)
+
+
+def _case(where: str, name: str) -> Case:
+    target, values, draws, warmup, batch, mode_steps, seeds = _TARGETS[where]
+    sampler, settings, batched = _LANES[name]
+    own = {"mode_steps": mode_steps, "start": "mode", **settings}
+    if batched:
+        own |= {"batch_size": batch}
+    if "bound" not in settings:
+        own |= {"every": _MOVES[where]}
+    if where == "digits" and sampler == "sghmc":
+        own |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
+    specs = tuple(
+        Spec(target, values, sampler, own, chains=_CHAINS, draws=draws, warmup=warmup, seed=seed) for seed in seeds
+    )
+    return Case(f"{where}, {name}", specs, {}, _NOTES.get(name, ""))
+
+
+MIXING = Mixing(
+    name="pdmp-mixing",
+    title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
+    doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"
+    " four chains, on two moons with a 2-10-1 tanh network (five seeds) and on 400 digits with a LeNet-5; the paths of"
+    " the PDMPs are sampled. The Boomerang's chains all begin at the mode of its reference, those of the others each at"
+    " a mode of its own, which costs them effective draws: what it has more of them is an upper limit."
+    " ess_per_million: effective draws of the first component for a million gradients of"
+    " one example; ess_function_median: of the chances at test rows, the median.",
+    measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
+    cases=tuple(_case(where, name) for where in _TARGETS for name in _LANES),
+    pictures=("trace",),
+    minutes=25,
+)

@@ -1,0 +1,159 @@
+"""What one run of an experiment over draws comes to: its figures, and the arrays of its pictures."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.engine.drive import drive
+from bnnviz.engine.evaluation.metrics import RESAMPLES, Predictions, chosen, measure, predict
+from bnnviz.engine.evaluation.predictions import observed_rows
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
+
+Names = tuple[str, ...]
+Logs = np.ndarray | None  # logarithms of weights
+
+_SLICE_S = 0.5
+_PILOT_S = 2.0
+_UNKNOWN = 0.1  # share of a run that counts as done where it has no draws yet
+_ROWS = 4  # whose chances are drawn
+
+
+def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> dict[str, Any]:
+    """Run a spec and return its figures, and the arrays of its pictures.
+
+    Parameters
+    ----------
+    spec : Spec
+    pictures : tuple of str
+        Names of `PICTURES`.
+    followed : tuple of str
+        The figures that a history is of.
+    """
+    run = ran(spec)
+    if run.error is not None:
+        return {
+            "error": run.error,
+            "figures": {},
+            "sds": {},
+            "averaged": {},
+            "pictures": {},
+            "seconds": run.seconds,
+        }
+    draws, logs = _last(run, "history" in pictures)
+    found = measure(run.target, draws, logs)
+    figures = {name: one["mean"] for name, one in found["per_draw"].items()}
+    return {
+        "figures": figures | {"seconds": run.seconds, "test_ms": _test_ms(run, draws)},
+        "sds": {name: one["sd"] for name, one in found["per_draw"].items()},
+        "averaged": found["averaged"],
+        "weights_ess": found["weights_ess"],
+        "unknown": found["unknown"],
+        "seconds": run.seconds,
+        "pictures": {name: PICTURES[name](followed, run, draws, logs, found) for name in pictures},
+    }
+
+
+def ran(spec: Spec) -> ViewedRun:
+    """Run a spec to its end."""
+    run = ViewedRun(spec)
+    drive(run, _SLICE_S)
+    return run
+
+
+def pilot(spec: Spec) -> float:
+    """Return about how many seconds a run takes, from the first few."""
+    run = Run(spec)
+    begun = time.perf_counter()
+    drive(run, _PILOT_S / 4, stopped=lambda: time.perf_counter() - begun >= _PILOT_S)
+    passed = time.perf_counter() - begun
+    share = run.progress if run.progress > 0 else _UNKNOWN
+    return passed / min(share, 1.0)
+
+
+def _last(run: Run, whole: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return draws (chains, draws, dim) and their logarithms of weights; those of the last iteration of a history."""
+    draws, logs = run.draws, run.log_weights
+    if not whole:
+        return draws, logs
+    each = _each(run)
+    return draws[:, -each:], None if logs is None else logs[:, -each:]
+
+
+def _each(run: Run) -> int:
+    """Return the draws that an iteration makes of each chain."""
+    return getattr(run.sampler, "draws_each", run.draws.shape[1])
+
+
+def _test_ms(run: Run, draws: np.ndarray) -> float:
+    """Return the milliseconds that a test row's prediction by a hundred draws takes."""
+    theta = _flat(run, draws)[:RESAMPLES]
+    begun = time.perf_counter()
+    predict(run.target, theta)
+    return 1000 * (time.perf_counter() - begun) / len(observed_rows(run.target))
+
+
+def _flat(run: Run, draws: np.ndarray) -> torch.Tensor:
+    return torch.as_tensor(draws, dtype=run.target.dtype, device=run.target.device).reshape(-1, draws.shape[-1])
+
+
+def _resampled(run: Run, draws: np.ndarray, logs: np.ndarray | None) -> Predictions:
+    """Return what a hundred draws, taken by their weights, predict."""
+    theta = _flat(run, draws)
+    return predict(run.target, theta[chosen(len(theta), None if logs is None else logs.ravel(), RESAMPLES, 0)])
+
+
+def _roc(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict[str, Any] | None:
+    observed = observed_rows(run.target)
+    positive = run.target.data_set.positive
+    chances = _resampled(run, draws, logs).chances[..., positive]
+    return diagnostics.roc_envelopes(chances, observed == positive)._asdict()
+
+
+def _history(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict[str, Any]:
+    """Return the followed figures of each iteration, with their standard deviations over draws."""
+    each, all_draws, all_logs = _each(run), run.draws, run.log_weights
+    count = all_draws.shape[1] // each
+    figures: dict[str, dict[str, list]] = {name: {"mean": [], "sd": []} for name in followed}
+    for t in range(count):
+        part = slice(t * each, (t + 1) * each)
+        one = measure(run.target, all_draws[:, part], None if all_logs is None else all_logs[:, part])["per_draw"]
+        for name, lists in figures.items():
+            for kind, values in lists.items():
+                values.append(np.nan if one[name][kind] is None else one[name][kind])
+    return {"iteration": list(range(1, count + 1)), **figures}
+
+
+def _confusion(followed: Names, run: Run, draws: Any, logs: Any, found: dict) -> dict[str, Any]:
+    return {"matrix": found["confusion_per_draw"], "classes": found["class_names"]}
+
+
+def _chances(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> list[dict]:
+    """Return the chances of the surest row, the most doubtful one, and two between."""
+    chances = _resampled(run, draws, logs).chances[..., 1]
+    order = np.argsort(np.abs(chances.mean(0) - 0.5))[::-1]
+    rows = order[np.linspace(0, len(order) - 1, _ROWS).astype(int)]
+    names, observed = found["class_names"], observed_rows(run.target).astype(int)
+    return [
+        {
+            "label": f"chance of {names[1]}, test row {row + 1}",
+            "observed": f"observed {names[observed[row]]}",
+            **diagnostics.chance_spread(chances[:, row])._asdict(),
+        }
+        for row in rows.tolist()
+    ]
+
+
+def _errors2(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict | None:
+    mean = _resampled(run, draws, logs).means.mean(0)
+    spread = diagnostics.error_spread((mean - observed_rows(run.target)) ** 2)
+    return None if spread is None else spread._asdict()
+
+
+PICTURES = {"roc": _roc, "history": _history, "confusion": _confusion, "chances": _chances, "errors2": _errors2}

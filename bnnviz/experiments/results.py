@@ -1,0 +1,318 @@
+"""What experiments came to, as records: those that come with bnnviz, and those of this machine, which go before them.
+
+A maintainer records an experiment by
+
+    python -m bnnviz.experiments.results NAME [--repetitions N] [--data D] [--scale S]
+
+It is run as `bnnviz reproduce` runs it, and its rows are written to ``bnnviz/experiments/records``, with version, date,
+device, and the arrays of its picture where they are small. What `bnnviz reproduce` came to on a user's machine is
+written in the same form under ``BNNVIZ_HOME``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bnnviz import files, paths
+from bnnviz.errors import BnnvizError
+from bnnviz.experiments.experiment import Experiment
+from bnnviz.version import VERSION
+
+FORMAT = 1
+SHIPPED = Path(__file__).parent / "records"
+MOST_BYTES = 200_000  # of a picture's arrays
+PARTS = ("data", "scale")  # in which one part of an experiment differs from another
+_DIGITS = 5
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One experiment, or a part of one, as it was measured.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name.
+    version : str
+        Of the bnnviz that ran it.
+    date : str
+        When it ended, as YYYY-MM-DD.
+    device : str
+        Where it ran, in words.
+    seconds : float
+        That its runs took.
+    rows : list of dict
+        As ``bnnviz reproduce NAME --json`` prints them.
+    part : dict of str
+        Data set and scale, where it is not the experiment's first part.
+    panels : list
+        (heading, view, part) of each picture; empty where there are none, or where they are large.
+    here : bool
+        Whether it was measured on this machine; if not, it came with bnnviz.
+    """
+
+    experiment: str
+    version: str
+    date: str
+    device: str
+    seconds: float
+    rows: list[dict[str, Any]]
+    part: dict[str, str] = field(default_factory=dict)
+    panels: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    here: bool = False
+
+    def row(self, case: str) -> dict[str, Any] | None:
+        """Return the row of a case; None where it was not run."""
+        return next((row for row in self.rows if row["case"] == case), None)
+
+    @property
+    def runs(self) -> int:
+        """The runs of all its cases."""
+        return sum(row["runs"] for row in self.rows)
+
+
+def own() -> Path:
+    """Return the folder of this machine's records."""
+    return paths.measured()
+
+
+def records(name: str) -> tuple[list[Record], list[str]]:
+    """Return the records of an experiment's parts, this machine's before those that came with bnnviz.
+
+    Parameters
+    ----------
+    name : str
+        Of an experiment.
+
+    Returns
+    -------
+    records : list of Record
+        One for each part, the experiment's first part before the others.
+    sentences : list of str
+        One for each file that could not be read.
+    """
+    found: dict[str, Record] = {}
+    sentences = []
+    for folder, here in ((own(), True), (SHIPPED, False)):
+        for path in _files(folder, name):
+            if path.name in found:
+                continue
+            try:
+                found[path.name] = read(path, name, here)
+            except BnnvizError as error:
+                sentences.append(error.sentence)
+    return [found[key] for key in sorted(found, key=lambda key: (len(key), key))], sentences
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """Return the files of an experiment's parts."""
+    plain = folder / f"{name}{_SUFFIX}"
+    return [*([plain] if plain.is_file() else []), *sorted(folder.glob(f"{name},*{_SUFFIX}"))]
+
+
+def read(path: Path, name: str, here: bool) -> Record:
+    """Read a record.
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be read, or is not a record of this experiment.
+    """
+    remedy = f"delete it, or write it anew with: bnnviz reproduce {name}" if here else "install bnnviz anew"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise BnnvizError(f"The record {path.name} of {name} cannot be read; {remedy}.", "record") from None
+    if not _is_record(found, name):
+        raise BnnvizError(
+            f"The file {path.name} is not a record of {name} as this bnnviz writes it; {remedy}.", "record"
+        )
+    known = {key: found[key] for key in ("experiment", "version", "date", "device", "seconds", "rows", "part")}
+    return Record(**known, panels=[tuple(panel) for panel in found["panels"]], here=here)
+
+
+_TYPES = {"experiment": str, "version": str, "date": str, "device": str, "part": dict, "rows": list, "panels": list}
+
+
+def _is_record(found: Any, name: str) -> bool:
+    """Tell whether a file's content is a record of an experiment, as far as readers rely on it."""
+    return (
+        isinstance(found, dict)
+        and found.get("format") == FORMAT
+        and all(isinstance(found.get(key), kind) for key, kind in _TYPES.items())
+        and found["experiment"] == name
+        and isinstance(found.get("seconds"), int | float)
+        and all(_is_row(row) for row in found["rows"])
+        and all(isinstance(p, list) and len(p) == 3 and isinstance(p[2], dict) for p in found["panels"])
+    )
+
+
+def _is_row(row: Any) -> bool:
+    """Tell whether it names its case and has figures that are numbers or missing."""
+    if not isinstance(row, dict) or not isinstance(row.get("case"), str) or not isinstance(row.get("runs"), int):
+        return False
+    errors = [value for key, value in row.items() if key.endswith(("_se", "_published", "_sd"))]
+    figures = [row.get(key.removesuffix("_se")) for key in row if key.endswith("_se")]
+    return all(value is None or isinstance(value, int | float) for value in (*errors, *figures))
+
+
+# --- writing
+
+
+def keep(
+    experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float, where: str | None = None
+) -> None:
+    """Write what an experiment came to on this machine; a folder that cannot be written to keeps nothing.
+
+    A record of the same version with more runs stays as it is.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    done : dict of str to list of dict
+        The summaries of its runs, by the cases' names.
+    seconds : float
+        That they took.
+    where : str or None, default None
+        What they ran on, in words; None: what this process computes on.
+    """
+    known = next((r for r in records(experiment.name)[0] if r.here and r.part == part_of(experiment)), None)
+    if known is not None and known.version == VERSION and known.runs > sum(map(len, done.values())):
+        return
+    try:
+        write(experiment, done, seconds, own(), where)
+    except OSError:
+        return
+
+
+def write(
+    experiment: Experiment,
+    done: dict[str, list[dict[str, Any]]],
+    seconds: float,
+    folder: Path,
+    where: str | None = None,
+) -> Path:
+    """Write a record, whole or not at all, and return its place."""
+    part = part_of(experiment)
+    record = {
+        "format": FORMAT,
+        "experiment": experiment.name,
+        "part": part,
+        "version": VERSION,
+        "date": datetime.now(UTC).date().isoformat(),
+        "device": where or device(),
+        "seconds": round(_seconds(experiment, done, seconds), 1),
+        "rows": [_plain(experiment.row(case, done.get(case.name, []))) for case in experiment.cases],
+        "panels": _small([list(panel) for panel in experiment.panels(done)]),
+    }
+    key = ",".join([experiment.name, *(f"{name}={value}" for name, value in part.items())])
+    path = folder / f"{key}{_SUFFIX}"
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write_whole(path, _text(record).encode(), sync=False)
+    return path
+
+
+def part_of(experiment: Experiment) -> dict[str, str]:
+    """Return in what it differs from the experiment that is registered under its name."""
+    from bnnviz.experiments import EXPERIMENTS  # which imports this floor's modules
+
+    first = EXPERIMENTS.get(experiment.name, experiment)
+    chosen = {name: getattr(experiment, name, "") for name in PARTS}
+    return {name: value for name, value in chosen.items() if value and value != getattr(first, name, "")}
+
+
+def device() -> str:
+    """Return in words what this process computes on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{cores} CPU {'core' if cores == 1 else 'cores'} ({platform.system()}, {platform.machine()})"
+
+
+def _seconds(experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float) -> float:
+    """Return what the runs took; those that were kept from before took what they say themselves."""
+    if not experiment.keeps:
+        return seconds
+    return sum(summary["seconds"] for summaries in done.values() for summary in summaries)
+
+
+def _small(panels: list[Any]) -> list[Any]:
+    """Return the pictures with rounded numbers; none where they are large."""
+    plain = _plain(panels)
+    return plain if len(json.dumps(plain)) <= MOST_BYTES else []
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays as lists, with five digits, and what is no number as nothing."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    return value
+
+
+def _text(record: dict[str, Any]) -> str:
+    """Write a record with a line for each row, as a change of one of them is read best."""
+    lines = [f" {json.dumps(key)}: {_value(value)}" for key, value in record.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, allow_nan=False)
+    return "[\n  " + ",\n  ".join(json.dumps(each, allow_nan=False) for each in value) + "\n ]"
+
+
+# --- the maintainers' command
+
+
+def _run(experiment: Experiment, repetitions: int | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    for case, i, summary in experiment.reproduce(repetitions):
+        sys.stderr.write(f"{experiment.name}: {case.name}, run {i + 1}\n")
+        yield case.name, summary
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run an experiment and write its record into the package; return the exit status."""
+    from bnnviz import experiments
+
+    parser = argparse.ArgumentParser(prog="python -m bnnviz.experiments.results", description=main.__doc__)
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="runs of each case; default: all of them")
+    for part in PARTS:
+        parser.add_argument(f"--{part}", help="of a table that has such parts")
+    given = parser.parse_args(arguments)
+    try:
+        for name in given.names:
+            experiment = experiments.find(name).at(given.data, given.scale)
+            experiment.check()
+            begun, done = time.perf_counter(), {}
+            for case, summary in _run(experiment, given.repetitions):
+                done.setdefault(case, []).append(summary)
+            path = write(experiment, done, time.perf_counter() - begun, SHIPPED)
+            sys.stdout.write(f"{path}\n")
+    except BnnvizError as error:
+        sys.stderr.write(f"{error.sentence}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

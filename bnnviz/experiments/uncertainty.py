@@ -1,0 +1,74 @@
+"""Figures of what a posterior is good for: entropies elsewhere, reliability, attacks, hardest images, traces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bnnviz.experiments import cache
+from bnnviz.experiments.predictive import Scored
+from bnnviz.experiments.scales import Parted
+from bnnviz.specs.run import Spec
+
+#: Views whose part is made of the lanes of all cases.
+_TOGETHER = {
+    "entropy": "Predictive entropy",
+    "entropy_bars": "Predictive entropy",
+    "reliability": "Reliability",
+    "attack": "Accuracy under attack",
+    "attack_entropy": "Entropy under attack",
+}
+_HARDEST = 3  # images whose chances are drawn
+
+
+@dataclass(frozen=True)
+class Judged(Parted, Scored):
+    """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds.
+
+    Parameters
+    ----------
+    foreign : str
+        The data set whose test images come from elsewhere; where it is not to be had, entropies elsewhere are missing.
+    base : float or None
+        Of the entropies' logarithm; None: e.
+    """
+
+    foreign: str = "notmnist"
+    base: float | None = None
+
+    def _place(self, spec: Spec) -> Any:
+        # All figures of a run are taken at once: another experiment with the same runs finds them.
+        return cache.place(spec.checked().to_json(), [f"judged {self.foreign} {self.base}"])
+
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        from bnnviz.experiments.uncertainty_run import result  # with torch
+
+        return result(spec, self.foreign, self.base)
+
+    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
+        if picture not in (*_TOGETHER, "digit"):
+            return super()._panels_of(picture, firsts)
+        parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture) is not None]
+        if not parts:
+            return []
+        if picture == "digit":
+            return _hardest(parts)
+        lanes = [part["lane"] | {"name": name} for name, part in parts]
+        view = picture.removesuffix("_bars")
+        return [(_TOGETHER[picture], view, parts[0][1]["scene"] | {"lanes": lanes})]
+
+
+def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what all cases say of the images that they are least sure of on average."""
+    entropy = np.mean([part["entropy"] for _, part in parts], axis=0)
+    first = parts[0][1]
+    found = []
+    for row in np.argsort(-entropy)[:_HARDEST].tolist():
+        own = int(first["observed"][row])
+        lanes = [{"name": name} | {key: part[key][row] for key in ("mean", "low", "high")} for name, part in parts]
+        heading = f"Test image {row}, a {first['classes'][own]}"
+        found.append((heading, "digit", {"classes": first["classes"], "observed": own, "lanes": lanes}))
+    return found

@@ -1,0 +1,157 @@
+"""One run of a figure on images: what its draws say of test rows and of others, and the arrays of its pictures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bnnviz import data as datasets
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.attack import attack
+from bnnviz.engine.evaluation.uncertainty import uncertainty
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.errors import BnnvizError
+from bnnviz.experiments.figure_run import plain
+from bnnviz.experiments.predictive_run import ran
+from bnnviz.specs.run import Spec
+
+_ATTACKED = 200  # rows
+_EPS = (0.0, 0.05, 0.1, 0.2, 0.3)
+_BARS = 20  # of a histogram of entropies
+_SHOWN = ("trace", "acf")
+
+
+def result(spec: Spec, foreign: str, base: float | None) -> dict[str, Any]:
+    """Run a spec and return the figures of its averaged prediction, and the arrays of its pictures.
+
+    Parameters
+    ----------
+    spec : Spec
+        Of a network with classes.
+    foreign : str
+        The data set whose test rows come from elsewhere; where it is not to be had, there are no figures of them.
+    base : float or None
+        Of the entropies' logarithm; None: e.
+    """
+    run = ran(spec)
+    if run.store.common(run.alive) < 1:
+        return _nothing(run)
+    told = math.e if base is None else base
+    found = uncertainty(run, ood=_to_be_had(foreign), rows=range(len(run.target.held_out()[1])), base=told)
+    attacked = _attacked(run, told)
+    figures = _figures(run, found["summary"], attacked)
+    pictures = _pictures(run, found, attacked, foreign, told)
+    return {"error": _said(run), "figures": figures, "pictures": pictures, "seconds": run.seconds}
+
+
+def mixed(spec: Spec) -> dict[str, Any]:
+    """Run a spec and return how well its chains mixed, and the arrays of its trace.
+
+    Parameters
+    ----------
+    spec : Spec
+        Of a network with classes.
+    """
+    run = ran(spec)
+    if run.store.common(run.alive) < 1:
+        return _nothing(run)
+    summary, said = run.summary(), uncertainty(run)["summary"]
+    functions = (said["function_ess"] or {}).get("median")
+    figures = {
+        "ess_pc1": summary.get("ess_pc1"),
+        "rhat_max": summary.get("rhat_max"),
+        "ess_per_million": _per_million(summary.get("ess_pc1"), run),
+        "ess_function_median": functions,
+        "function_ess_per_million": _per_million(functions, run),
+        "accuracy": said["accuracy"],
+        "nll": said["nll"],
+    }
+    return {"error": _said(run), "figures": figures, "pictures": _shown(run), "seconds": run.seconds}
+
+
+def _nothing(run: ViewedRun) -> dict[str, Any]:
+    said = _said(run) or "There are no draws."
+    return {"error": said, "figures": {}, "pictures": {}, "seconds": run.seconds}
+
+
+def _said(run: ViewedRun) -> str:
+    return run.error or " ".join(run.notes)
+
+
+def _per_million(ess: float | None, run: ViewedRun) -> float | None:
+    """Return effective draws for a million gradients of one example each."""
+    return None if ess is None else 1e6 * ess / run.gradients
+
+
+def _shown(run: ViewedRun) -> dict[str, dict[str, Any]]:
+    """Return the parts of the last frame that are pictures."""
+    parts, scene = run.frame(list(_SHOWN)), {"dim": run.target.dim, "names": list(run.target.names()[:2])}
+    return {name: plain(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
+
+
+def _to_be_had(foreign: str) -> str | None:
+    """Return the data set, None where it cannot be had: the figures of the test rows are not lost for that."""
+    try:
+        datasets.load(foreign)
+    except BnnvizError:
+        return None
+    return foreign
+
+
+def _attacked(run: ViewedRun, base: float) -> dict[str, Any]:
+    """Attack one draw and let the others judge; a draw that is alone judges itself."""
+    alone = run.store.common(run.alive) * int(run.alive.sum()) < 2 or not run.sampler.converges
+    judge = "attacker" if alone else "others"
+    return attack(run, eps=_EPS, rows=_ATTACKED, judge=judge, examples=0, base=base)
+
+
+def _figures(run: ViewedRun, said: dict[str, Any], attacked: dict[str, Any]) -> dict[str, float | None]:
+    ess = said["function_ess"] or {}
+    detection, elsewhere = (said[name] or {} for name in ("detection", "ood"))
+    by_eps = dict(zip(attacked["eps"], zip(attacked["accuracy"], attacked["entropy"], strict=True), strict=True))
+    summary = run.summary()
+    return {
+        **{name: said[name] for name in ("accuracy", "nll", "brier", "ece")},
+        "entropy_test": said["test"]["entropy"],
+        "entropy_foreign": elsewhere.get("entropy"),
+        "auroc": detection.get("auroc"),
+        "fpr95": detection.get("fpr95"),
+        "accuracy_attacked": by_eps[0.1][0],
+        "entropy_attacked": by_eps[0.3][1],
+        "ess_pc1": summary.get("ess_pc1"),
+        "ess_function_median": ess.get("median"),
+        "ess_per_million": _per_million(summary.get("ess_pc1"), run),
+        "grad_evals": run.gradients,
+    }
+
+
+def _pictures(
+    run: ViewedRun, found: dict[str, Any], attacked: dict[str, Any], foreign: str, base: float
+) -> dict[str, dict[str, Any]]:
+    arrays, classes = found["arrays"], found["summary"]["class_names"]
+    top = math.log(len(classes)) / math.log(base)
+    unit = "bits" if base == 2 else "nats"
+    against = {"label": "change of each pixel (of 1)", "unit": unit, "top": top}
+    steps = {key: value for key, value in attacked.items() if key == "eps" or key.startswith(("accuracy", "entropy"))}
+    return {
+        **({} if arrays["ood"] is None else _entropies(run, found, foreign, unit, top)),
+        "reliability": {"scene": {}, "lane": arrays["reliability"]},
+        "attack": {"scene": against, "lane": steps},
+        "attack_entropy": {"scene": against, "lane": steps},
+        "digit": {"classes": classes, "entropy": arrays["test"]["entropy"], **arrays["intervals"]},
+        **_shown(run),
+    }
+
+
+def _entropies(run: ViewedRun, found: dict[str, Any], foreign: str, unit: str, top: float) -> dict[str, dict[str, Any]]:
+    """Return the arrays of both pictures of the entropies of test rows and of rows from elsewhere."""
+    inside, outside = f"{run.target.data_set.title}, test", datasets.describe(foreign)["title"]
+    scene = {"unit": unit, "top": top, "inside": inside, "outside": outside}
+    both = {"inside": found["arrays"]["test"]["entropy"], "outside": found["arrays"]["ood"]["entropy"]}
+    detection = {"auroc": found["summary"]["detection"]["auroc"]}
+    steps = {side: diagnostics.score_ecdf(each)._asdict() for side, each in both.items()}
+    bars = {side: diagnostics.score_histogram(each, top, _BARS)._asdict() for side, each in both.items()}
+    return {
+        "entropy": {"scene": {"kind": "ecdf", **scene}, "lane": steps | detection},
+        "entropy_bars": {"scene": {"kind": "histogram", **scene}, "lane": bars | detection},
+    }

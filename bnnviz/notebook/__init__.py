@@ -1,0 +1,1 @@
+"""Live figures in a notebook."""

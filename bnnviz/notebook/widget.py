@@ -1,0 +1,320 @@
+"""Live figures in a notebook: a widget that feeds the views from a run of this process.
+
+The page pulls: it asks for a frame when it has painted the last one and is in sight. So nothing piles up
+behind a slow browser, and a page that is closed, hidden or scrolled away costs nothing. An ask that finds
+nothing new waits, and is answered by whoever moves the run next.
+"""
+
+from __future__ import annotations
+
+import html
+import logging
+import math
+import threading
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import anywidget
+import bokeh
+import traitlets
+from bokeh.core.json_encoder import serialize_json
+from bokeh.document import Document
+from bokeh.protocol import Protocol as Messages
+from bokeh.resources import Resources
+
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+from bnnviz.views import DARK, LIGHT, Palette, View, views, views_for
+
+SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
+MOST_SIGHTS = 8
+# The first two of these that a run can feed stand above the others, larger.
+_ORDER = ("trajectory", "prediction", "spread", "thinning", "trace", "acf")
+# A race shows so many of its pictures beside each other, all of one size.
+_ACROSS = {3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
+
+log = logging.getLogger(__name__)
+_LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
+
+
+class Runs(Protocol):
+    """What a live widget needs of a run: `bnnviz.api.Run`."""
+
+    spec: Spec
+    moment: tuple
+    speed: float | None
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same."""
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of what views show now."""
+
+    def listen(self, listener: Any) -> None:
+        """Call a function each time there may be something new."""
+
+    def play(self) -> Any:
+        """Go on."""
+
+    def pause(self) -> Any:
+        """Rest."""
+
+    def step(self) -> Any:
+        """Take one step."""
+
+    def step_event(self) -> Any:
+        """Step to the next event."""
+
+
+class Sight:
+    """What one place on one page shows: views of its own, and what the page has of them.
+
+    Parameters
+    ----------
+    shown : list of View classes
+    scene : dict
+    dark : bool
+    """
+
+    def __init__(self, shown: list[type[View]], scene: dict[str, Any], dark: bool) -> None:
+        self.lock = threading.Lock()
+        self.hungry = False
+        self.views = [view(scene, dark) for view in shown]
+        self._of_race = "lanes" in scene
+        self._want = sorted({need for view in self.views for need in view.needs} | {"status", "acf"})
+        self._moment: tuple | None = None
+        self._settled = False
+        self._number = 0
+        self._heads: dict[str, list[str]] = {}
+        self._changes: list[Any] = []
+        self._doc = Document()
+        for view in self.views:
+            # The wheel scrolls the notebook, until somebody picks the tool.
+            view.root.toolbar.active_scroll = None
+            self._doc.add_root(view.root)
+        self._doc.on_change(self._changes.append)
+
+    def document(self) -> dict[str, Any]:
+        """Return what the page builds itself from."""
+        return {
+            "doc": serialize_json(self._doc.to_json(deferred=False)),
+            "version": bokeh.__version__,
+            "names": [view.name for view in self.views],
+            "across": _ACROSS.get(len(self.views), 3) if self._of_race else 0,
+            "heads": self._new_heads(),
+        }
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark; the next frame carries the colours."""
+        self._doc.hold("combine")
+        for view in self.views:
+            view.theme(dark)
+        self._heads, self._settled = {}, False
+
+    def follow(self, name: str, follow: bool) -> None:
+        """Let the ranges of a view follow the data, or leave them to the user."""
+        for view in self.views:
+            if view.name == name:
+                view.follow = follow
+
+    def next(self, run: Runs) -> tuple[dict[str, Any], list[bytes]] | None:
+        """Return the next message to the page and its buffers, None if it has seen everything."""
+        moment = run.moment
+        if moment == self._moment and self._settled:
+            return None
+        # At speed a frame leaves out what is dear to build: one more at rest has all.
+        self._settled = moment == self._moment
+        self._moment = moment
+        frame = run.frame(self._want)
+        self._doc.hold("combine")
+        for view in self.views:
+            view.update(frame)
+        self._doc.unhold()
+        self._number += 1
+        patch, buffers = self._patch()
+        status = frame["status"]
+        message = {
+            "frame": self._number,
+            "patch": patch,
+            "ids": [buffer.id for buffer in buffers],
+            "heads": self._new_heads(),
+            "status": _cells(status),
+            "playing": status["playing"],
+            "ended": status["ended"],
+            "speed": status["speed"] or 0.0,
+            "said": status["message"],
+        }
+        return message, [buffer.to_bytes() for buffer in buffers]
+
+    def _patch(self) -> tuple[str, list[Any]]:
+        """Take what has changed in the document, as BokehJS reads it."""
+        if not self._changes:
+            return "", []
+        message = Messages().create("PATCH-DOC", self._changes)
+        self._changes.clear()
+        return message.content_json, message.buffers
+
+    def _new_heads(self) -> dict[str, list[str]]:
+        """Return title, note and legend of each view whose heading has changed."""
+        heads = {view.name: [view.title, view.note, view.legend_html()] for view in self.views}
+        changed = {name: head for name, head in heads.items() if head != self._heads.get(name)}
+        self._heads = heads
+        return changed
+
+
+class Live(anywidget.AnyWidget):
+    """The figures of a run and the buttons that play, pause and step it.
+
+    Parameters
+    ----------
+    run : Run
+        A run of this process.
+    shown : list of str or None
+        Names of views; None shows all that the run can feed.
+    height : int
+        Of the figures together, in pixels.
+    dark : bool or None
+        Colours; None follows the notebook.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such view, or the run cannot feed it.
+    """
+
+    _esm = Path(__file__).with_name("widget.js")
+    _css = Path(__file__).with_name("widget.css")
+    _page = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, run: Runs, shown: list[str] | None = None, height: int = 520, dark: bool | None = None) -> None:
+        if not isinstance(height, int) or height < 100:
+            raise BnnvizError(f"height = {height!r} must be a whole number of pixels, at least 100.", "height")
+        self._run, self._scene = run, run.scene()
+        self._shown = _choose(shown, self._scene)
+        self._sights: dict[str, Sight] = {}
+        page = {"height": height, "dark": dark, "speeds": SPEEDS, "title": self._scene["title"]}
+        super().__init__(_page=page | {"light_palette": _colours(LIGHT), "dark_palette": _colours(DARK)})
+        _LIVES.add(self)
+        self.on_msg(self._asked)
+        run.listen(self._feed)
+
+    def __repr__(self) -> str:
+        return f"<Live {self._scene['title']}: {', '.join(view.name for view in self._shown)}>"
+
+    def _asked(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+        """Do what a page asks for."""
+        name = content.get("sight")
+        try:
+            if content["do"] == "bokeh":
+                self.send({"bokeh": bokeh.__version__}, [_bokeh_js()])
+            elif content["do"] == "open":
+                self._open(name, bool(content["dark"]))
+            elif content["do"] == "close":
+                self._close(name)
+            elif name in self._sights:
+                self._obey(self._sights[name], content)
+        except BnnvizError as error:
+            self.send({"sight": name, "said": error.sentence})
+
+    def _open(self, name: str, dark: bool) -> None:
+        while len(self._sights) >= MOST_SIGHTS:
+            # Pages that were closed without a word.
+            del self._sights[next(iter(self._sights))]
+        sight = self._sights[name] = Sight(self._shown, self._scene, dark)
+        self.send({"sight": name} | sight.document())
+
+    def _close(self, name: str) -> None:
+        self._sights.pop(name, None)
+        seen = any(live._sights for live in _LIVES if live._run is self._run)
+        if not seen and self._run.spec.draws is None:
+            # A cell that is run once more must not leave the run before it behind, busy for ever.
+            self._run.pause()
+
+    def _obey(self, sight: Sight, content: dict[str, Any]) -> None:
+        do = content["do"]
+        if do == "frame":
+            sight.hungry = True
+            self._feed()
+        elif do == "theme":
+            with sight.lock:
+                sight.theme(bool(content["dark"]))
+            self._feed()
+        elif do == "follow":
+            with sight.lock:
+                sight.follow(content["name"], bool(content["follow"]))
+        elif do == "speed":
+            self._run.speed = content["value"] or None
+        elif do in ("play", "pause", "step", "step_event"):
+            getattr(self._run, do)()
+
+    def _feed(self) -> None:
+        """Answer the pages that wait for something new."""
+        for name, sight in tuple(self._sights.items()):
+            try:
+                with sight.lock:
+                    reply = sight.next(self._run) if sight.hungry else None
+                    if reply is not None:
+                        sight.hungry = False
+                        self.send({"sight": name} | reply[0], reply[1])
+            except Exception as error:
+                # The run's thread may be the one that answers, and a figure must not end a run.
+                log.exception("a frame could not be shown")
+                self._sights.pop(name, None)
+                self.send({"sight": name, "said": f"The figures stopped: {type(error).__name__}: {error}"})
+
+
+def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[type[View]]:
+    """Return the classes of the views to show, the larger ones first."""
+    possible = {view.name: view for view in views_for(scene)}
+    if names is None:
+        order = _ORDER if "lanes" not in scene else _of_race(scene)
+        return [possible[name] for name in order if name in possible]
+    chosen = []
+    for name in [names] if isinstance(names, str) else names:
+        if name not in possible:
+            known = name in {view.name for view in views()}
+            what = f"This run has nothing to show in the view {name!r}" if known else f"There is no view {name!r}"
+            raise BnnvizError(f"{what}; choose among {', '.join(possible)}.", "views")
+        chosen.append(possible[name])
+    return chosen
+
+
+def _of_race(scene: dict[str, Any]) -> list[str]:
+    """Return the names of what is shown of a race: one picture of each lane, and the curves."""
+    kinds = {view.needs[0]: view.name for view in views()}
+    picture = kinds[scene["pictures"][-1]]
+    return [*(f"{picture}.{number}" for number in range(len(scene["lanes"]))), "curves"]
+
+
+def _colours(palette: Palette) -> dict[str, str]:
+    return {name: getattr(palette, name) for name in ("surface", "ink", "muted", "grid", "axis", "blue")}
+
+
+def _bokeh_js() -> bytes:
+    """Return BokehJS as it is installed: the page needs no network."""
+    # Others, such as Panel where it is loaded, add files of theirs.
+    files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
+    return next(path for path in files if path.name == "bokeh.min.js").read_bytes()
+
+
+def _cells(status: dict[str, Any]) -> list[list[str]]:
+    """Return the cells of the status line: figure and unit."""
+    phase = status["phase"]
+    if not status["playing"] and phase not in ("done", "failed"):
+        phase += ", stopped" if status["ended"] else ", paused"
+    cells = [[html.escape(status["device"]), ""], [phase, ""], [_count(status["step"]), "steps"]]
+    if "budget" in status:
+        spent = max(lane["spent"] for lane in status["lanes"])
+        return [*cells, [f"{_count(spent)} of {_count(status['budget'])}", "gradients each"]]
+    return [
+        *cells,
+        [f"{_count(status['draws'])} × {status['chains']}", "draws"],
+        [_count(status["ess"]), "ESS"],
+        [_count(status["events_per_s"]), "events/s"],
+    ]
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if math.isfinite(value) else "–"

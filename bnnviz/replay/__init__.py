@@ -1,0 +1,1 @@
+"""Replays: the frames of a run as one page without a server, and as pictures."""

@@ -1,0 +1,250 @@
+"""The player: a film as one HTML page that needs no server and no network.
+
+The page has the Lab's views, its caption and its figures, and a bar to play, step and go to any frame. BokehJS lies in
+it, and so do the frames, compressed; the browser is told to let nothing out and nothing in.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import math
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from bokeh.core.json_encoder import serialize_json
+from bokeh.resources import Resources
+
+from bnnviz.engine.recording.replay_frames import Film, save
+from bnnviz.errors import BnnvizError
+from bnnviz.replay.timeline import Reel, Series
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
+from bnnviz.version import VERSION
+from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
+from bnnviz.views.base import LABEL_SIZE, LOW
+from bnnviz.views.layout import BACKS, BELOW, PLACES, TURNS, grid
+
+_HERE = Path(__file__).parent
+_TIMELINE = "events"  # this part's view lies in the bar
+_TABLE = BELOW[-1]
+_COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magenta", "green")
+# What a mark on the scrubber stands for, by the kind of a caption.
+_ROLES = {kind.label: kind.role for kind in KINDS.values()}
+
+
+def page(film: Film, dark: bool | None = None) -> str:
+    """Return a film as an HTML page of its own.
+
+    Parameters
+    ----------
+    film : Film
+    dark : bool, optional
+        How the page begins; None follows the reader's browser.
+
+    Raises
+    ------
+    BnnvizError
+        If the run that was filmed feeds no view.
+    """
+    reel = Reel(film)
+    if not reel.views:
+        raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
+    sheets, numbers = reel.columns()
+    content = {**_said(film), **_figures(reel), "sheets": sheets, "dark": dark}
+    script = (_HERE / "player.js").read_text(encoding="utf-8")
+    title = str(film.scene["title"])
+    return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
+        title=html.escape(title),
+        policy=_policy(_bokeh_js(), script),
+        style=_style() + (_HERE / "player.css").read_text(encoding="utf-8"),
+        content=_compressed(serialize_json(content).encode()),
+        numbers=_compressed(numbers),
+        bokeh=_bokeh_js(),
+        script=script,
+    )
+
+
+def write(film: Film, out: str | Path, dark: bool | None = None) -> Path:
+    """Write a film's page to a file, whole or not at all; the ending ``.html`` is added where there is none.
+
+    Raises
+    ------
+    BnnvizError
+        If the film feeds no view, or the file cannot be written.
+    """
+    out = Path(out)
+    out = out if out.suffix else out.with_suffix(".html")
+    save(out, page(film, dark).encode())
+    return out
+
+
+def _figures(reel: Reel) -> dict[str, Any]:
+    """Return the figures, their cards, and what changes in them but columns."""
+    return {
+        "document": reel.document,
+        "cards": [_card(view, reel) for view in reel.views],
+        "grid": grid(_places(reel.views)),
+        "low": LOW,
+        "letter": LABEL_SIZE,
+        "values": list(reel.values()),
+        "words": {name: words.plain() for name, words in reel.words.items()},
+        "legends": {name: [series.plain() for series in both] for name, both in reel.legends.items()},
+    }
+
+
+def _card(view: View, reel: Reel) -> dict[str, Any]:
+    """Return what the page needs to know of a view's card."""
+    part, parts = view.needs[0], {each.needs[0] for each in reel.views}
+    turns = [turn for turn in TURNS if part in (turn.front, turn.back) and {turn.front, turn.back} <= parts]
+    turn = turns[0] if turns else None
+    return {
+        "name": view.name,
+        "part": part,
+        "place": _place(part),
+        "behind": part in BACKS and turn is not None,
+        "other": turn and (turn.back if part == turn.front else turn.front),
+        "turn": turn and (turn.to_back if part == turn.front else turn.to_front),
+        "root": view.root.id,
+        "ranges": [view.root.x_range.id, view.root.y_range.id],
+        "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
+        "alike": view.alike,
+        "models": sorted(model.id for model in view.root.references()),
+        "bar": part == _TIMELINE,
+    }
+
+
+def _place(part: str) -> str:
+    return next((turn.front for turn in TURNS if part == turn.back), PLACES.get(part, part))
+
+
+def _places(shown: list[View]) -> set[str]:
+    return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
+
+
+def _said(film: Film) -> dict[str, Any]:
+    """Return everything that is said in words: of the film, and at each frame."""
+    caption, status, table = (Series([], []) for _ in range(3))
+    moves = "events" if "events" in film.scene["emits"] else "moves"
+    rows: list[Any] = []
+    for number, frame in enumerate(film.frames):
+        said = frame.get("caption", {"text": "", "kind": "", "warning": ""})
+        caption.note(number, [said["text"], said.get("warning", "")])
+        status.note(number, _cells(frame["status"], moves))
+        # Recorded frames have it now and then: what it said stays, as on the stage.
+        rows = frame.get("table", {"rows": rows})["rows"]
+        table.note(number, rows)
+    return {
+        "title": str(film.scene["title"]),
+        "version": str(film.header.get("bnnviz", VERSION)),
+        "steps": film.steps,
+        "caption": caption.plain(),
+        "status": status.plain(),
+        "table": table.plain(),
+        "marks": _marks(film),
+        "settings": _settings(film.header["spec"]),
+        "changes": [[step, json.dumps(settings)[:200]] for step, settings in film.header.get("changes", [])],
+        "command": _command(film.header["spec"]),
+        "notes": [str(note) for note in film.header.get("notes", [])],
+    }
+
+
+def _cells(status: dict[str, Any], moves: str) -> list[list[str]]:
+    """Return the cells of the status line: figure and unit."""
+    return [
+        [str(status["device"]), ""],
+        [str(status["phase"]), ""],
+        [_count(status["step"]), "steps"],
+        [_count(status["events"]), moves],
+        [_count(status["gradients"]), "gradients"],
+        [f"{_count(status['draws'])} × {status['chains']}", "draws"],
+        [_count(status["ess"]), "ESS"],
+    ]
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if math.isfinite(value) else "–"
+
+
+def _marks(film: Film) -> list[dict[str, Any]]:
+    """Return the marks on the scrubber: stretches of one phase, changes, and what single steps came to."""
+    marks: list[dict[str, Any]] = []
+    steps, frames = film.steps, film.frames
+    for number, frame in enumerate(frames):
+        status, before = frame["status"], frames[max(number - 1, 0)]["status"]
+        if not number or status["phase"] != before["phase"]:
+            marks.append({"at": number, "phase": str(status["phase"])})
+        if status["era"] != before["era"]:
+            marks.append({"at": number, "role": "magenta", "high": True})
+        role = _ROLES.get(frame.get("caption", {}).get("kind"))
+        if role and number and steps[number] - steps[number - 1] == 1:
+            marks.append({"at": number, "role": role, "high": False})
+    return marks
+
+
+def _settings(spec: dict[str, Any]) -> list[list[str]]:
+    """Return the spec as rows of whose, name and value."""
+    rows = []
+    for owner, key in (("target", "target_settings"), ("sampler", "settings")):
+        rows.append([owner, "", str(spec.get(owner, ""))])
+        rows += [["", str(name), _short(value)] for name, value in spec.get(key, {}).items()]
+    rest = {name: spec[name] for name in ("chains", "draws", "warmup", "seed", "dtype", "kernel") if name in spec}
+    return [*rows, ["run", "", ""], *(["", name, _short(value)] for name, value in rest.items())]
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _command(spec: dict[str, Any]) -> str:
+    """Return the command that repeats the run; "" where a command cannot say it."""
+    try:
+        checked = Spec.from_json(spec)
+    except BnnvizError:
+        return ""
+    return "" if url.shareable(checked) else url.as_command(checked)
+
+
+# --- the file
+
+
+def _bokeh_js() -> str:
+    """Return BokehJS as it is installed, fit to stand in a page."""
+    # Others, such as Panel where it is loaded, add files of theirs.
+    files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
+    text = next(path for path in files if path.name == "bokeh.min.js").read_text(encoding="utf-8")
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(*scripts: str) -> str:
+    """Return what the browser may do: run these scripts and no others, and speak to nobody."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    # Bokeh's callbacks are texts that it makes functions of; they come with the document.
+    allowed = {
+        "default-src": "'none'",
+        "script-src": f"{hashes} 'unsafe-eval'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data: blob:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in allowed.items())
+
+
+def _compressed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _style() -> str:
+    light, dark = (_variables(palette) for palette in (LIGHT, DARK))
+    return f":root {{--font: {FONT}; {light}}}\n:root[data-theme=dark] {{{dark}}}\n"
+
+
+def _variables(palette: Palette) -> str:
+    names = {*_COLOURS, *_ROLES.values()}
+    return " ".join(f"--{name}: {getattr(palette, name)};" for name in sorted(names))

@@ -1,0 +1,268 @@
+"""A reel: what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
+
+Views are fed with the film as a page feeds them, and what changes in their figures is kept: columns of numbers in
+whole numbers of 16 bits where that is not seen, everything else as BokehJS reads it. What a key was at a frame is its
+last value at or before it, so that any frame can be shown without those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from bokeh.core.serialization import Serializer
+from bokeh.document import Document
+from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
+
+from bnnviz.engine.recording.replay_frames import Film
+from bnnviz.views import View, views
+from bnnviz.views.canvas import Sheet
+
+_FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel
+_LEVELS, _NAN = 32767, -32768
+# Views that begin anew with the draws, as on the page.
+_OF_DRAWS = frozenset({"trace", "acf", "density", "weights", "marginal", "ratios"})
+_DESCRIPTION = "html_attributes"  # kept with the headings: writing it paints a figure anew
+
+Key = tuple[str, str]
+
+
+class Series(NamedTuple):
+    """What one thing was: each new value, and the frame from which on it holds."""
+
+    at: list[int]
+    values: list[Any]
+
+    def note(self, frame: int, value: Any) -> None:
+        """Take the value at a frame, which is that frame's last."""
+        if self.at and self.at[-1] == frame:
+            self.values[-1] = value
+        elif not self.at or value != self.values[-1]:
+            self.at.append(frame)
+            self.values.append(value)
+
+    def plain(self) -> dict[str, list]:
+        """Return it as JSON has it, each value once."""
+        known: dict[str, int] = {}
+        found: list[Any] = []
+        order = []
+        for value in self.values:
+            mark = repr(value)
+            if mark not in known:
+                known[mark] = len(found)
+                found.append(value)
+            order.append(known[mark])
+        return {"at": self.at, "of": order, "values": found}
+
+
+class Reel:
+    """The figures of a film, and what changes in them.
+
+    Parameters
+    ----------
+    film : Film
+
+    Attributes
+    ----------
+    document : dict
+        The figures before the first frame, as BokehJS reads them; light.
+    views : list of View
+    words : dict of Series
+        By the name of a view its title, note and description.
+    legends : dict of (Series, Series)
+        By the name of a view its legend, light and dark.
+    """
+
+    def __init__(self, film: Film) -> None:
+        emitted = set(film.scene["emits"])
+        self.film = film
+        self.views: list[View] = [view(film.scene) for view in views() if emitted.issuperset(view.needs)]
+        self._doc = Document()
+        for view in self.views:
+            if view.root.toolbar.active_scroll is not None:
+                # The wheel scrolls the page, until somebody picks the tool.
+                view.root.toolbar.active_scroll = None
+            self._doc.add_root(view.root)
+        self._sheets = {
+            sheet.model.id: sheet for view in self.views for sheet in view.sources if isinstance(sheet, Sheet)
+        }
+        self._models = {model.id: model for model in self._doc.models}
+        self._serializer = Serializer(references=set(self._doc.models), deferred=False)
+        self._changed: set[Key] = set()
+        self._doc.on_change(self._hear)
+        with self._doc.models.freeze():
+            self._themed = self._find_themed()
+        self.document = self._doc.to_json(deferred=False)
+        self._first = {
+            (model.id, name): value
+            for model in self._doc.models
+            for name, value in model.properties_with_values(include_defaults=True, include_undefined=False).items()
+        }
+        self._light: dict[Key, Series] = {}
+        self._dark: dict[Key, Series] = {}
+        self._columns: dict[str, tuple[list[int], list[np.ndarray]]] = {}
+        self._named = {view.name: view for view in self.views}
+        self.words = {view.name: Series([], []) for view in self.views}
+        self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
+        self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
+        # Each new set of strokes would make the document look for its models, which stay the same.
+        with self._doc.models.freeze():
+            for number, frame in enumerate(film.frames):
+                self._take(number, frame)
+
+    def _hear(self, event: Any) -> None:
+        if isinstance(event, ColumnDataChangedEvent | ModelChangedEvent) and event.attr != _DESCRIPTION:
+            self._changed.add((event.model.id, event.attr))
+
+    def _find_themed(self) -> set[Key]:
+        """Return what depends on whether the page is dark."""
+        for dark in (True, False):
+            for view in self.views:
+                view.theme(dark)
+        themed, self._changed = self._changed, set()
+        return themed
+
+    def _take(self, number: int, frame: dict[str, Any]) -> None:
+        before = self.film.frames[number - 1]["status"]["era"] if number else frame["status"]["era"]
+        for view in self.views:
+            if frame["status"]["era"] != before and view.needs[0] in _OF_DRAWS:
+                view.reset(self.film.scene)
+            view.update(frame)
+        changed, self._changed = self._changed, set()
+        for name, words in self.words.items():
+            view = self._named[name]
+            words.note(number, [view.title, view.note, view.description])
+        for key in _ordered(changed - self._themed):
+            self._keep(key, number, self._light)
+        legends = {view.name: view.legend_html() for view in self.views}
+        told = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
+        if not number or told or changed & self._themed:
+            self._take_themed(number)
+        for view in self.views:
+            ranges = view.root.x_range, view.root.y_range
+            self._spans[view.name].append(tuple(float(abs(each.end - each.start)) for each in ranges))
+
+    def _take_themed(self, number: int) -> None:
+        """Keep what depends on the colours, in both."""
+        for dark, kept in ((True, self._dark), (False, self._light)):
+            for view in self.views:
+                view.theme(dark)
+                self.legends[view.name][dark].note(number, view.legend_html())
+            for key in _ordered(self._themed):
+                self._keep(key, number, kept)
+        self._changed.clear()
+
+    def _keep(self, key: Key, number: int, kept: dict[Key, Series]) -> None:
+        model, attr = self._models.get(key[0]), key[1]
+        if model is None:
+            return
+        if model.id in self._sheets and attr == "data":
+            at, values = self._columns.setdefault(model.id, ([0], [self._first[key]["packed"]]))
+            packed = model.data["packed"]
+            if at[-1] == number:
+                values[-1] = packed
+            elif not np.array_equal(values[-1], packed, equal_nan=True):
+                at.append(number)
+                values.append(packed)
+            return
+        if key not in kept:
+            kept[key] = Series([0], [self._plain(self._first[key])])
+        kept[key].note(number, self._plain(getattr(model, attr)))
+
+    def _plain(self, value: Any) -> Any:
+        return self._serializer.serialize(value).content
+
+    def values(self) -> Iterator[dict[str, Any]]:
+        """Yield for each key but columns: model, attribute, and what it was, light and where it differs dark."""
+        for key, series in self._light.items():
+            dark = self._dark.get(key)
+            if len(series.values) == 1 and (dark is None or dark.values == series.values) and key not in self._themed:
+                continue
+            yield {"model": key[0], "attr": key[1], "light": series.plain(), "dark": dark and dark.plain()}
+
+    def columns(self) -> tuple[list[dict[str, Any]], bytes]:
+        """Return where the columns of each sheet are, and the bytes that they are in.
+
+        Returns
+        -------
+        list of dict
+            ``model``; ``at``, the frames where it changes; ``counts``, its rows there; ``columns``, for each column its
+            pieces: first of these changes, kind (``q`` 16 bits, ``f`` float32), scale, offset, and place in the bytes.
+        bytes
+        """
+        axes, spans, out, index = self._axes(), self._spans, bytearray(), []
+        for name, (at, values) in self._columns.items():
+            sheet = self._sheets[name]
+            tables = [packed.reshape(len(sheet.data), -1) for packed in values]
+            pieces = []
+            for i, column in enumerate(sheet.data):
+                view, axis = axes.get((name, column), ("", None))
+                fine = [np.inf if axis is None else _FINE * spans[view][frame][axis] for frame in at]
+                pieces.append(_packed([table[i] for table in tables], fine, out))
+            counts = [table.shape[1] for table in tables]
+            index.append({"model": name, "at": at, "counts": counts, "columns": pieces})
+        return index, bytes(out)
+
+    def _axes(self) -> dict[tuple[str, str], tuple[str, int]]:
+        """Return of which view's axis, 0 or 1, a column's numbers are; not of columns that mean something else."""
+        found = {}
+        for view in self.views:
+            for stroke in view.ink.strokes:
+                if stroke.kind == "cells":
+                    continue
+                for column, axis in ((stroke.x, 0), (stroke.y, 1), (stroke.top, 1), (stroke.dx, 0), (stroke.dy, 1)):
+                    if column and not (stroke.size and column in (stroke.dx, stroke.dy)):
+                        found[stroke.source.model.id, column] = (view.name, axis)
+        return found
+
+
+def _ordered(keys: set[Key]) -> list[Key]:
+    """Return keys in the order in which their models were made, so that a film has one page."""
+    return sorted(keys, key=lambda key: (len(key[0]), key))
+
+
+def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> list[list[Any]]:
+    """Append columns to the bytes, in pieces of one scale; return the pieces."""
+    pieces: list[list[Any]] = []
+    for first, last, low, high in _stretches(columns, fine):
+        values = np.concatenate(columns[first:last]) if last > first else np.empty(0, np.float32)
+        out.extend(b"\0" * (-len(out) % 4))
+        if low is None:
+            pieces.append([first, "f", 1.0, 0.0, len(out)])
+            out.extend(values.astype("<f4").tobytes())
+            continue
+        scale, offset = _scale(values, low, high)
+        codes = np.rint((np.where(np.isnan(values), offset, values).astype(np.float64) - offset) / scale)
+        pieces.append([first, "q", scale, offset, len(out)])
+        out.extend(np.where(np.isnan(values), _NAN, codes).astype("<i2").tobytes())
+    return pieces
+
+
+def _scale(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
+    """Return the step and the middle of whole numbers for values; whole numbers stay what they are."""
+    known = values[~np.isnan(values)]
+    if high - low <= 2 * _LEVELS and np.array_equal(known, np.rint(known)):
+        return 1.0, float(np.rint((low + high) / 2))
+    return (high - low) / (2 * _LEVELS) or 1.0, (low + high) / 2
+
+
+def _stretches(columns: list[np.ndarray], fine: list[float]) -> Iterator[tuple[int, int, float | None, float | None]]:
+    """Cut columns where one scale is not fine enough for all; yield first, last, and the ends, None for float32."""
+    first, low, high, least = 0, np.inf, -np.inf, np.inf
+    for i, column in enumerate(columns):
+        known = column[~np.isnan(column)]
+        ends = (float(known.min()), float(known.max())) if known.size else (np.inf, -np.inf)
+        joint = min(low, ends[0]), max(high, ends[1]), min(least, fine[i] if known.size else np.inf)
+        if i > first and not _fits(*joint):
+            yield first, i, *((low, high) if _fits(low, high, least) else (None, None))
+            first, joint = i, (*ends, fine[i] if known.size else np.inf)
+        low, high, least = joint
+    if columns:
+        if low > high:
+            low = high = 0.0
+        yield first, len(columns), *((low, high) if _fits(low, high, least) else (None, None))
+
+
+def _fits(low: float, high: float, fine: float) -> bool:
+    return low > high or bool(np.isfinite(high - low) and (high - low) / (4 * _LEVELS) <= fine)

@@ -1,0 +1,1 @@
+"""What the papers compare with: optimisers, ensembles, variational and Laplace approximations."""

@@ -1,0 +1,188 @@
+"""Bayes by Backprop."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.baselines.adam import Slope
+from bnnviz.samplers.baselines.descent import Descending
+from bnnviz.samplers.functional.base import Functional, FunctionalEmitter, MeanField
+from bnnviz.targets import BNN, Target
+
+
+class State(NamedTuple):
+    """All chains between two steps.
+
+    Attributes
+    ----------
+    x : Tensor, shape (chains, dim)
+        The means.
+    v, square : Tensor, shape (chains, 2, dim)
+        As of `bnnviz.samplers.baselines.adam.State`, like those that follow.
+    c : Tensor, shape (chains, 2, dim)
+        The coefficients (mu, rho), sd = softplus(rho).
+    """
+
+    x: Tensor
+    v: Tensor
+    count: Tensor
+    alive: Tensor
+    square: Tensor
+    taken: Tensor
+    loss: Tensor
+    penalty: Tensor
+    c: Tensor
+
+
+@REGISTRY.add
+class BayesByBackprop(Functional, Descending):
+    """Bayes by Backprop: the independent normal law of each weight that is nearest to the posterior, by gradients.
+
+    Adam minimises -ELBO = E_q[-log likelihood] + KL(q, prior) over the means and sds of q, sd = softplus(rho); the
+    first term is a mean over a few draws, the second has a formula (the paper estimates it too). A chain is one
+    descent, and then draws are made of its q: independent ones, which know of no correlation between weights and are
+    narrower than the posterior. On a density without a prior of its own the second term is minus the entropy of q. With
+    ``gradient="local"`` a multilayer perceptron draws what each row's units get instead of the weights, which has the
+    same expectation and less noise; other modules and densities draw weights. Settings are the PMCnet paper's (learning
+    rate 1e-3, three draws), but the learning rate falls and the prior is the target's. Source: Blundell et al. 2015;
+    Kingma, Salimans and Welling 2015 (the local reparameterisation).
+    """
+
+    registered = "bbb"
+    title = "Bayes by Backprop"
+    trained = "c"
+    penalised = "KL"
+    at_rest = "draws are made of the distribution that it came to."
+
+    learning_rate = settings.Number(
+        1e-3, bounds=(1e-7, 1.0), scale="log", doc="Learning rate of Adam in the first step."
+    )
+    steps = settings.Integer(10_000, bounds=(1, 1_000_000), scale="log", doc="Steps of Adam in a chain's descent.")
+    samples = settings.Integer(
+        3,
+        bounds=(1, 1000),
+        scale="log",
+        doc="Draws that the fit is averaged over in each step, a gradient each.",
+    )
+    gradient = settings.Choice(
+        "local",
+        objects=["local", "weights"],
+        doc="What is drawn for a gradient. local: what each unit gets in each row, where the target is a multilayer"
+        " perceptron. weights: the weights, once for all rows.",
+    )
+
+    presets = [
+        {
+            "name": "paper",
+            "title": "As in the PMCnet paper",
+            "doc": "A learning rate of 1e-3 that stays.",
+            "settings": {"schedule": "constant"},
+        },
+        {
+            "name": "quick",
+            "title": "Quick",
+            "doc": "Ten times the learning rate, which is enough for small networks.",
+            "settings": {"learning_rate": 0.01, "steps": 3000},
+        },
+    ]
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target; q is normal."""
+        self.reading = MeanField("softplus")
+        super().prepare(target, mode)
+        self._local = self.gradient == "local" and isinstance(target, BNN) and target.layers is not None
+
+    @property
+    def width(self) -> int:
+        """Numbers that a state holds of each chain and coordinate."""
+        return 7
+
+    @property
+    def passes(self) -> int:
+        """How often a step reads its rows: once for each draw."""
+        return self.samples
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+        """Return the chains with their first distributions."""
+        first, c = super().init(x0, rng), self.begun(x0)
+        moments = {"v": torch.zeros_like(c), "square": torch.zeros_like(c)}
+        return State(*first._replace(x=self.reading.centre(c), **moments), c)
+
+    def parts(self, trained: Tensor) -> dict[str, Tensor]:
+        """Return the coefficients and the means."""
+        return {"c": trained, "x": self.reading.centre(trained)}
+
+    def slope(self, trained: Tensor, batch: Any) -> Slope:
+        """Return -ELBO of coefficients (chains, 2, dim), KL, and the gradient of the first."""
+        fit, g = (self._by_units if self._local else self._by_weights)(trained, batch)
+        mu, sd = trained[:, 0], self.reading.sd(trained)[:, 0]
+        precision = self.target.prior_precision
+        entropy = sd.log() + 0.5 * math.log(2 * math.pi * math.e)
+        cross = (
+            0.5 * (precision * (mu.square() + sd.square()) + math.log(2 * math.pi / precision)) if precision else 0.0
+        )
+        kl = (cross - entropy).sum(1)
+        pull = torch.stack([(precision or 0.0) * mu, (precision or 0.0) * sd - 1 / sd], 1)
+        pull[:, 1] *= self.reading.sd_slope(trained)[:, 0]
+        return Slope(fit + kl, kl, g + pull)
+
+    def _repeated(self, batch: Any) -> Any:
+        """Return a batch for each chain and draw."""
+        return [part.repeat_interleave(self.samples, 0) for part in batch] if len(batch) else batch
+
+    def _by_weights(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return E_q[-log likelihood] (chains,) over draws of the weights, and its gradient (chains, 2, dim)."""
+        z = self.noise.normal((len(c), self.samples, c.shape[2]), c.dtype)
+        fit, g = self.fit(self.reading.at(c, z).flatten(0, 1), self._repeated(batch))
+        g = g.view(z.shape)
+        gradient = torch.stack([(g * slope).mean(1) for slope in self.reading.slopes(c, z)], 1)
+        return fit.view(z.shape[:2]).mean(1), gradient
+
+    def _by_units(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return E_q[-log likelihood] (chains,) over draws of what units get, and its gradient (chains, 2, dim)."""
+        rows, target = self.source.rows(self._repeated(batch)), self.target
+        draws, seen = self.samples * len(c), rows.y.shape[-1]
+        noise = [self.noise.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
+        if target.noise_is_learnt:
+            noise.append(self.noise.normal((draws, 1), c.dtype))
+        with torch.enable_grad():
+            c = c.detach().requires_grad_(True)
+            each = c.repeat_interleave(self.samples, 0)
+            fit = target.fit_under_noise(each[:, 0], self.reading.sd(each)[:, 0], rows, noise)
+            fit = fit.view(len(c), self.samples).mean(1)
+            (gradient,) = torch.autograd.grad(fit.sum(), c)
+        return fit.detach(), gradient
+
+    def emitter(self, state: State) -> FunctionalEmitter:
+        """End the tuning, and draw from the distributions that chains have come to."""
+        return super().emitter(state)
+
+    def placed(self, state: State, x: Tensor) -> State:
+        """Return the state of chains that set out anew from x (chains, dim)."""
+        self.resting = False
+        return self._anew(state)._replace(**self.parts(self.begun(x)))
+
+    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
+        """Return -ELBO and its parts."""
+        loss, kl = means["loss"], means["penalty"]
+        return [["-ELBO = fit + KL", f"{loss:.4g} = {loss - kl:.4g} + {kl:.4g}", ""]]
+
+    def told_words(self, means: dict[str, float]) -> str:
+        """Return the ELBO."""
+        return f"with an ELBO of {-means['loss']:.4g} on average"
+
+    def rows(self, state: State) -> list[list[str]]:
+        """Return how far the descents are, and the sds."""
+        sd = self.reading.sd(state.c[state.alive])
+        told = [["Sd of the weights, smallest to largest", f"{float(sd.min()):.2g} to {float(sd.max()):.2g}", ""]]
+        return [*super().rows(state), *told] if sd.numel() else []
+
+    def rebuilt(self, parts: list[Tensor]) -> State:
+        """Return the state made of its tensors."""
+        return State(*parts)

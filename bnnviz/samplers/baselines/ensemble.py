@@ -1,0 +1,40 @@
+"""Deep ensembles."""
+
+from __future__ import annotations
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.baselines.descent import Point
+
+
+@REGISTRY.add
+class Ensemble(Point):
+    """A deep ensemble: networks that are trained alike from different random starts, averaged in what they predict.
+
+    A chain is a member, so more chains make a larger ensemble, and one draw of each chain says all: after its descent
+    by Adam every draw is the point that it ended at. Where members disagree, the prediction is uncertain. Members are
+    modes, not draws of the posterior, and nothing says how many of them are enough. With weight decay each member's
+    loss is U, the prior's term in it; without, as in the paper, the likelihood alone. The paper's adversarial training
+    and learnt variances are left out. Source: Lakshminarayanan, Pritzel and Blundell 2017.
+    """
+
+    registered = "ensemble"
+    title = "Deep ensemble"
+
+    weight_decay = settings.Boolean(
+        True, doc="Add the prior's term to each member's loss; without it members fit the data alone."
+    )
+
+    presets = [
+        {
+            "name": "paper",
+            "title": "As in the paper",
+            "doc": "Each member fits the data alone, in mini-batches of 100 rows.",
+            "settings": {"weight_decay": False, "batch_size": 100},
+        },
+    ]
+
+    @property
+    def regular(self) -> bool:
+        """Whether the prior's term is part of the loss."""
+        return self.weight_decay

@@ -1,0 +1,186 @@
+"""Monte Carlo dropout."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
+
+from bnnviz import settings
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.baselines.adam import Info, Slope, squared
+from bnnviz.samplers.baselines.descent import Descending
+from bnnviz.targets import BNN, Target
+
+
+class State(NamedTuple):
+    """All chains between two steps.
+
+    Attributes
+    ----------
+    x : Tensor, shape (chains, dim)
+        At rest the weights under a mask, while they descend the weights.
+    v, count, alive, square, taken, loss, penalty : Tensor
+        As of `bnnviz.samplers.baselines.adam.State`.
+    w : Tensor, shape (chains, dim)
+        The weights.
+    """
+
+    x: Tensor
+    v: Tensor
+    count: Tensor
+    alive: Tensor
+    square: Tensor
+    taken: Tensor
+    loss: Tensor
+    penalty: Tensor
+    w: Tensor
+
+
+class Reader(NamedTuple):
+    """A layer that reads units which may be dropped: where its weights lie, their shape, how many units it reads."""
+
+    start: int
+    shape: torch.Size
+    units: int
+
+    def spread(self, keep: Tensor) -> Tensor:
+        """Return what each weight is multiplied by (chains, weights), from what units are, (chains, units)."""
+        outputs, inputs = self.shape[:2]
+        groups = self.units // inputs
+        # Of a grouped convolution each group of outputs reads its own inputs.
+        each = keep.view(len(keep), groups, 1, inputs).expand(-1, -1, outputs // groups, -1).flatten(1, 2)
+        return each[..., None].expand(-1, -1, -1, self.shape[2:].numel()).flatten(1)
+
+
+def readers(target: BNN) -> list[Reader]:
+    """Return the linear and convolutional layers of a network but the first one, in their order."""
+    starts, start = {}, 0
+    for name, shape in target.shapes.items():
+        starts[name], start = start, start + shape.numel()
+    found = []
+    for name, child in target.module.named_modules():
+        weight = f"{name}.weight" if name else "weight"
+        plain = isinstance(child, _ConvNd) and not isinstance(child, _ConvTransposeNd)
+        if weight in starts and (plain or isinstance(child, nn.Linear)):
+            units = child.in_channels if plain else child.in_features
+            found.append(Reader(starts[weight], target.shapes[weight], units))
+    return found[1:]
+
+
+@REGISTRY.add
+class MCDropout(Descending):
+    """Monte Carlo dropout: a network that is trained with units dropped at random, and predicts so too.
+
+    In each step of the training every hidden unit is left out with chance p, for each row anew, and those left are
+    divided by 1 - p; the loss is -log likelihood plus the prior's term of the whole weights. A chain is one such
+    descent by Adam. Then a draw is those weights under one more mask: a dropped unit's outgoing weights are zero, the
+    others divided by 1 - p, so that the average prediction of draws is that of MC dropout. Networks that are no
+    multilayer perceptron are masked in weight space, the inputs of each linear and convolutional layer but the first
+    (of a convolution whole channels), with one mask for all rows of a step. How wide the draws are depends on p, not on
+    how many data there are. Source: Gal and Ghahramani 2016; p = 0.5 as in the PMCnet paper.
+    """
+
+    registered = "mc_dropout"
+    title = "MC dropout"
+    trained = "w"
+    penalised = "prior"
+    at_rest = "each draw drops other units of the network that it came to."
+
+    drop = settings.Number(
+        0.5, bounds=(0.0, 0.95), step=0.05, label="p", doc="Chance that a hidden unit is dropped; 0 is the MAP."
+    )
+
+    presets = [
+        {
+            "name": "light",
+            "title": "Few units dropped",
+            "doc": "p = 0.1, which small networks bear better than a half.",
+            "settings": {"drop": 0.1},
+        },
+        {
+            "name": "batches",
+            "title": "Mini-batches",
+            "doc": "10,000 steps on 32 rows each.",
+            "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
+        },
+    ]
+
+    def check(self, target: Target) -> None:
+        """Raise where there are no units to drop."""
+        super().check(target)
+        if not isinstance(target, BNN) or not readers(target):
+            raise BnnvizError(
+                f"{self.title} needs a network with a hidden layer, whose units it drops, and"
+                f" {target.describe_value()} has none; choose another sampler or a network.",
+                "sampler",
+            )
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target and find what reads hidden units."""
+        super().prepare(target, mode)
+        self._readers = readers(target)
+
+    @property
+    def width(self) -> int:
+        """Numbers that a state holds of each chain and coordinate."""
+        return 4
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+        """Return the chains at their starting points, untrained."""
+        return State(*super().init(x0, rng), x0)
+
+    def parts(self, trained: Tensor) -> dict[str, Tensor]:
+        """Return the weights, which are shown as they are."""
+        return {"w": trained, "x": trained}
+
+    def _kept(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Return what units are multiplied by: 0, or 1 / (1 - p)."""
+        return (self.noise.uniform(shape, dtype) >= self.drop).to(dtype) / (1 - self.drop)
+
+    def factors(self, like: Tensor) -> Tensor:
+        """Return what weights (chains, dim) are multiplied by under a mask for each chain."""
+        factors = torch.ones_like(like)
+        for reader in self._readers:
+            keep = self._kept((len(like), reader.units), like.dtype)
+            factors[:, reader.start : reader.start + reader.shape.numel()] = reader.spread(keep)
+        return factors
+
+    def slope(self, trained: Tensor, batch: Any) -> Slope:
+        """Return the loss of weights (chains, dim) under fresh masks, and its gradient."""
+        fit, g = (self._by_factors if self.target.layers is None else self._by_units)(trained, batch)
+        penalty, pull = squared(trained, self.target.prior_precision)
+        return Slope(fit + penalty, penalty, g + pull)
+
+    def _by_factors(self, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return -log likelihood with one mask for all rows, and its gradient."""
+        factors = self.factors(w)
+        fit, g = self.fit(w * factors, batch)
+        return fit, g * factors
+
+    def _by_units(self, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+        """Return -log likelihood with a mask for each row, and its gradient."""
+        rows = self.source.rows(batch)
+        units = [layer.inputs for layer in self.target.layers[1:]]
+        masks = [self._kept((len(w), count, rows.y.shape[-1]), w.dtype) for count in units]
+        with torch.enable_grad():
+            w = w.detach().requires_grad_(True)
+            fit = self.target.fit_under_masks(w, rows, masks)
+            (gradient,) = torch.autograd.grad(fit.sum(), w)
+        return fit.detach(), gradient
+
+    def shown(self, state: State, going: Tensor) -> State:
+        """Return the state with the weights of chains that have arrived under a fresh mask."""
+        return state._replace(x=torch.where(going[:, None], state.w, state.w * self.factors(state.w)))
+
+    def rested(self, state: State) -> tuple[State, Info]:
+        """Return the state after a move at rest: the weights under a fresh mask."""
+        after, info = super().rested(state)
+        return self.shown(after, torch.zeros_like(state.alive)), info
+
+    def rebuilt(self, parts: list[Tensor]) -> State:
+        """Return the state made of its tensors."""
+        return State(*parts)

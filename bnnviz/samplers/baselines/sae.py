@@ -1,0 +1,272 @@
+"""Sequential anchored ensembles."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared
+from bnnviz.targets import Target
+
+
+class State(NamedTuple):
+    """All chains between two steps.
+
+    Attributes
+    ----------
+    x, v, count, alive, square, taken, loss, penalty : Tensor
+        As of `bnnviz.samplers.baselines.adam.State`: a move is a member, ``taken`` counts the steps of its training.
+    anchor, heading : Tensor, shape (chains, dim)
+        What the member is drawn to, and which way each of its coordinates walks, 1 or -1.
+    """
+
+    x: Tensor
+    v: Tensor
+    count: Tensor
+    alive: Tensor
+    square: Tensor
+    taken: Tensor
+    loss: Tensor
+    penalty: Tensor
+    anchor: Tensor
+    heading: Tensor
+
+
+class Info(NamedTuple):
+    """What one step did, for every chain, shape (chains,).
+
+    Attributes
+    ----------
+    loss, penalty : Tensor
+        Of a member whose training ends here, as of `bnnviz.samplers.baselines.adam.Info`; zero where none does.
+    accepted : Tensor
+        Share of its anchor's coordinates that walked on then, and were not turned back.
+    rate, went : Tensor
+        Learning rate, and how far it moved the chain.
+    failed : Tensor, bool
+        The chain met a value that is not finite.
+    """
+
+    loss: Tensor
+    penalty: Tensor
+    accepted: Tensor
+    rate: Tensor
+    went: Tensor
+    failed: Tensor
+
+
+class Walk(NamedTuple):
+    """Anchors and headings (chains, dim) after a step, and the share of coordinates that went (chains,)."""
+
+    anchor: Tensor
+    heading: Tensor
+    accepted: Tensor
+
+
+def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, precision: float) -> Walk:
+    """Take a step of a guided walk whose law is N(0, 1 / precision), every coordinate for itself.
+
+    Each goes a way |length| in its heading with the Metropolis chance, or stays and turns round (Gustafson 1998).
+
+    Parameters
+    ----------
+    anchor, heading, length, lot : Tensor, shape (chains, dim)
+        Normal lengths, and uniform lots of the acceptance.
+    precision : float
+    """
+    there = anchor + heading * length.abs()
+    went = lot < torch.exp(0.5 * precision * (anchor.square() - there.square()))
+    accepted = went.to(torch.float64).mean(1)
+    return Walk(torch.where(went, there, anchor), torch.where(went, heading, -heading), accepted)
+
+
+@REGISTRY.add
+class SAE(Trained):
+    """Sequential anchored ensembles: members trained one after another, each drawn to an anchor of its own.
+
+    A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided
+    walk whose law is the prior, in small steps, so that a few epochs of Adam from the last member suffice; the first
+    member, which is the tuning, takes more. A draw is a member. Were members trained to the end, then on a linear model
+    with Gaussian noise, posterior precision P and mean m, they would follow N(m, P^-1 tau^-2 P^-1): the right mean, but
+    narrower than the posterior N(m, P^-1), since the data are not perturbed as the anchors are. Members that lag behind
+    their anchors are narrower still. Steps of anchors are in units of tau. Source: Delaunoy and Louppe 2022
+    (arXiv 2202.00031), whose code takes steps of 0.01 to 0.02; Gustafson 1998 (the guided walk).
+    """
+
+    registered = "sae"
+    title = "Sequential anchored ensemble"
+    told = ("loss", "penalty", "accepted")
+    penalised = "anchor"
+    waiting = "The first member is not trained yet."
+
+    batch_size = settings.Integer(
+        32,
+        bounds=(1, 1_000_000),
+        scale="log",
+        allow_None=True,
+        label="Mini-batch",
+        unit="rows",
+        empty="all rows",
+        doc="Data rows that a gradient reads, drawn afresh for each step, weighted to stand for all of them; empty: all"
+        " rows, and an epoch is one step.",
+    )
+    schedule = settings.Choice(
+        "cosine",
+        objects=["linear", "cosine", "constant"],
+        doc="How the learning rate falls in each member's training. linear: evenly to zero. cosine: to zero, slowly at"
+        " both ends. constant: it stays.",
+    )
+    later_rate = settings.Number(
+        3e-3,
+        bounds=(1e-7, 1.0),
+        scale="log",
+        label="Later learning rate",
+        doc="Learning rate in the first step of all members but the first.",
+    )
+    first_epochs = settings.Integer(
+        100, bounds=(1, 100_000), scale="log", unit="epochs", doc="Epochs that the first member is trained for."
+    )
+    epochs = settings.Integer(
+        2, bounds=(1, 1000), scale="log", unit="epochs", doc="Epochs that each later member is trained for."
+    )
+    anchor_step = settings.Number(
+        0.02,
+        bounds=(1e-4, 10.0),
+        scale="log",
+        unit="prior sd",
+        doc="Sd of a step of the anchors; small ones make members easy to train and slow to spread.",
+    )
+
+    presets = [
+        {
+            "name": "paper",
+            "title": "As the authors run it",
+            "doc": "Five epochs a member, steps of 0.01.",
+            "settings": {"epochs": 5, "anchor_step": 0.01},
+        },
+        {
+            "name": "wide",
+            "title": "Wide steps",
+            "doc": "Steps of 0.2 with ten epochs each: fewer members spread as far.",
+            "settings": {"epochs": 10, "anchor_step": 0.2},
+        },
+    ]
+
+    def check(self, target: Target) -> None:
+        """Raise where there is no prior, or no rows, that anchors and epochs could be of."""
+        if target.prior_precision is None or target.data_rows is None:
+            raise BnnvizError(
+                f"{self.title} needs a posterior with data rows and a normal prior, from which its anchors come, and"
+                f" {target.describe_value()} is none; choose another sampler or a network.",
+                "sampler",
+            )
+
+    @property
+    def width(self) -> int:
+        """Numbers that a state holds of each chain and coordinate."""
+        return 5
+
+    @property
+    def tuning_limit(self) -> int:
+        """Steps after which the tuning ends, which is the first member's training."""
+        return self.first_epochs * self.epoch
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+        """Return the chains at their starting points, with anchors from the prior."""
+        first = super().init(x0, rng)
+        anchor = self.target.prior_precision**-0.5 * self.noise.normal(x0.shape, x0.dtype)
+        heading = torch.where(self.noise.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
+        return State(*first, anchor, heading)
+
+    def _length(self, state: State) -> Tensor:
+        """Return how many steps the training of each chain's member takes, (chains,)."""
+        return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
+
+    def given(self, state: State) -> Any:
+        """Draw the batch, and lengths and lots of the anchors' walk where a member ends."""
+        batch, shape = super().given(state), state.x.shape
+        if self.looks and not bool((state.taken + 1 >= self._length(state)).any()):
+            return batch, None
+        return batch, (self.noise.normal(shape, state.x.dtype), self.noise.uniform(shape, state.x.dtype))
+
+    def core(self, state: State, given: Any) -> tuple[State, Info]:
+        """Go one step on with every chain's member; where it ends, move the anchor."""
+        batch, lots = given
+        fit, g = self.fit(state.x, batch)
+        penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
+        loss, length = fit + penalty, self._length(state)
+        first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(state.taken.dtype)
+        rate = first * self.scheduled(state.taken / length)
+        step = adam(g + pull, state.v, state.square, state.taken + 1, rate)
+        finite = torch.isfinite(loss) & torch.isfinite(step.move).all(1)
+        parts = {"x": state.x - step.move, "v": step.v, "square": step.square, "taken": state.taken + 1}
+        ended, walk = state.taken + 1 >= length, None
+        if lots is not None:
+            walk = self._walked(state, *lots)
+            anew = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
+            anew |= {name: torch.zeros_like(parts[name]) for name in ("v", "square")}
+            old = {"anchor": state.anchor, "heading": state.heading, **parts}
+            parts |= {name: torch.where(_like(ended, part), part, old[name]) for name, part in anew.items()}
+        after, failed = self.moved(state, finite, **parts, loss=loss, penalty=penalty)
+        after = after._replace(count=state.count + (ended & after.alive))
+        nothing = torch.zeros_like(rate)
+        told = [torch.where(ended, part, 0.0) for part in (loss, penalty, nothing if walk is None else walk.accepted)]
+        return after, Info(*told, rate, norm(step.move), failed)
+
+    def _walked(self, state: State, length: Tensor, lot: Tensor) -> Walk:
+        precision = self.target.prior_precision
+        return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, lot, precision)
+
+    def settled(self, state: State) -> bool:
+        """Return whether every chain that is left has its first member."""
+        return bool((state.count >= 1)[state.alive].all())
+
+    def placed(self, state: State, x: Tensor) -> State:
+        """Return the state of chains whose members set out anew from x (chains, dim)."""
+        nothing = torch.zeros_like(x)
+        return state._replace(x=x, v=nothing, square=nothing, taken=torch.zeros_like(state.taken))
+
+    def caption(self, info: Info, chain: int) -> str:
+        """Say what came of a chain's member."""
+        loss, penalty, accepted = (float(part[chain]) for part in (info.loss, info.penalty, info.accepted))
+        return (
+            f"a member is trained, with a loss of {loss:.4g}, of which its anchor makes {penalty:.4g};"
+            f" {100 * accepted:.0f} % of the anchor's coordinates walked on, the others turned round."
+        )
+
+    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
+        """Return the members' loss, and how the anchors walk."""
+        return [*super().told_rows(means), ["Anchor acceptance", f"{means['accepted']:.3f}", ""]]
+
+    def told_words(self, means: dict[str, float]) -> str:
+        """Return the members' loss and the anchors' acceptance."""
+        return f"each a member, {super().told_words(means)}; anchors were accepted at {100 * means['accepted']:.1f} %"
+
+    def rows(self, state: State) -> list[list[str]]:
+        """Return how far the members are that are being trained."""
+        alive = state.alive
+        if not bool(alive.any()):
+            return []
+        epoch, length = float(state.taken[alive].max()) / self.epoch, float(self._length(state)[alive].max())
+        members, distance = float(state.count[alive].min()), norm((state.x - state.anchor)[alive]).mean()
+        return [
+            [
+                "Members; epoch of the next",
+                f"{members:,.0f}; {epoch:.2g} of {length / self.epoch:.0f}",
+                "",
+            ],
+            ["Distance to the anchor", f"{float(distance):.3g}", ""],
+        ]
+
+    def rebuilt(self, parts: list[Tensor]) -> State:
+        """Return the state made of its tensors."""
+        return State(*parts)
+
+
+def _like(mask: Tensor, part: Tensor) -> Tensor:
+    return mask.view(-1, *[1] * (part.ndim - 1))

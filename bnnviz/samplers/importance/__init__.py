@@ -1,0 +1,1 @@
+"""Adaptive importance sampling: populations of proposals."""

@@ -1,0 +1,60 @@
+"""PMCnet-light: diagonal covariances, and gradient steps on batches of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.importance.mixture import Diagonal
+from bnnviz.samplers.importance.population import Population, State
+
+
+@REGISTRY.add
+class PMCnetLight(Population):
+    """PMCnet with diagonal covariances, whose means go through one epoch of batches in an iteration.
+
+    A batch's density is prior^(1/B) times the likelihood of its rows, and each step has the factor 1/2 that the full
+    version has not (``variant="reference-code"`` leaves it out). Weights are made of all rows.
+    Source: Huang, Chouzenoux, Elvira and Pesquet 2023, equations 15 to 17.
+    """
+
+    registered = "pmcnet_light"
+    title = "PMCnet-light"
+    covariance = Diagonal
+
+    batches = settings.Integer(
+        10, bounds=(1, 10_000), scale="log", doc="Batches that the rows are divided into: B; the paper does not say."
+    )
+    presets = [
+        {
+            "name": "large",
+            "title": "As for large networks",
+            "doc": "20 draws of each of 20 proposals.",
+            "settings": {"draws_each": 20},
+        }
+    ]
+
+    def _climb(self, state: State) -> tuple[Tensor, Tensor, int]:
+        """Return where the means come to after a step on each batch, the halvings of the last, and the rows read."""
+        x, halvings, examples = state.x, state.halvings, 0
+        half = 1.0 if self.variant == "reference-code" else 0.5
+        for batch, rows, share in self._divided():
+            potential, g = batch.gradient(x)
+            # U of a batch, with its share of the prior, is that of all rows as the batch sees it, over B.
+            ahead = -half * share * self.covariance.applied(state.factor, g)
+            x, halvings, tries = self.shortened(x, ahead, potential, batch.potential)
+            examples += (len(x) + tries) * rows
+        return x, halvings, examples
+
+    def _divided(self) -> list[tuple[Any, int, float]]:
+        """Return the batches with their numbers of rows and shares; every B-th row, so of all of a sorted table."""
+        rows = self.target.data_rows
+        if rows is None or rows < 2:
+            return [(self.target, self.target.examples, 1.0)]
+        count = min(self.batches, rows)
+        index = [torch.arange(first, rows, count, device=self.target.device) for first in range(count)]
+        return [(self.target.part(part), len(part), len(part) / rows) for part in index]

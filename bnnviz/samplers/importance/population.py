@@ -1,0 +1,403 @@
+"""Populations of proposals: adaptive importance sampling, one phase of an iteration a step.
+
+A chain is a proposal, a normal law with mean x and a covariance of its own. An iteration has five phases: every
+proposal makes its draws, each draw is weighed by the target over the mixture of all proposals, one draw of each
+proposal survives, the covariances adapt, and the means go along the gradient. What is drawn belongs to no Markov
+chain: draws have weights, in logarithms, with which sums over them estimate integrals of exp(-U).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import Block, Sampler
+from bnnviz.samplers.importance.draw_collector import PopulationEmitter, PopulationTally, PopulationTracer
+from bnnviz.samplers.importance.mixture import Covariance, Full
+from bnnviz.samplers.random import Noise
+from bnnviz.samplers.tree import flat
+from bnnviz.targets import Target
+
+DRAW, WEIGH, RESAMPLE, ADAPT, MOVE = range(5)
+PHASES = ("draw", "weigh", "resample", "adapt", "move")
+_AT_ONCE = 256  # points whose U is computed at once
+_BLOWN_UP = 60  # halvings of a gradient step that has no limit
+_NETWORK_SD, _DENSITY_SD = 0.1, 1.0
+_TOGETHER_EVERY = 5  # iterations
+ALARM = 0.05  # of the draws: so few that they are worth
+
+
+class State(NamedTuple):
+    """All proposals between two phases.
+
+    Attributes
+    ----------
+    x : Tensor, shape (proposals, dim)
+        Means.
+    factor : Tensor, shape (proposals, dim, dim) or (proposals, dim)
+        Lower Cholesky factors of the covariances, or standard deviations.
+    origin : Tensor, shape (proposals, dim)
+        Means that the last draws were made around.
+    draws : Tensor, shape (proposals, draws, dim)
+    logs : Tensor, shape (proposals, draws), float64
+        Logarithms of their weights; -inf where U is not finite.
+    chosen : Tensor, shape (proposals,), int64
+        Number (proposal * draws + draw) of the draw that each proposal goes on from; -1 where none has a weight.
+    landed : Tensor, shape (proposals, dim)
+        Where the gradient step began.
+    halvings : Tensor, shape (proposals,), int64
+        Of the last gradient step, -1 where none was short enough for U to fall.
+    phase : Tensor, shape (), int64
+        The next phase, 0 to 4.
+    count : Tensor, shape (proposals,), float64
+        Iterations that have ended.
+    alive : Tensor, bool
+        False for a proposal whose mean met a value that is not finite.
+    """
+
+    x: Tensor
+    factor: Tensor
+    origin: Tensor
+    draws: Tensor
+    logs: Tensor
+    chosen: Tensor
+    landed: Tensor
+    halvings: Tensor
+    phase: Tensor
+    count: Tensor
+    alive: Tensor
+
+
+class Info(NamedTuple):
+    """What one phase did.
+
+    Attributes
+    ----------
+    phase : int
+    failed : Tensor, shape (proposals,), bool
+    examples : int
+        Data rows that U or its gradient was taken of, all proposals together.
+    weightless : int
+        Draws that U is not finite at.
+    lost : int
+        Proposals of which no draw has a weight: they stay where they are.
+    fallbacks : int
+        Covariances that could not be factorised: they stay as they are.
+    """
+
+    phase: int
+    failed: Tensor
+    examples: int = 0
+    weightless: int = 0
+    lost: int = 0
+    fallbacks: int = 0
+
+
+class Population(Sampler):
+    """Base of adaptive importance samplers with normal proposals; a subclass says which covariances they have."""
+
+    emits = frozenset({"population", "gauge"})
+    exact = False  # without their weights
+    weighted, tunes, compiles = True, False, False
+    weighed_by = "target / mixture"
+    covariance: ClassVar[type[Covariance]] = Full
+
+    draws_each = settings.Integer(
+        100, bounds=(1, 10_000), scale="log", label="Draws of each", doc="Draws of each proposal in an iteration: K."
+    )
+    sigma0 = settings.Number(
+        None,
+        bounds=(1e-6, 100.0),
+        scale="log",
+        allow_None=True,
+        empty="1, on a network 0.1",
+        doc="Standard deviation of the first proposals, in every coordinate.",
+    )
+    gradient = settings.Boolean(
+        True, live=True, doc="Whether means go along the gradient; off: PMCnet-gradfree, or with both off DM-PMC."
+    )
+    adapt_covariance = settings.Boolean(
+        True,
+        live=True,
+        label="Adapt covariances",
+        doc="Whether covariances follow the weighted draws; off: PMCnet-covfree, or with both off DM-PMC.",
+    )
+    beta = settings.Number(
+        0.5, bounds=(0.0, 1.0), live=True, doc="Share of the new estimate in a covariance (paper, equation 13)."
+    )
+    most_halvings = settings.Integer(
+        20, bounds=(0, _BLOWN_UP), live=True, doc="Halvings of a gradient step, at most, until U falls."
+    )
+    variant = settings.Choice(
+        "paper",
+        objects=["paper", "reference-code"],
+        doc="paper: Algorithm 1 as printed. reference-code: what the published code does instead: from every fifth"
+        " iteration's draws all proposals resample together, gradient steps are halved without a limit, the clipped"
+        " estimate of the covariance alone counts in the first M iterations, and the first covariance is forgotten.",
+    )
+    start = settings.Choice(
+        "auto",
+        objects=["auto", "mode", "random"],
+        doc="Where proposals begin. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
+        " points for densities.",
+    )
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+
+    @property
+    def width(self) -> int:
+        """Numbers that a state holds of each proposal and coordinate, about; the factor is not copied every phase."""
+        return self.draws_each // 3 + 4
+
+    @property
+    def examples_per_step(self) -> int:
+        """Data rows that a phase may take of each proposal, at most: those of the draws, or of a gradient step."""
+        return self.target.examples * max(self.draws_each, self.most_halvings + 3)
+
+    def charge(self, block: Block, counted: Any) -> int:
+        """Return the data rows that U or its gradient was taken of: an evaluation counts as a gradient."""
+        return sum(info.examples for info in block.infos)
+
+    def check(self, target: Target) -> None:
+        """Raise where the covariances would take more memory than there is."""
+        self.covariance.check(target.dim)
+
+    def prepare(self, target: Target, mode: Tensor | None) -> None:
+        """Bind the target."""
+        self.check(target)
+        super().prepare(target, mode)
+
+    @property
+    def first_sd(self) -> float:
+        """Standard deviation of the first proposals."""
+        if self.sigma0 is not None:
+            return self.sigma0
+        return _NETWORK_SD if self.target.start_at_mode else _DENSITY_SD
+
+    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+        """Return the proposals around their starting points (proposals, dim)."""
+        self.noise = Noise(rng)
+        count, dim = x0.shape
+        where = {"device": x0.device}
+        none = torch.full((count,), -1, dtype=torch.int64, **where)
+        return State(
+            x=x0,
+            factor=self.covariance.first(x0, self.first_sd),
+            origin=x0,
+            draws=x0[:, None].expand(count, self.draws_each, dim).clone(),
+            logs=torch.full((count, self.draws_each), -math.inf, dtype=torch.float64, **where),
+            chosen=none,
+            landed=x0,
+            halvings=none.clone(),
+            phase=torch.zeros((), dtype=torch.int64),
+            count=torch.zeros(count, dtype=torch.float64, **where),
+            alive=torch.ones(count, dtype=torch.bool, **where),
+        )
+
+    def step(self, state: State) -> tuple[State, Info]:
+        """Go through one phase."""
+        phase = int(state.phase)
+        made, info = (self._draw, self._weigh, self._resample, self._adapt, self._move)[phase](state)
+        return made._replace(phase=(state.phase + 1) % len(PHASES)), info
+
+    # ---- the phases
+
+    def _draw(self, state: State) -> tuple[State, Info]:
+        """Draw K points of each proposal (paper, equation 10)."""
+        z = self.noise.normal(state.draws.shape, state.x.dtype)
+        draws = state.x[:, None] + self.covariance.scaled(state.factor, z)
+        return state._replace(origin=state.x, draws=draws), _told(DRAW, state)
+
+    def _weigh(self, state: State) -> tuple[State, Info]:
+        """Weigh every draw by the target over the mixture of all proposals (equation 11)."""
+        points = state.draws.flatten(0, 1)
+        potential = self._potential(points).double()
+        mixture = self.covariance.log_mixture(points, state.origin, state.factor)
+        logs = (-potential - mixture).view(state.logs.shape)
+        finite = torch.isfinite(logs)
+        logs = torch.where(finite, logs, -math.inf)
+        lost = int((~finite.any(1)).sum())
+        examples = self.target.examples * len(points)
+        info = _told(WEIGH, state)._replace(examples=examples, weightless=int((~finite).sum()), lost=lost)
+        return state._replace(logs=logs), info
+
+    def _resample(self, state: State) -> tuple[State, Info]:
+        """Let one draw of each proposal survive, with chances in proportion to the weights."""
+        u = self.noise.uniform((len(state.x),), torch.float64)
+        together = self.variant == "reference-code" and (int(state.count.max()) + 1) % _TOGETHER_EVERY == 0
+        logs = state.logs.flatten()[None] if together else state.logs
+        has_weight = torch.isfinite(logs).any(1).expand(len(state.x))
+        shares = torch.softmax(torch.where(has_weight[: len(logs), None], logs, 0.0), 1).cumsum(1)
+        place = torch.searchsorted(shares.expand(len(u), -1).contiguous(), u[:, None] * shares[:, -1:])[:, 0]
+        place = place.clamp_max(logs.shape[1] - 1)
+        if not together:
+            place = place + torch.arange(len(u), device=u.device) * logs.shape[1]
+        chosen = torch.where(has_weight, place, -1)
+        survivors = state.draws.flatten(0, 1)[place]
+        x = torch.where(has_weight[:, None], survivors, state.x)
+        return state._replace(x=x, landed=x, chosen=chosen), _told(RESAMPLE, state)
+
+    def _adapt(self, state: State) -> tuple[State, Info]:
+        """Mix the covariances with those of the weighted draws, and of draws whose weights are clipped (eq. 13)."""
+        usable = torch.isfinite(state.logs).any(1)
+        if not self.adapt_covariance or self.draws_each < 2:
+            return state, _told(ADAPT, state)
+        clipped_share = self._clipped_share(state)
+        logs = torch.where(usable[:, None], state.logs, 0.0)
+        weights = torch.softmax(logs, 1).to(state.x.dtype)
+        clipped = clip_largest(weights, self._spared)
+        old = 1 - self.beta
+        if self.variant == "reference-code" and int(state.count.max()) == 0:
+            old = 0.0
+        parts = [(1 - old) * (1 - clipped_share), (1 - old) * clipped_share]
+        factor, sound = self.covariance.mixed(state.factor, old, state.draws, [weights, clipped], parts)
+        keep = usable & sound
+        factor = torch.where(keep.view(-1, *[1] * (factor.ndim - 1)), factor, state.factor)
+        return state._replace(factor=factor), _told(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
+
+    def _clipped_share(self, state: State) -> float:
+        """Return eta, the share of the clipped estimate: 1 / t."""
+        count = int(state.count.max())
+        if self.variant == "reference-code":
+            return 1.0 if count < len(state.x) else 0.0
+        return 1.0 / (count + 1)
+
+    @property
+    def _spared(self) -> int:
+        """The place, from 1, of the weight that larger ones are clipped to."""
+        root = math.sqrt(self.draws_each)
+        return math.ceil(root) + 1 if self.variant == "reference-code" else max(1, int(root))
+
+    def _move(self, state: State) -> tuple[State, Info]:
+        """Take a Langevin step without noise from each survivor (equation 12)."""
+        x, halvings, examples = state.x, torch.full_like(state.halvings, -1), 0
+        if self.gradient:
+            x, halvings, examples = self._climb(state)
+        failed = state.alive & ~torch.isfinite(x).all(1)
+        alive = state.alive & ~failed
+        x = torch.where(alive[:, None], x, state.origin)
+        made = state._replace(x=x, halvings=halvings, count=state.count + 1, alive=alive)
+        return made, Info(MOVE, failed, examples)
+
+    def _climb(self, state: State) -> tuple[Tensor, Tensor, int]:
+        """Return where the means come to along the gradient of all rows, the halvings, and the rows read."""
+        potential, g = self.target.gradient(state.x)
+        ahead = -self.covariance.applied(state.factor, g)
+        x, halvings, tries = self.shortened(state.x, ahead, potential, self._potential)
+        return x, halvings, (len(state.x) + tries) * self.target.examples
+
+    def shortened(self, x: Tensor, ahead: Tensor, potential: Tensor, of: Any) -> tuple[Tensor, Tensor, int]:
+        """Halve steps until U falls.
+
+        Parameters
+        ----------
+        x, ahead : Tensor, shape (proposals, dim)
+            Where the steps begin, and the steps at full length.
+        potential : Tensor, shape (proposals,)
+            U at x.
+        of : callable
+            Gives U (n,) of points (n, dim).
+
+        Returns
+        -------
+        x : Tensor, shape (proposals, dim)
+            Where they end; where they began if none was short enough.
+        halvings : Tensor, shape (proposals,), int64
+            -1 if none was short enough.
+        tries : int
+            Evaluations of U.
+        """
+        x, halvings = x.clone(), torch.full((len(x),), -1, dtype=torch.int64, device=x.device)
+        most = _BLOWN_UP if self.variant == "reference-code" else self.most_halvings
+        left, tries = torch.isfinite(ahead).all(1).nonzero()[:, 0], 0
+        for halving in range(most + 1):
+            if not len(left):
+                break
+            there = x[left] + 0.5**halving * ahead[left]
+            tries += len(left)
+            falls = of(there) < potential[left]
+            x[left[falls]], halvings[left[falls]] = there[falls], halving
+            left = left[~falls]
+        return x, halvings, tries
+
+    def _potential(self, points: Tensor) -> Tensor:
+        """Return U (n,) of points (n, dim), some at a time."""
+        return torch.cat([self.target.potential(part) for part in torch.split(points, _AT_ONCE)])
+
+    # ---- what is told
+
+    def settled(self, state: State) -> bool:
+        """Return that there is no tuning."""
+        return True
+
+    def emitter(self, state: State) -> PopulationEmitter:
+        """Hand on what is drawn from this state on."""
+        return PopulationEmitter(state)
+
+    def tally(self) -> PopulationTally:
+        """Return counters at zero."""
+        return PopulationTally()
+
+    def tracer(self) -> PopulationTracer:
+        """Return a tracer that has seen nothing."""
+        return PopulationTracer(self)
+
+    def remarks(self) -> list[str]:
+        """Say what K makes impossible."""
+        if self.draws_each == 1 and self.adapt_covariance:
+            return ["One draw of each proposal has no covariance: covariances stay as they are."]
+        return []
+
+    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        """Say where the weights have collapsed."""
+        of = figures.get("of", 0)
+        if not of:
+            return "", []
+        if figures["worth"] == 0:
+            return "No draw has a weight: U is finite at none of them. Begin elsewhere, or with a smaller sigma0.", []
+        share = figures["worth"] / of
+        if share >= ALARM:
+            return "", []
+        return (
+            f"The weights have collapsed: {of:,} draws are worth {figures['worth']:.1f} plain ones"
+            f" ({100 * share:.2g} %, under {100 * ALARM:g} %). What is averaged over them is the word of a few draws,"
+            " whatever its error says.",
+            [],
+        )
+
+    def resume(self, state: State, moved: bool = False) -> State:
+        """Return the state; draws that were weighed by another target are not."""
+        return state._replace(phase=torch.zeros_like(state.phase), x=state.x) if moved else state
+
+    def placed(self, state: State, x: Tensor) -> State:
+        """Return the proposals around other means (proposals, dim)."""
+        return state._replace(x=x, landed=x, phase=torch.zeros_like(state.phase))
+
+    def adopt(self, other: Population) -> None:
+        """Take over what another instance of the class has bound."""
+        self.prepare(other.target, None)
+        self.noise = other.noise
+
+    def save(self, state: State) -> dict[str, Any]:
+        """Return the state."""
+        return {"state": flat(state)}
+
+    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+        """Return the saved state."""
+        self.noise = Noise(rng)
+        state = State(*(part.to(self.target.device) for part in saved["state"]))
+        return state._replace(phase=state.phase.cpu())
+
+
+def _told(phase: int, state: State) -> Info:
+    return Info(phase, torch.zeros_like(state.alive))
+
+
+def clip_largest(weights: Tensor, place: int) -> Tensor:
+    """Return weights (proposals, draws) of sum 1, those above the one at a place (from 1, by size) cut down to it."""
+    limit = weights.topk(min(place, weights.shape[1]), dim=1).values[:, -1:]
+    clipped = torch.minimum(weights, limit)
+    return clipped / clipped.sum(1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)

@@ -1,0 +1,145 @@
+"""Where a sampler's gradients come from: all data rows, or a batch of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.random import Noise
+from bnnviz.targets import Target
+from bnnviz.targets.minibatch import Controlled, Rows, choose_rows
+
+
+def refuse_without_rows(target: Target, batch_size: int | None) -> None:
+    """Raise for batches of a target that has no data rows."""
+    if batch_size is not None and target.data_rows is None:
+        raise BnnvizError(
+            f"batch_size = {batch_size} needs a target with data rows, and {target.describe_value()} has none;"
+            " leave it empty.",
+            "batch_size",
+        )
+
+
+class FullData:
+    """All data rows, at every evaluation.
+
+    Attributes
+    ----------
+    held : bool
+        Whether a batch is held from one event to the next.
+    noisy : bool
+        Whether every evaluation sees another batch.
+    examples : int
+        Data rows that a gradient reads.
+    """
+
+    held = False
+    noisy = False
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    @property
+    def examples(self) -> int:
+        """Data rows that a gradient reads."""
+        return self._target.examples
+
+    def hold(self, chains: int, noise: Noise) -> Any:
+        """Return a batch for each chain that is held; nothing where none is."""
+        return ()
+
+    def draw(self, held: Any, chains: int, noise: Noise) -> Any:
+        """Return the rows of the next evaluation's batch; nothing where it reads all rows."""
+        return ()
+
+    def of(self, rows: Any) -> Any:
+        """Return what gives the derivatives of U of a batch's rows."""
+        return self._target
+
+    def rows(self, rows: Any) -> Rows:
+        """Return the rows of a batch with their weight: all of them."""
+        return self._target.all_rows()
+
+    def seen_by(self, held: Any, chain: int) -> Any:
+        """Return what gives the derivatives that one chain's rate is made of, at any number of points."""
+        return self._target
+
+
+class MiniBatch:
+    """Batches of rows, drawn uniformly, each chain's for itself.
+
+    ``held=False`` draws a fresh batch for every evaluation, which is exact under an envelope that bounds the rate of
+    every batch. ``held=True`` keeps one from an event to the next, as in the PDMP paper: biased, since the batch
+    becomes part of the state.
+
+    Parameters
+    ----------
+    target : RowTarget
+    size : int
+        Rows in a batch; from the number of rows on it is all of them.
+    held : bool
+    anchor : Tensor (dim,) or None
+        Where control variates are taken; None: without.
+    """
+
+    def __init__(self, target: Target, size: int, held: bool, anchor: Tensor | None) -> None:
+        self._target, self._size = target, size
+        # A batch of all rows is no batch.
+        self._all = size >= target.data_rows
+        self.held, self.noisy = held and not self._all, not held and not self._all
+        self._anchor = None if anchor is None or self._all else anchor[None]
+        self._known = None if self._anchor is None else target.gradient(self._anchor)
+
+    @property
+    def examples(self) -> int:
+        """Data rows that a gradient reads."""
+        if self._all:
+            return self._target.examples
+        return self._size if self._anchor is None else 2 * self._size
+
+    def hold(self, chains: int, noise: Noise) -> Any:
+        """Return a batch for each chain that is held (chains, size); nothing where none is."""
+        return self._draw(chains, noise) if self.held else ()
+
+    def _draw(self, chains: int, noise: Noise) -> Tensor:
+        return choose_rows(noise.uniform((chains, self._target.data_rows), torch.float32), self._size)
+
+    def draw(self, held: Any, chains: int, noise: Noise) -> Any:
+        """Return the rows of the next evaluation's batch, (chains, size, ...); nothing where it reads all rows.
+
+        They are read here, before the step: a compiled one would read them anew for each unit of the first layer.
+        """
+        if self._all:
+            return ()
+        return self._target.read(held if self.held else self._draw(chains, noise))
+
+    def of(self, rows: Any) -> Any:
+        """Return what gives the derivatives of U of a batch's rows."""
+        if self._all:
+            return self._target
+        batch = self._target.seen_from(*rows)
+        return batch if self._anchor is None else Controlled(batch, self._anchor, *self._known)
+
+    def rows(self, rows: Any) -> Rows:
+        """Return the rows of a batch with their weight."""
+        return self._target.all_rows() if self._all else self._target.weighted(*rows)
+
+    def seen_by(self, held: Any, chain: int) -> Any:
+        """Return what gives the derivatives that one chain's rate is made of, at any number of points.
+
+        Where every evaluation sees another batch, that is the rate with all rows, around which they lie.
+        """
+        return self._OneBatch(self, self._target.read(held[chain : chain + 1])) if self.held else self._target
+
+    class _OneBatch:
+        """One chain's batch, for as many points as are asked about."""
+
+        def __init__(self, source: MiniBatch, rows: tuple[Tensor, Tensor]) -> None:
+            self._source, self._rows = source, rows
+
+        def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            """Return U (n,) and its gradient (n, dim) as the batch has them."""
+            return self._source.of([part.expand(len(x), *part.shape[1:]) for part in self._rows]).gradient(x)

@@ -1,0 +1,1 @@
+"""Piecewise deterministic Markov processes."""

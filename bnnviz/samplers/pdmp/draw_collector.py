@@ -1,0 +1,234 @@
+"""Draws and counts of piecewise deterministic processes, taken from blocks of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.base import Block, Rows
+from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED
+
+_RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
+
+_BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
+
+
+class _Path:
+    """Time, and integrals of the position and of its square, along the path of every chain since its beginning."""
+
+    def __init__(self, sampler: Any, chains: int, dim: int, device: torch.device) -> None:
+        self._sampler = sampler
+        self.sums = torch.zeros(chains, 1 + 2 * dim, dtype=torch.float64, device=device)
+
+    def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> Tensor:
+        return torch.cat([(s1 - s0)[:, None], *self._sampler.integrals(x, v, s0, s1)], dim=1)
+
+    def add(self, block: Block) -> Tensor:
+        """Add a block; return the sums before each of its steps (steps, chains, 1 + 2 dim)."""
+        x, v = (torch.cat([getattr(state, name) for state in block.before]) for name in ("x", "v"))
+        s0, s1 = (block.column(name).flatten() for name in ("s0", "s1"))
+        pieces = self._integrate(x, v, s0, s1).view(len(block.infos), *self.sums.shape)
+        reached = self.sums + pieces.cumsum(0)
+        before = torch.cat([self.sums[None], reached[:-1]])
+        self.sums = reached[-1]
+        return before
+
+    def until(self, before: Tensor, x: Tensor, v: Tensor, s0: Tensor, s: Tensor) -> Tensor:
+        """Return the sums up to time s of a step that begins at s0 with the sums ``before`` (n, 1 + 2 dim)."""
+        return before + self._integrate(x, v, s0, s)
+
+
+class _Emitter:
+    """Moves to the draws of a block, and keeps the integrals along the path up to each of them."""
+
+    def __init__(self, sampler: Any, state: Any) -> None:
+        self.sampler = sampler
+        chains, dim = state.x.shape
+        self.made = torch.zeros(chains, dtype=torch.int64, device=state.x.device)
+        self.path = _Path(sampler, chains, dim, state.x.device) if sampler.integrates(chains, dim) else None
+
+    def _rows(self, block: Block, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Rows:
+        """Move to time t of the segments that the steps began on; ordered by step."""
+        sums = None if self.path is None else self.path.add(block)
+        if not len(step):
+            return Rows(chain, index, block.after.x[:0])
+        order = torch.argsort(step, stable=True)
+        step, chain, index, t = step[order], chain[order], index[order], t[order]
+        steps, counts = torch.unique_consecutive(step, return_counts=True)
+        groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
+        x = torch.cat([block.before[k].x[chains] for k, chains in groups])
+        v = torch.cat([block.before[k].v[chains] for k, chains in groups])
+        if sums is not None:
+            sums = self.path.until(sums[step, chain], x, v, block.column("s0")[step, chain], t)
+        return Rows(chain, index, self.sampler.flow(x, v, t)[0], sums)
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {"made": self.made, "path": None if self.path is None else self.path.sums}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        self.made = saved["made"].to(self.made.device)
+        if self.path is not None:
+            self.path.sums = saved["path"].to(self.made.device)
+
+
+class PathEmitter(_Emitter):
+    """Draws uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
+
+    def __init__(self, sampler: Any, state: Any, spacing: float) -> None:
+        super().__init__(sampler, state)
+        self.origin, self.spacing = state.clock + state.s, spacing
+
+    def collect(self, block: Block) -> Rows:
+        """Return the draws whose times the block passed."""
+        clock = torch.stack([state.clock for state in block.before])
+        start, reached = clock + block.column("s0"), clock + block.column("s1")
+        passed = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
+        most = int((passed + 1 - self.made).max().clamp_min(0))
+        index = self.made[:, None] + torch.arange(most, device=clock.device)
+        times = self.origin[:, None] + (index + 1) * self.spacing
+        # By the times themselves: a draw is of the first step that reaches its time, wherever blocks begin and end.
+        due = times <= reached[-1][:, None]
+        step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(block.infos) - 1)
+        chain, column = torch.nonzero(due, as_tuple=True)
+        step, index, time = step[chain, column], index[chain, column], times[chain, column]
+        self.made = self.made + due.sum(1)
+        # Rounding may put a time a hair outside its piece of path.
+        s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
+        return self._rows(block, step, chain, index, s)
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return super().save() | {"origin": self.origin, "spacing": self.spacing}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        super().load(saved)
+        self.origin, self.spacing = saved["origin"].to(self.made.device), saved["spacing"]
+
+
+class EventEmitter(_Emitter):
+    """Draws at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
+
+    spacing = float("nan")
+
+    def collect(self, block: Block) -> Rows:
+        """Return the positions at the block's events."""
+        kind = block.column("kind")
+        event = (kind == BOUNCE) | (kind == REFRESH)
+        step, chain = torch.nonzero(event, as_tuple=True)
+        number = self.made + event.cumsum(0) - 1
+        self.made = self.made + event.sum(0)
+        return self._rows(block, step, chain, number[step, chain], block.column("t")[step, chain])
+
+
+class RatioTally:
+    """Counts of events and proposals, and how rate / envelope was distributed."""
+
+    def __init__(self) -> None:
+        self.evaluations = self.bounces = self.refreshes = self.proposals = self.violations = 0
+        self.excess = 0.0
+        self.least, self.most = float("inf"), 0.0
+        self.ratios = np.zeros(len(_RATIO_EDGES) - 1, dtype=np.int64)
+
+    @property
+    def events(self) -> int:
+        """Bounces and refreshments."""
+        return self.bounces + self.refreshes
+
+    def add(self, block: Block, counted: np.ndarray) -> None:
+        """Count a block, for the chains of which ``counted`` is true."""
+        kind = block.column("kind").cpu().numpy()[:, counted]
+        proposal = (kind == REJECTED) | (kind == BOUNCE)
+        ratio = block.column("ratio").cpu().numpy()[:, counted][proposal]
+        finite = ratio[np.isfinite(ratio)]
+        self.evaluations += kind.size
+        self.bounces += int((kind == BOUNCE).sum())
+        self.refreshes += int((kind == REFRESH).sum())
+        self.proposals += ratio.size
+        self.violations += int((ratio > 1).sum())
+        self.excess += float(np.maximum(finite - 1, 0).sum())
+        place = np.searchsorted(_RATIO_EDGES, finite, side="right") - 1
+        self.ratios += np.bincount(place, minlength=len(self.ratios))
+        self.least = min(self.least, float(np.fmin.reduce(ratio, initial=np.inf)))
+        self.most = max(self.most, float(np.fmax.reduce(ratio, initial=0.0)))
+
+    def quantile(self, share: float) -> float:
+        """Return a quantile of rate / envelope, to within the histogram's cells."""
+        if not self.ratios.sum():
+            return float("nan")
+        cell = int(np.searchsorted(np.cumsum(self.ratios), share * self.ratios.sum()))
+        return float(_RATIO_EDGES[min(cell + 1, len(_RATIO_EDGES) - 2)])
+
+    def summary(self) -> dict[str, float]:
+        """Return acceptance, share of violations, E[(ratio - 1)+], the ratio's 99 % quantile and counts."""
+        proposals = max(self.proposals, 1)
+        return {
+            "events": self.events,
+            "bounces": self.bounces,
+            "refreshes": self.refreshes,
+            "proposals": self.proposals,
+            "acceptance": self.bounces / proposals,
+            "violation_share": self.violations / proposals,
+            "excess": self.excess / proposals,
+            "ratio_q99": self.quantile(0.99),
+        }
+
+    def box(self) -> dict[str, float]:
+        """Return least, quartiles, 99 % quantile and largest of rate / envelope; {} before the first proposal.
+
+        The quantiles are right to within the histogram's cells, 0.01 up to a ratio of 2.
+        """
+        if not self.ratios.sum():
+            return {}
+        inner = {name: self.quantile(share) for name, share in _BOX}
+        # A cell's edge may lie beyond the largest ratio, or under the least.
+        inner = {name: float(np.clip(value, self.least, self.most)) for name, value in inner.items()}
+        share = self.violations / self.proposals
+        return inner | {
+            "least": self.least,
+            "most": self.most,
+            "proposals": self.proposals,
+            "violation_share": share,
+        }
+
+    def rows(self) -> list[list[str]]:
+        """Return the figures as rows of the table view."""
+        if not self.proposals:
+            return [["Proposals", "none", ""]]
+        figures = self.summary()
+        bad = "bad" if figures["violation_share"] > 0.01 else ""
+        return [
+            [
+                "Acceptance / violations",
+                f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %",
+                bad,
+            ],
+            ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
+        ]
+
+    def sentence(self) -> str:
+        """Return the counts in one sentence."""
+        events = f"All chains so far: {self.bounces:,} bounces and {self.refreshes:,} refreshments."
+        if not self.proposals:
+            return events
+        accepted = 100 * self.bounces / self.proposals
+        broken = f"{self.violations:,}" if self.violations else "none"
+        return (
+            f"{events} Of {self.proposals:,} proposals {accepted:.0f} % were accepted; {broken} violated the envelope."
+        )
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {name: value for name, value in vars(self).items() if name != "ratios"} | {
+            "ratios": torch.as_tensor(self.ratios)
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over."""
+        vars(self).update({name: value for name, value in saved.items() if name != "ratios"})
+        self.ratios = saved["ratios"].numpy()

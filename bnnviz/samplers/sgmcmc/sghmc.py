@@ -1,0 +1,48 @@
+"""Stochastic-gradient Hamiltonian Monte Carlo."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
+
+
+@REGISTRY.add
+class SGHMC(StochasticGradient):
+    """Stochastic-gradient Hamiltonian Monte Carlo with friction, without an accept step.
+
+    v <- (1 - a) v - eps grad U + N(0, 2 a eps T), x <- x + v: friction a takes out what the gradient's noise puts in.
+    ``friction=0`` is the naive version, which no law is stationary for once gradients are noisy. Source: Chen, Fox and
+    Guestrin 2014, eq. 15 with beta = 0.
+    """
+
+    registered = "sghmc"
+    title = "SGHMC"
+
+    friction = settings.Number(
+        0.1,
+        bounds=(0.0, 1.0),
+        step=0.01,
+        live=True,
+        doc="Share of the velocity that each move takes; 0: the naive one.",
+    )
+
+    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return what position and velocity go to, and the covariance of the noise that both get."""
+        kept = 1 - self.friction
+        matrix = np.array([[1 - size * precision, kept], [-size * precision, kept]])
+        return matrix, np.full((2, 2), 2 * self.friction * size)
+
+    def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
+        """Change the velocity by friction, gradient and noise, then move by it."""
+        drift = size * g
+        chance = (2 * self.friction * size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
+        v = (1 - self.friction) * v - drift + chance
+        return Move(x + v, v, drift, chance)
+
+    def draw_velocity(self, like: Tensor) -> Tensor:
+        """Draw from N(0, eps T), the law that the dynamics keep as eps goes to 0."""
+        return (self.first() * self.temperature) ** 0.5 * self.noise.normal(like.shape, like.dtype)

@@ -1,0 +1,43 @@
+"""Stochastic-gradient Langevin dynamics."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor
+
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
+
+
+@REGISTRY.add
+class SGLD(StochasticGradient):
+    """Stochastic-gradient Langevin dynamics: x - (eps / 2) grad U + N(0, eps T), without an accept step.
+
+    The gradient may be that of a batch. With a constant step size the stationary law is off by O(eps): on a Gaussian of
+    precision lambda the variance is 1 / (lambda (1 - eps lambda / 4)). Source: Welling and Teh 2011; the PDMP paper's
+    baselines are SGLD, whose step size decays, and SGLD-ND, whose step size does not (its code adds the noise to the
+    gradient, which makes it eps^2 too cold, and moves by eps grad U).
+    """
+
+    registered = "sgld"
+    title = "SGLD"
+
+    presets = [
+        {"name": "constant", "title": "Constant step (SGLD-ND)", "doc": "The default.", "settings": {"decay": 0.0}},
+        {
+            "name": "decaying",
+            "title": "Decaying step (Welling and Teh)",
+            "doc": "The exponent 0.55, for which the bias vanishes in the end.",
+            "settings": {"decay": 0.55},
+        },
+    ]
+
+    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factor on the position, and the noise's variance."""
+        return np.array([[1 - size * precision / 2]]), np.array([[size]])
+
+    def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
+        """Go half a step down the gradient and add noise of variance size x temperature."""
+        drift = 0.5 * size * g
+        chance = (size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
+        return Move(x - drift + chance, v, drift, chance)

@@ -1,0 +1,113 @@
+"""The catalogue: every sampler, target, data set and run setting as plain JSON.
+
+The page has no torch and learns from the catalogue what can be run; it is generated from the
+registries by ``python -m bnnviz.specs.catalogue`` and shipped as ``catalogue.json``. A test keeps it true.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+from bnnviz import settings
+from bnnviz.errors import BnnvizError
+
+VERSION = 1
+_FILE = "catalogue.json"
+#: Targets that a caller gave and no catalogue lists, by the titles that stand for them, and what they are.
+OWN = {"Your network": "network", "Your function": "function"}
+
+
+class RunSettings(settings.param.Parameterized):
+    """The settings of a run that are not the sampler's or the target's."""
+
+    chains = settings.Integer(4, bounds=(1, 4096), doc="Chains that advance in lock-step, one row of the state each.")
+    draws = settings.Integer(
+        1000,
+        bounds=(1, 1_000_000),
+        allow_None=True,
+        doc="Draws kept of each chain; empty means a live run without an end.",
+    )
+    warmup = settings.Integer(
+        200, bounds=(0, 1_000_000), doc="Draws of each chain thrown away before the first one is kept."
+    )
+    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the run's one random generator.")
+    device = settings.Text("auto", doc="auto, cpu, cuda or cuda:N.")
+    dtype = settings.Choice("float32", objects=["float32", "float64"], doc="Precision of states and gradients.")
+    kernel = settings.Choice(
+        "eager",
+        objects=["eager", "compiled"],
+        doc="How a step is computed. eager: operation by operation. compiled: as machine code made of the whole step,"
+        " up to seven times as fast with few chains; it takes half a minute the first time, during which a live run"
+        " goes on as it is, and needs a C++ compiler.",
+    )
+
+
+def generate() -> dict[str, Any]:
+    """Generate the catalogue from the registries (imports torch)."""
+    from bnnviz import data, samplers, targets
+
+    return {
+        "version": VERSION,
+        "samplers": [_item(cls) for cls in samplers.REGISTRY],
+        "targets": [_item(cls) for cls in targets.REGISTRY],
+        "data": [data.describe(name) for name in data.names()],
+        "run": settings.describe(RunSettings),
+    }
+
+
+def _item(cls: type) -> dict[str, Any]:
+    return {
+        "name": cls.registered,
+        "title": cls.title,
+        "doc": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
+        "emits": sorted(cls.emits),
+        "dim": getattr(cls, "fixed_dim", None),
+        "settings": settings.describe(cls),
+        "presets": cls.presets,
+    }
+
+
+@functools.cache
+def load() -> dict[str, Any]:
+    """Return the shipped catalogue (no torch)."""
+    return json.loads(resources.files("bnnviz.specs").joinpath(_FILE).read_text(encoding="utf-8"))
+
+
+def find(kind: str, name: str) -> dict[str, Any]:
+    """Return one entry of the catalogue.
+
+    Parameters
+    ----------
+    kind : {"samplers", "targets", "data"}
+    name : str
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such entry; the sentence lists the names.
+    """
+    if kind == "targets" and name in OWN:
+        raise BnnvizError(
+            f"This run began on a {OWN[name]} of somebody's own, which no file holds; in Python"
+            " bnnviz.resume(name, target=...) goes on with it, and its draws are there all the same.",
+            "target",
+        )
+    entries = {item["name"]: item for item in load()[kind]}
+    noun = {"samplers": "sampler", "targets": "target", "data": "data set"}[kind]
+    if name not in entries:
+        raise BnnvizError(f"There is no {noun} {name!r}; choose one of {', '.join(entries)}.", noun)
+    return entries[name]
+
+
+def write() -> None:
+    """Write the shipped catalogue file anew."""
+    text = json.dumps(generate(), indent=1, ensure_ascii=False) + "\n"
+    with resources.as_file(resources.files("bnnviz.specs").joinpath(_FILE)) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

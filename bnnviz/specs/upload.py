@@ -1,0 +1,68 @@
+"""A file that somebody opens on the page becomes the data of a spec; no torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz.data import read_header, read_table
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
+
+MOST_BYTES = 16_000_000  # of a file that is opened on the page; the command line takes larger ones
+
+
+def headings(content: bytes, name: str) -> list[str]:
+    """Return the names of a CSV file's columns.
+
+    Parameters
+    ----------
+    content : bytes
+        What is in the file.
+    name : str
+        What it is called.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no such file; the sentence says why and the remedy.
+    """
+    return read_header(content, name)
+
+
+def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any = None) -> tuple[Spec, list[str]]:
+    """Put a file's rows in the place of a spec's data.
+
+    Parameters
+    ----------
+    spec : Spec
+        Says everything else; the network's settings stay if its target is a network on data.
+    content : bytes
+        What is in the file.
+    name : str
+        What it is called.
+    target_column : str
+        The column to predict.
+    task : {"regression", "classification"} or None, default None
+        None tells them apart, or asks.
+
+    Returns
+    -------
+    spec : Spec
+        Checked.
+    notes : list of str
+        What was done to the file's rows and columns, one sentence each.
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be used.
+    """
+    table = read_table(content, target_column, task, name)
+    listing = catalogue.load()
+    attached = next(data["name"] for data in listing["data"] if data["attached"])
+    on_data = next(item for item in listing["targets"] if any(s["name"] == "data" for s in item["settings"]))
+    settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}
+    settings |= {"data": attached, "points": None, "split": 0}
+    changed = spec.replace(target=on_data["name"], target_settings=settings, file=None, attachment=table.pack())
+    changed = changed.replace(start=None, start_points=None)  # points of other weights
+    return changed.checked(), list(table.notes)

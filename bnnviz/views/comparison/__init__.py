@@ -1,0 +1,1 @@
+"""Views that set several runs or samplers beside each other."""

@@ -1,0 +1,72 @@
+"""Course: how well each sampler predicts, against the seconds that it has worked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.views.base import columns, extent
+from bnnviz.views.canvas import Sheet
+from bnnviz.views.palette import Kind
+from bnnviz.views.series import DASHES, MOST, SeriesView
+
+ROOM = 0.06
+DOT = Kind("figure", "dot", "ink", True)
+#: What can be shown, and what the axis says of it.
+MEASURES = {"accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
+
+
+class CourseView(SeriesView):
+    """One of accuracy, negative log predictive density and calibration error of the test rows, over time.
+
+    The part ``course``: ``lanes``, each with ``name``, ``seconds`` and a list for each measure.
+    """
+
+    name = "course"
+    title = "Over time"
+    needs = ("course",)
+
+    def _build(self) -> None:
+        self.measure = next(iter(MEASURES))
+        self._part: dict | None = None
+        fig = self._figure("seconds of each sampler", "", (0.0, 10.0), (0.0, 1.0))
+        self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
+        self.sheets = [Sheet(("x", "y")) for _ in range(MOST)]
+        for sheet, dash in zip(self.sheets, DASHES, strict=True):
+            line = self.ink.line(sheet, "x", "y", width=2.2, dash=dash)
+            dots = self.ink.marks(sheet, "x", "y", DOT, 6)
+            dots.fill = "set by the theme"
+            self._strokes.append((line, dots))
+
+    def reset(self, scene: dict) -> None:
+        """Forget the lines."""
+        self.note, self.names, self._part = "", (), None
+        self._x.start_at(0.0, 10.0)
+        self._x.restart()
+        self._y.restart()
+        for sheet in self.sheets:
+            self._push(sheet, columns(x=[], y=[]))
+
+    def choose(self, measure: str) -> None:
+        """Show another measure, a key of `MEASURES`."""
+        self.measure = measure
+        self._y.restart()
+        if self._part is not None:
+            self._show(self._part)
+
+    def _show(self, part: dict) -> bool:
+        self._part = part
+        lanes = part["lanes"][:MOST]
+        changed = self._name([lane["name"] for lane in lanes])
+        self.y_label = MEASURES[self.measure]
+        values = [np.asarray(lane[self.measure], dtype=float) for lane in lanes]
+        across = extent(*(lane["seconds"] for lane in lanes)) if lanes else None
+        up = extent(*values) if lanes else None
+        if across is not None and up is not None:
+            self._x.cover((0.0, max(across[1], 1e-3)))
+            room = max(ROOM * (up[1] - up[0]), 1e-4)
+            self._y.cover((up[0] - room, up[1] + room))
+        self.note = "; ".join(f"{lane['name']} {y[-1]:.3g}" for lane, y in zip(lanes, values, strict=True) if len(y))
+        for place, sheet in enumerate(self.sheets):
+            x, y = (lanes[place]["seconds"], values[place]) if place < len(lanes) else ([], [])
+            changed |= self._push(sheet, columns(x=x, y=y))
+        return changed

@@ -1,0 +1,147 @@
+"""Standings: the table of a race as HTML, and a page of its own with the curves; no run is needed for either."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any, NamedTuple
+
+from bokeh.layouts import column
+from bokeh.models import Div
+
+from bnnviz.views.comparison.curves import CurvesView
+from bnnviz.views.comparison.small_multiples import page
+from bnnviz.views.palette import DARK, LIGHT
+
+WIDTH, HEIGHT = 1100, 460
+
+
+class Column(NamedTuple):
+    """A column of the table: the figure's name, its heading, what it means, and how it is written.
+
+    ``form`` is one of "small" (two significant digits), "count" and "rhat"; ``best`` is 1 where more is better, -1
+    where less is, and 0 where neither is.
+    """
+
+    name: str
+    head: str
+    doc: str
+    form: str
+    best: int
+
+
+COLUMNS = (
+    Column("error", "error", "root of half the sum of squares of the two errors beside it", "small", -1),
+    Column("error_mean", "mean", "root mean square error of the means, in true standard deviations", "small", -1),
+    Column("error_sd", "sd", "root mean square of sd / true sd - 1", "small", -1),
+    Column("rhat", "R-hat", "of the first principal component", "rhat", -1),
+    Column("ess", "ESS", "bulk effective sample size of the first principal component, all chains", "count", 1),
+    Column("ess_per_s", "ESS/s", "by the seconds that this lane took, warm-up included", "small", 1),
+    Column("ess_per_million", "ESS/10⁶ grad.", "by a million per-example gradients, warm-up included", "count", 1),
+    Column("draws", "draws", "of each chain", "count", 1),
+    Column("nll", "NLL", "mean negative log predictive density of the test rows", "small", -1),
+    Column("rmse", "RMSE", "of the predictive mean on the test rows", "small", -1),
+    Column("accuracy", "accuracy", "share of the test rows whose class is the likeliest", "small", 1),
+    Column("ece", "ECE", "expected calibration error on the test rows, 15 bins", "small", -1),
+    Column("auroc", "AUROC", "chance that an image from elsewhere has more entropy than a test image", "small", 1),
+    Column("gradients", "gradients", "per-example gradients spent, tuning and warm-up included", "count", 0),
+    Column("seconds", "seconds", "that this lane took", "small", -1),
+    Column(
+        "device_seconds",
+        "device s",
+        "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block",
+        "small",
+        -1,
+    ),
+)
+_SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
+_ERRORS = ("error", "error_mean", "error_sd")
+_STYLE = """<style>
+.race {border-collapse: collapse; font: 14px sans-serif} .race th, .race td {padding: 5px 11px; text-align: right}
+.race th {border-bottom: 2px solid; cursor: help} .race td {border-bottom: 1px solid #d9e0e6}
+.race th:first-child, .race td:first-child, .race th:nth-child(2), .race td:nth-child(2) {text-align: left}
+.race .lost {color: #b3134f; font-weight: 600} .race i {display: inline-block; width: 12px; height: 12px; border-radius:
+3px; margin-right: 7px}
+</style>"""
+
+
+def columns_for(scores: list[str], errors: bool = True) -> list[Column]:
+    """Return the columns of a race whose target has these scores, and errors against a truth if it has any."""
+    left_out = {name for name in _SCORES if name not in scores} | (set() if errors else {*_ERRORS})
+    return [each for each in COLUMNS if each.name not in left_out]
+
+
+def cell(row: dict[str, Any], each: Column) -> str:
+    """Return a figure as it stands in the table; what is unknown is a dash."""
+    value = row.get(each.name)
+    if value is None or not math.isfinite(value):
+        return "–"
+    if each.form == "count":
+        return f"{value:,.0f}"
+    if each.form == "rhat":
+        return f"{value:.2f}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def settings_text(settings: dict[str, Any]) -> str:
+    """Return the settings of a lane that are not the defaults, in one line."""
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
+
+
+def verdict(row: dict[str, Any], chains: int) -> str:
+    """Say what befell a lane whose chains met values that are not finite; "" where none did."""
+    if row["diverged"]:
+        return "diverged"
+    return f"{row['chains_lost']} of {chains} chains diverged" if row["chains_lost"] else ""
+
+
+def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark: bool = False) -> str:
+    """Return the table of a race, the best lane first.
+
+    Parameters
+    ----------
+    rows : list of dict
+        From `Race.table`.
+    scores : list of str
+        Names of the scores that the target has.
+    chains : int
+        Of each lane.
+    dark : bool, default False
+    """
+    shown, colours = columns_for(scores), (DARK if dark else LIGHT).chains
+    heads = "".join(f"<th title='{html.escape(each.doc)}'>{html.escape(each.head)}</th>" for each in shown)
+    lines = []
+    for row in rows:
+        said = verdict(row, chains)
+        settings = settings_text(row["settings"])
+        name = f"<i style='background:{colours[row['lane']]}'></i>{html.escape(row['name'])}"
+        name += f" <small>{html.escape(settings)}</small>" if settings and settings not in row["name"] else ""
+        name += f" <span class='lost'>{said}</span>" if said else ""
+        cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)
+        lines.append(f"<tr><td>{row['rank'] or '–'}</td><td>{name}</td>{cells}</tr>")
+    return f"{_STYLE}<table class='race'><tr><th></th><th>sampler</th>{heads}</tr>{''.join(lines)}</table>"
+
+
+def race_page(scene: dict[str, Any], frame: dict[str, Any]) -> str:
+    """Return a page of its own with what a race came to: the sentence, the curves and the table.
+
+    Parameters
+    ----------
+    scene : dict
+        From `Race.scene`.
+    frame : dict
+        From `Race.frame`, with the parts caption, curves and table.
+    """
+    view = CurvesView(scene)
+    view.update(frame)
+    view.root.update(width=WIDTH, height=HEIGHT, sizing_mode="fixed")
+    caption, table = frame["caption"], frame["table"]
+    words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))
+    heading = f"<h2>{html.escape(scene['title'])}</h2>"
+    said = f"<div style='font:15px/1.4 sans-serif'>{heading}{words}<br>{view.legend_html()}</div>"
+    told = table_html(table["rows"], table["scores"], scene["spec"]["chains"])
+    meaning = html.escape(f"Error: {scene['measured']}. {scene['start']}")
+    note = f"<div style='font:13px sans-serif; color:{LIGHT.muted}'>{meaning}</div>"
+    parts = (Div(text=said, width=WIDTH), view.root, Div(text=told, width=WIDTH), Div(text=note, width=WIDTH))
+    return page(column(*parts), scene["title"])

@@ -1,0 +1,1 @@
+"""Views of what draws predict."""

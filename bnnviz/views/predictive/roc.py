@@ -1,0 +1,95 @@
+"""ROC: how many of the positives are found, against how many of the others are taken for one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.views.base import Columns, columns
+from bnnviz.views.canvas import Sheet
+from bnnviz.views.palette import band_html, legend, line_html
+from bnnviz.views.series import DASHES, MOST, SeriesView
+
+LEVELS = 3
+OPACITIES = (0.16, 0.2, 0.26)  # of the envelopes, the widest first; they lie on each other
+SAME = 1e-6  # a smaller spread of areas is rounding
+SHADE = 0.14  # of the one envelope of each of several curves
+
+
+class RocView(SeriesView):
+    """The mean of the draws' ROC curves; of one method with envelopes that hold 80, 95 and 99 % of them."""
+
+    name = "roc"
+    title = "ROC curve"
+    needs = ("roc",)
+
+    def _build(self) -> None:
+        fig = self._figure("false positive rate", "true positive rate", (-0.01, 1.01), (-0.01, 1.01))
+        self._window(fig.x_range), self._window(fig.y_range)
+        self.chance = Sheet(("x", "y"))
+        self._inked(self.ink.line(self.chance, "x", "y", width=1.2, dash=(4, 4)), role="muted")
+        self._levels: tuple[float, ...] = ()
+        self.nested = Sheet(("x", *(f"{end}{k}" for k in range(LEVELS) for end in ("low", "high"))))
+        for k, opacity in enumerate(OPACITIES):
+            self._inked(self.ink.band(self.nested, "x", f"low{k}", f"high{k}", opacity=opacity), role="blue")
+        self.sheets = [Sheet(("x", "low", "high", "mean")) for _ in range(MOST)]
+        for sheet, dash in zip(self.sheets, DASHES, strict=True):
+            shade = self.ink.band(sheet, "x", "low", "high", opacity=SHADE)
+            self._strokes.append((shade, self.ink.line(sheet, "x", "mean", width=2.4, dash=dash)))
+
+    def reset(self, scene: dict) -> None:
+        """Forget the curves."""
+        self.note, self.names, self._levels = "", (), ()
+        self._push(self.chance, columns(x=[0, 1], y=[0, 1]))
+        self._push(self.nested, columns(**{name: [] for name in self.nested.data}))
+        for sheet in self.sheets:
+            self._push(sheet, columns(x=[], low=[], high=[], mean=[]))
+
+    def legend_html(self) -> str:
+        """Give the legend: the envelopes of the one method, or the methods."""
+        if len(self.names) != 1:
+            return super().legend_html()
+        p = self.palette
+        shares = "–".join(f"{share:.0%}".rstrip("%") for share in (min(self._levels), max(self._levels)))
+        bands = band_html(f"of {shares} % of the draws", p.blue, p, (0.3, 0.6))
+        return legend(
+            line_html("mean of the draws", p.chains[0], p), bands, line_html("chance", p.muted, p, dash="4 4")
+        )
+
+    def _show(self, part: dict) -> bool:
+        curves = part["curves"][:MOST]
+        changed = self._name([curve["name"] for curve in curves])
+        self.note = "; ".join(_said(curve, len(curves) > 1) for curve in curves)
+        alone = len(curves) == 1
+        self._levels = tuple(curves[0]["levels"]) if alone else ()
+        changed |= self._push(self.nested, _nested(curves[0]) if alone else _empty(self.nested))
+        for place, sheet in enumerate(self.sheets):
+            curve = curves[place] if place < len(curves) else None
+            changed |= self._push(sheet, _curve(curve, shaded=not alone))
+        return changed
+
+
+def _said(curve: dict, named: bool) -> str:
+    spread = f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
+    return f"{curve['name'] + ' ' if named else 'AUC '}{curve['auc_mean']:.4f}{spread}"
+
+
+def _nested(curve: dict) -> Columns:
+    """Return the envelopes of one curve, the widest first."""
+    order = np.argsort(curve["levels"])[::-1][:LEVELS]
+    found = {f"{end}{k}": curve[end][level] for k, level in enumerate(order) for end in ("low", "high")}
+    missing = {f"{end}{k}": [] for k in range(len(order), LEVELS) for end in ("low", "high")}
+    return columns(x=curve["fpr"], **found, **missing)
+
+
+def _empty(sheet: Sheet) -> Columns:
+    return columns(**{name: [] for name in sheet.data})
+
+
+def _curve(curve: dict | None, shaded: bool) -> Columns:
+    if curve is None:
+        return columns(x=[], low=[], high=[], mean=[])
+    # Several envelopes over each other tell nothing: that of 95 % alone is drawn, where draws differ.
+    near = int(np.argmin(np.abs(np.asarray(curve["levels"]) - 0.95)))
+    shaded = shaded and curve["auc_sd"] > SAME
+    low, high = (curve["low"][near], curve["high"][near]) if shaded else ([], [])
+    return columns(x=curve["fpr"], low=low, high=high, mean=curve["mean"])

@@ -1,0 +1,60 @@
+"""Turned: how unsure each sampler is of an image that is turned round."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.views.base import columns, extent
+from bnnviz.views.canvas import Sheet
+from bnnviz.views.palette import Kind
+from bnnviz.views.series import DASHES, MOST, SeriesView
+
+DOT = Kind("angle", "dot", "ink", True)
+
+
+class TurnedView(SeriesView):
+    """Predictive entropy of one image against the angle by which it is turned; a line is at the present one.
+
+    The part ``turned``: ``angles`` in degrees, ``angle``, the present one, and ``lanes``, each with ``name`` and
+    ``entropy`` at each angle, in nats.
+    """
+
+    name = "turned"
+    title = "Turned round"
+    needs = ("turned",)
+
+    def _build(self) -> None:
+        fig = self._figure("degrees", "entropy, nats", (-180.0, 180.0), (0.0, 2.3))
+        self._y = self._window(fig.y_range)
+        self._now = Sheet(("x", "y"))
+        self._mark = self.ink.line(self._now, "x", "y", width=1.5, dash=(4, 4))
+        self.sheets = [Sheet(("x", "y")) for _ in range(MOST)]
+        for sheet, dash in zip(self.sheets, DASHES, strict=True):
+            line = self.ink.line(sheet, "x", "y", width=2.2, dash=dash)
+            dots = self.ink.marks(sheet, "x", "y", DOT, 5)
+            dots.fill = "set by the theme"
+            self._strokes.append((line, dots))
+
+    def reset(self, scene: dict) -> None:
+        """Forget the lines."""
+        self.note, self.names = "", ()
+        self._y.start_at(0.0, float(np.log(max(len(scene.get("classes", ())), 2))))
+        for sheet in (*self.sheets, self._now):
+            self._push(sheet, columns(x=[], y=[]))
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place."""
+        super().theme(dark)
+        self._mark.update(colour=self.palette.muted)
+
+    def _show(self, part: dict) -> bool:
+        lanes = part["lanes"][:MOST]
+        changed = self._name([lane["name"] for lane in lanes])
+        values = [np.asarray(lane["entropy"], dtype=float) for lane in lanes]
+        self._y.cover(extent(*values) if lanes else None)
+        top = float(self.root.y_range.end)
+        changed |= self._push(self._now, columns(x=[part["angle"]] * 2, y=[0.0, top]))
+        for place, sheet in enumerate(self.sheets):
+            x, y = (part["angles"], values[place]) if place < len(lanes) else ([], [])
+            changed |= self._push(sheet, columns(x=x, y=y))
+        return changed
