@@ -92,7 +92,7 @@ def test_an_error_of_our_own_is_not_explained_away():
 
 # --- from Python, with the core alone
 
-ALONE = """
+BEGIN = """
 import json, numpy as np, torch, bnnviz
 from bnnviz import BnnvizError
 
@@ -102,7 +102,17 @@ def refused(name, call):
         call()
     except BnnvizError as error:
         said[name] = error.sentence
+"""
 
+CLASSES = """
+rng = np.random.default_rng(0)
+x = rng.normal(size=(30, 2)).astype("float32")
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 3))
+posterior = bnnviz.BNN(net, (x, (x > 0).sum(1)), likelihood="categorical")
+run = bnnviz.sample(posterior, "hmc", draws=5, warmup=2, chains=2, settings={"mode_steps": 20})
+"""
+
+ALONE = """
 run = bnnviz.sample("banana", "bps", draws=50, warmup=20, chains=2)
 refused("to_arviz", run.to_arviz)
 refused("save", lambda: run.save("x.nc"))
@@ -115,21 +125,16 @@ found["stats"] = run.stats
 parts = ["trace", "acf", "marginal", "density", "trajectory", "table", "caption"]
 found["frame"] = sorted(run.frame(parts))
 
-rng = np.random.default_rng(0)
-x = rng.normal(size=(30, 2)).astype("float32")
-net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 3))
-posterior = bnnviz.BNN(net, (x, (x > 0).sum(1)), likelihood="categorical")
-run = bnnviz.sample(posterior, "hmc", draws=5, warmup=2, chains=2, settings={"mode_steps": 20})
-found["outputs"] = list(posterior.outputs(run.draws, torch.as_tensor(x)).shape)
-found["classes"] = run.summary()
-found["measure"] = bnnviz.measure(run)
-found["uncertainty"] = bnnviz.uncertainty(run, ood=x + 5)["summary"]
-found["attack"] = sorted(bnnviz.attack(run))
 run = bnnviz.sample("banana", "pmcnet", draws=2, chains=4)
 found["weighted"] = run.summary()
 """
 
 RACES = """
+found["outputs"] = list(posterior.outputs(run.draws, torch.as_tensor(x)).shape)
+found["classes"] = run.summary()
+found["measure"] = bnnviz.measure(run)
+found["uncertainty"] = bnnviz.uncertainty(run, ood=x + 5)["summary"]
+found["attack"] = sorted(bnnviz.attack(run))
 race = bnnviz.race("banana", ["bps", "hmc"], budget=20_000, chains=2, warmup=5)
 refused("figure", lambda: race.figure("x.html"))
 found["race"] = [race.said, race._repr_html_(), [row["error"] for row in race.table]]
@@ -154,7 +159,7 @@ TOLD = "\nprint(json.dumps([said, found], default=lambda value: value.tolist()))
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """What the public functions say, and what they come to, in a process that has the core alone."""
-    result = run_with(ALONE + TOLD, home=tmp_path_factory.mktemp("home"))
+    result = run_with(BEGIN + ALONE + TOLD, home=tmp_path_factory.mktemp("home"))
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -182,8 +187,18 @@ def test_a_summary_has_all_that_needs_no_package_and_names_what_is_missing(alone
     assert {"trace", "acf", "table", "caption"} <= set(found["frame"])
 
 
-def test_a_network_is_measured_but_for_what_scikit_learn_computes(alone):
-    _, found = alone
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory):
+    """As `alone`, of what takes longer."""
+    begin = "import os; os.environ.pop('BNNVIZ_DATA', None); os.environ['XDG_CACHE_HOME'] = os.environ['BNNVIZ_HOME']\n"
+    result = run_with(begin + BEGIN + CLASSES + RACES + TOLD, home=tmp_path_factory.mktemp("home"))
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.slow
+def test_a_network_is_measured_but_for_what_scikit_learn_computes(longer):
+    _, found = longer
     assert found["outputs"] == [10, 30, 3]
     warnings = found["classes"]["warnings"]
     assert (warnings.count(ESS), warnings.count(FIGURES)) == (1, 1)
@@ -196,8 +211,9 @@ def test_a_network_is_measured_but_for_what_scikit_learn_computes(alone):
     assert sum(map(sum, measured["confusion"])) == 30
 
 
-def test_uncertainty_and_attacks_say_what_they_cannot_know(alone):
-    _, found = alone
+@pytest.mark.slow
+def test_uncertainty_and_attacks_say_what_they_cannot_know(longer):
+    _, found = longer
     summary = found["uncertainty"]
     assert summary["ood"]["entropy"] > 0
     assert summary["detection"] is None
@@ -219,11 +235,8 @@ def test_weighted_draws_are_summarised_without_the_tail_of_their_weights(alone):
 
 
 @pytest.mark.slow
-def test_races_networks_and_live_runs_need_the_core_alone(tmp_path):
-    begin = "import os; os.environ.pop('BNNVIZ_DATA', None); os.environ['XDG_CACHE_HOME'] = os.environ['BNNVIZ_HOME']\n"
-    result = run_with(begin + ALONE.partition("run = ")[0] + RACES + TOLD, home=tmp_path)
-    assert result.returncode == 0, result.stderr
-    said, found = json.loads(result.stdout)
+def test_races_networks_and_live_runs_need_the_core_alone(longer):
+    said, found = longer
     assert said["figure"] == "A figure needs bokeh; install it with: pip install 'bnnviz[app]'."
     assert "pooch" in said["download"] and "bnnviz[data]" in said["download"]
     sentence, page, errors = found["race"]

@@ -285,7 +285,7 @@ def test_what_cannot_be_replayed_is_one_sentence(
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from bnnviz.replay import pictures
 
-    monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "playwright", None)
     with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[pictures\]'"):
         pictures.check()
     monkeypatch.undo()
