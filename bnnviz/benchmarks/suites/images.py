@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from bnnviz.bench.chains import one_thread
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.models import image_network
 from bnnviz.targets import BNN
 

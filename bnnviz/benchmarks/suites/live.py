@@ -16,14 +16,14 @@ from typing import Any
 
 import psutil
 
-from bnnviz.bench.browser import Lab, Seen, Window, chromium, window
-from bnnviz.bench.processes import Dashboard, Meter, cpu_seconds, dashboard
-from bnnviz.bench.statistics import growth, quantile, quarters, standard_error_of_median
-from bnnviz.bench.suite import Goal, Row, Suite, Tell
-from bnnviz.engine.backend import Backend
+from bnnviz.benchmarks.browser import Lab, Seen, Window, chromium, window
+from bnnviz.benchmarks.processes import Dashboard, Meter, cpu_seconds, dashboard
+from bnnviz.benchmarks.statistics import growth, quantile, quarters, standard_error_of_median
+from bnnviz.benchmarks.suite import Goal, Row, Suite, Tell
+from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
 from bnnviz.serve import find_app
-from bnnviz.spec import Spec
+from bnnviz.specs.run import Spec
 
 HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
 LATE = Goal("<", 150)

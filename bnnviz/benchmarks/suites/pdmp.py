@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.bench.chains import one_thread
-from bnnviz.bench.peers import Peer, measure
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.run import Run
-from bnnviz.spec import Spec
+from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.peers import Peer, measure
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.engine.run.run import Run
+from bnnviz.specs.run import Spec
 from bnnviz.targets import REGISTRY, Target
 
 CHAINS = (1, 16, 64, 256, 4096)

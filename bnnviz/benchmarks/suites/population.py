@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from bnnviz.bench.chains import one_thread
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.run import Run
-from bnnviz.samplers.population import PHASES
-from bnnviz.spec import Spec
+from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers.importance.population import PHASES
+from bnnviz.specs.run import Spec
 
 #: CPU seconds that an iteration of the reference code takes, since it evaluates one draw at a time.
 REFERENCE_S = {"ionosphere": 12.0}

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.recorder import Recorder
-from bnnviz.engine.shelf import Recording
-from bnnviz.engine.viewed import ViewedRun
-from bnnviz.spec import Spec
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
 
 LIMIT = 1.05
 _TURN_S = 10.0  # some writes long

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.bench import peers
-from bnnviz.bench.chains import one_thread
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.run import Run
-from bnnviz.spec import Spec
+from bnnviz.benchmarks import peers
+from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.engine.run.run import Run
+from bnnviz.specs.run import Spec
 
 ROWS, BATCH, HIDDEN, STEP_SIZE = 100, 32, 50, 1e-4
 WINDOWS = 7

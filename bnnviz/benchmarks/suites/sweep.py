@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.jobs import Cluster
-from bnnviz.engine.sweep import Sweep
-from bnnviz.sweepspec import SweepSpec
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.engine.cluster.jobs import Cluster
+from bnnviz.engine.sweep.sweep import Sweep
+from bnnviz.specs.sweep import SweepSpec
 
 RUNS = 24
 TINY, LONG = 5, 1000  # draws of a run

@@ -9,7 +9,7 @@ is one that chance brings about in less than one table of 10,000.
 
 Three more cases. ``far`` begins elsewhere: what stands still keeps every law. ``horizon`` is the papers' bound on
 the banana, whose bias is known in kind. ``sbc`` simulates data sets from a small network and its prior, and asks
-where the true weights lie among the draws (`bnnviz.bench.simulated`).
+where the true weights lie among the draws (`bnnviz.benchmarks.simulated`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, settings, targets
-from bnnviz.bench.calibration import Test, Truth, chance, limit, of_draws, of_path
-from bnnviz.bench.chains import Course, begin, follow, move, one_thread, tune
-from bnnviz.bench.simulated import PLACES, Simulation, uniformity
-from bnnviz.bench.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.mode import Descent
+from bnnviz.benchmarks.calibration import Test, Truth, chance, limit, of_draws, of_path
+from bnnviz.benchmarks.chains import Course, begin, follow, move, one_thread, tune
+from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+from bnnviz.engine.run.initialization import Descent
 from bnnviz.errors import BnnvizError
 
 LEVEL = 1e-4
