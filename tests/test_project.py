@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import shutil
@@ -227,14 +228,46 @@ def test_nothing_above_the_registries_names_a_sampler_a_target_or_a_data_set(pla
 
 # --- documents
 
+#: A dotted name of a module, and one of a class, a method or a function.
+MODULE = re.compile(r"bnnviz(\.[a-z_0-9]+)+")
+NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\(\w*\))?")
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"])
-def test_links_between_documents_resolve(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)#\s]+)", text)
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+#: Of these, every path, module and name of a class or function must be there; the changelog tells of old ones.
+OF_THE_CODE = [path for path in DOCUMENTS if path.name not in ("CHANGELOG.md",) and "manual" not in path.parts]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_links_between_documents_resolve(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
-    missing = [target for target in local if not (ROOT / target).exists()]
+    missing = [target for target in local if not (document.parent / target).exists()]
     assert not missing
+
+
+@functools.cache
+def words_of_the_code() -> frozenset[str]:
+    """Return every word in the code of the package, the dashboard and the tests."""
+    files = [file for folder in ("bnnviz", "app", "tests") for file in (ROOT / folder).rglob("*")]
+    text = [file.read_text(encoding="utf-8") for file in files if file.suffix in (".py", ".js", ".json", ".css")]
+    text += [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "Makefile")]
+    return frozenset(re.findall(r"\w+", "\n".join(text))) | {file.stem for file in files}
+
+
+@pytest.mark.parametrize("document", OF_THE_CODE, ids=named)
+def test_paths_and_names_in_documents_are_those_of_the_code(document: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    spans = re.findall(r"`([^`\n]+)`", text)
+    paths = {span for span in spans if re.fullmatch(r"[\w.-]+(/[\w.-]+)*/?", span) and "/" in span}
+    paths |= {"bnnviz/" + span.split("bnnviz.", 1)[1].replace(".", "/") for span in spans if MODULE.fullmatch(span)}
+    lost = sorted(path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists())
+    assert not lost
+    names = {word for span in spans if NAME.fullmatch(span) for word in re.findall(r"\w+", span)}
+    assert not sorted(names - words_of_the_code())
 
 
 def test_changelog_speaks_of_this_version() -> None:
