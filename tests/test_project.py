@@ -228,13 +228,14 @@ def test_nothing_above_the_registries_names_a_sampler_a_target_or_a_data_set(pla
 
 # --- documents
 
-#: A dotted name of a module, and one of a class, a method or a function.
-MODULE = re.compile(r"bnnviz(\.[a-z_0-9]+)+")
+#: A path, a dotted name of a module, and one of a class, a method or a function.
+PATH = re.compile(r"[\w.-]*/[\w./-]*")
+MODULE = re.compile(r"bnnviz(\.[a-z_0-9]+){2,}")
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\(\w*\))?")
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 #: Of these, every path, module and name of a class or function must be there; the changelog tells of old ones.
-OF_THE_CODE = [path for path in DOCUMENTS if path.name not in ("CHANGELOG.md",) and "manual" not in path.parts]
+OF_THE_CODE = [path for path in DOCUMENTS if path.name != "CHANGELOG.md" and "manual" not in path.parts]
 
 
 def named(path: Path) -> str:
@@ -258,15 +259,27 @@ def words_of_the_code() -> frozenset[str]:
     return frozenset(re.findall(r"\w+", "\n".join(text))) | {file.stem for file in files}
 
 
+@functools.cache
+def folders_of_the_code() -> frozenset[str]:
+    """Return the name of every folder of the package and the dashboard."""
+    return frozenset(path.name for folder in ("bnnviz", "app") for path in (ROOT / folder).rglob("*") if path.is_dir())
+
+
+def is_there(path: str) -> bool:
+    """Tell whether a document's path, or the dotted name of a module or of something in it, is true."""
+    if MODULE.fullmatch(path):
+        module = path.replace(".", "/")
+        return any((ROOT / place).exists() for place in (module, f"{module}.py", f"{module.rpartition('/')[0]}.py"))
+    return (ROOT / path).exists() or path.rstrip("/") in folders_of_the_code()
+
+
 @pytest.mark.parametrize("document", OF_THE_CODE, ids=named)
 def test_paths_and_names_in_documents_are_those_of_the_code(document: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    spans = re.findall(r"`([^`\n]+)`", text)
-    paths = {span for span in spans if re.fullmatch(r"[\w.-]+(/[\w.-]+)*/?", span) and "/" in span}
-    paths |= {"bnnviz/" + span.split("bnnviz.", 1)[1].replace(".", "/") for span in spans if MODULE.fullmatch(span)}
-    lost = sorted(path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists())
-    assert not lost
-    names = {word for span in spans if NAME.fullmatch(span) for word in re.findall(r"\w+", span)}
+    spans = set(re.findall(r"`([^`\n]+)`", re.sub(r"Save this as `.*?`", "", text)))
+    paths = {span for span in spans if PATH.fullmatch(span) or MODULE.fullmatch(span)}
+    assert not sorted(path for path in paths if not is_there(path))
+    names = {word for span in spans - paths if NAME.fullmatch(span) for word in re.findall(r"\w+", span)}
     assert not sorted(names - words_of_the_code())
 
 
