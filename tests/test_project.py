@@ -283,6 +283,11 @@ def test_paths_and_names_in_documents_are_those_of_the_code(document: Path) -> N
     assert not sorted(names - words_of_the_code())
 
 
+def test_the_readme_lists_every_sampler() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(entry["name"] for entry in catalogue.load()["samplers"])
+
+
 def test_changelog_speaks_of_this_version() -> None:
     assert f"## {bnnviz.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
