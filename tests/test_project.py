@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -281,6 +282,16 @@ def test_paths_and_names_in_documents_are_those_of_the_code(document: Path) -> N
     assert not sorted(path for path in paths if not is_there(path))
     names = {word for span in spans - paths if NAME.fullmatch(span) for word in re.findall(r"\w+", span)}
     assert not sorted(names - words_of_the_code())
+
+
+def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
+    drawn = re.findall(r"^ (bnnviz/\S+(?: \| bnnviz/\S+)*)", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    drawn = [[Path(entry).stem for entry in line.split(" | ")] for line in drawn]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [
+        contract["layers"] for contract in contracts if contract["type"] == "layers" and "exhaustive" in contract
+    ]
+    assert drawn == [line.split(" | ") for line in layers if line != "__main__"]
 
 
 def test_the_readme_lists_every_sampler() -> None:
