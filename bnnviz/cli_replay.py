@@ -33,7 +33,7 @@ def check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
         if folder.is_dir() and any(folder.glob(f"*.{name}")):
             raise BnnvizError(f"There are {name} files in {folder} already; choose another folder for --{name}.", name)
     if folders or set(places) & set(_PICTURES):
-        from bnnviz.replay import pictures
+        from bnnviz.replays import pictures
 
         pictures.check(movie="mp4" in places)
 
@@ -55,16 +55,16 @@ def write(
         save(places["csv"], table(found).encode())
         made.append(places["csv"])
     if "html" in places:
-        from bnnviz.replay import player
+        from bnnviz.replays import player
 
         made.append(player.write(found, places["html"], dark or None))
     for name in _PICTURES:
         if name in places:
-            from bnnviz.replay import pictures
+            from bnnviz.replays import pictures
 
             made.append(pictures.movie(found, places[name], speed, dark, lambda share, kind=name: told(share, kind)))
     for name, folder in folders.items():
-        from bnnviz.replay import pictures
+        from bnnviz.replays import pictures
 
         made += pictures.stills(found, folder, name, at, dark)
     return made

@@ -296,7 +296,7 @@ def _compare(rounds: list[dict[str, _Pace]]) -> Iterator[Row]:
 
 def _opening() -> Spec:
     """Return the spec that the page opens on."""
-    return Spec.from_json(json.loads((find_app() / "opening.json").read_text(encoding="utf-8")))
+    return Spec.from_json(json.loads((find_app() / "presets" / "lab.json").read_text(encoding="utf-8")))
 
 
 def _only_run(backend: Backend) -> dict[str, Any]:
