@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
 from families import PDMPS
 from scipy import stats
 
@@ -16,6 +15,7 @@ from bnnviz.benchmarks import find
 from bnnviz.benchmarks.calibration import Truth, chance, limit, of_draws, of_path
 from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
 from bnnviz.benchmarks.suites import truth
+from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp import thinning
 
