@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bnnviz.benchmarks.suites.truth import Cell, known_targets, row
 from scipy import linalg
 
 from bnnviz import samplers, targets
+from bnnviz.benchmarks.suites.truth import Cell, known_targets, row
 from bnnviz.samplers.mcmc import nuts
 from bnnviz.samplers.random import Noise
 
