@@ -585,7 +585,7 @@ def replay(
     >>> replay(run, "run.html")  # doctest: +SKIP
     """
     with optional.needed("A replay needs"):
-        from bnnviz.replay.player import write
+        from bnnviz.replays.player import write
     if isinstance(run, Run):
         with run._lock:
             run = filming.past_of_run(run._run)

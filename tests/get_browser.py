@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bnnviz.replay.chromium import REMEDY, find_chromium
+from bnnviz.replays.chromium import REMEDY, find_chromium
 
 PACKAGES = ("chromium", "fonts-dejavu-core")
 APT_S, DOWNLOAD_S, START_S = 600, 300, 60  # at most

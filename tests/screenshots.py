@@ -18,7 +18,7 @@ from typing import Any
 from conftest import ARTIFACTS, BROWSER_FLAGS, ROOT, VIEWPORT, find_chromium, start_dashboard, stop_dashboard
 from playwright.sync_api import sync_playwright
 
-from bnnviz.replay.chromium import REMEDY
+from bnnviz.replays.chromium import REMEDY
 
 DOCS = ROOT / "docs"
 DRAWS = 400  # of each chain: the bands have settled and the trace has something to show

@@ -113,12 +113,13 @@ def test_examples_of_the_help_are_accepted(command: str, capsys: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_examples_of_the_readme_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{i},{i * i % 17},{3.5 * i}\n" for i in range(30))
     (tmp_path / "mine.csv").write_text("rooms,age,price\n" + rows)
-    lines = examples((ROOT / "README.md").read_text())
-    assert len(lines) >= 3
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs" / "manual").glob("*.md"))]
+    lines = [line for page in pages for line in examples(page.read_text())]
+    assert len(lines) >= 12
     assert answers(lines) == [0] * len(lines)
 
 

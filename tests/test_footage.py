@@ -18,8 +18,8 @@ from bnnviz.engine.recording.writer import Recorder
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
-from bnnviz.replay import player
-from bnnviz.replay.timeline import Reel
+from bnnviz.replays import player
+from bnnviz.replays.timeline import Reel
 from bnnviz.specs.run import Spec
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=40, warmup=5, seed=3)

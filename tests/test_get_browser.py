@@ -11,7 +11,7 @@ from pathlib import Path
 import get_browser
 import pytest
 
-from bnnviz.replay.chromium import find_chromium
+from bnnviz.replays.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 GETTER = ROOT / "tests" / "get_browser.py"

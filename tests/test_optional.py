@@ -83,6 +83,8 @@ def test_a_package_that_is_there_and_broken_is_not_called_missing(tmp_path, monk
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(BnnvizError, match="pooch, which cannot be imported here .*install it anew"):
         optional.require("pooch", "Downloads need")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pooch"]:
+        del sys.modules[name]  # the broken one: the true one comes back
 
 
 def test_an_error_of_our_own_is_not_explained_away():
@@ -296,7 +298,7 @@ def test_a_command_without_packages_of_its_own_works(tmp_path):
 
 
 def test_an_import_that_nobody_looked_at_before_is_explained_too(tmp_path):
-    code = "import bnnviz.benchmarks\ndef find(suite):\n    import zarr\nbnnviz.bench.find = find\n"
+    code = "import bnnviz.benchmarks\ndef find(suite):\n    import zarr\nbnnviz.benchmarks.find = find\n"
     result = run_with(code + DRIVE % '["bench live"]', more=("typer", "rich"), home=tmp_path)
     sentence = "bnnviz: This command needs zarr; install it with: pip install 'bnnviz[metrics]'.\n"
     assert json.loads(result.stdout) == [[2, sentence]], result.stderr

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -227,14 +229,74 @@ def test_nothing_above_the_registries_names_a_sampler_a_target_or_a_data_set(pla
 
 # --- documents
 
+#: A path, a dotted name of a module, and one of a class, a method or a function.
+PATH = re.compile(r"[\w.-]*/[\w./-]*")
+MODULE = re.compile(r"bnnviz(\.[a-z_0-9]+){2,}")
+NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\(\w*\))?")
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"])
-def test_links_between_documents_resolve(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)#\s]+)", text)
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+#: Of these, every path, module and name of a class or function must be there; the changelog tells of old ones.
+OF_THE_CODE = [path for path in DOCUMENTS if path.name != "CHANGELOG.md" and "manual" not in path.parts]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_links_between_documents_resolve(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
-    missing = [target for target in local if not (ROOT / target).exists()]
+    missing = [target for target in local if not (document.parent / target).exists()]
     assert not missing
+
+
+@functools.cache
+def words_of_the_code() -> frozenset[str]:
+    """Return every word in the code of the package, the dashboard and the tests."""
+    files = [file for folder in ("bnnviz", "app", "tests") for file in (ROOT / folder).rglob("*")]
+    text = [file.read_text(encoding="utf-8") for file in files if file.suffix in (".py", ".js", ".json", ".css")]
+    text += [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "Makefile")]
+    return frozenset(re.findall(r"\w+", "\n".join(text))) | {file.stem for file in files}
+
+
+@functools.cache
+def folders_of_the_code() -> frozenset[str]:
+    """Return the name of every folder of the package and the dashboard."""
+    return frozenset(path.name for folder in ("bnnviz", "app") for path in (ROOT / folder).rglob("*") if path.is_dir())
+
+
+def is_there(path: str) -> bool:
+    """Tell whether a document's path, or the dotted name of a module or of something in it, is true."""
+    if MODULE.fullmatch(path):
+        module = path.replace(".", "/")
+        return any((ROOT / place).exists() for place in (module, f"{module}.py", f"{module.rpartition('/')[0]}.py"))
+    return (ROOT / path).exists() or path.rstrip("/") in folders_of_the_code()
+
+
+@pytest.mark.parametrize("document", OF_THE_CODE, ids=named)
+def test_paths_and_names_in_documents_are_those_of_the_code(document: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    spans = set(re.findall(r"`([^`\n]+)`", re.sub(r"Save this as `.*?`", "", text)))
+    paths = {span for span in spans if PATH.fullmatch(span) or MODULE.fullmatch(span)}
+    assert not sorted(path for path in paths if not is_there(path))
+    names = {word for span in spans - paths if NAME.fullmatch(span) for word in re.findall(r"\w+", span)}
+    assert not sorted(names - words_of_the_code())
+
+
+def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
+    drawn = re.findall(r"^ (bnnviz/\S+(?: \| bnnviz/\S+)*)", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    drawn = [[Path(entry).stem for entry in line.split(" | ")] for line in drawn]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [
+        contract["layers"] for contract in contracts if contract["type"] == "layers" and "exhaustive" in contract
+    ]
+    assert drawn == [line.split(" | ") for line in layers if line != "__main__"]
+
+
+def test_the_readme_lists_every_sampler() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(entry["name"] for entry in catalogue.load()["samplers"])
 
 
 def test_changelog_speaks_of_this_version() -> None:

@@ -18,8 +18,8 @@ import pytest
 import bnnviz
 from bnnviz.engine.recording.replay_frames import Film, Past, film
 from bnnviz.errors import BnnvizError
-from bnnviz.replay.player import page
-from bnnviz.replay.timeline import Reel, _packed
+from bnnviz.replays.player import page
+from bnnviz.replays.timeline import Reel, _packed
 from bnnviz.specs.run import Spec
 from bnnviz.views import views
 from bnnviz.views.canvas import Sheet
@@ -283,7 +283,7 @@ def test_what_cannot_be_replayed_is_one_sentence(
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnnviz.replay import pictures
+    from bnnviz.replays import pictures
 
     monkeypatch.setitem(sys.modules, "playwright", None)
     with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[pictures\]'"):

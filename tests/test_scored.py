@@ -200,11 +200,11 @@ def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeyp
     place = small._place(spec)
     assert place != small._place(spec.replace(seed=9))
     assert place != dataclasses.replace(small, pictures=("roc",))._place(spec)
-    monkeypatch.setattr(predictive.store, "VERSION", "0.0.0")
+    monkeypatch.setattr(predictive.cache, "VERSION", "0.0.0")
     assert place != small._place(spec)
     place.parent.mkdir(parents=True)
     place.write_text("{ half a fi")
-    assert predictive.store.read(place) is None
+    assert predictive.cache.read(place) is None
 
 
 @pytest.mark.demand

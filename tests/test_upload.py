@@ -47,7 +47,7 @@ def test_a_column_that_is_not_there_is_refused() -> None:
 
 def test_reading_a_file_on_the_page_loads_no_torch() -> None:
     code = (
-        "import sys; from bnnviz.engine import upload; from bnnviz.specs.run import Spec;"
+        "import sys; from bnnviz.specs import upload; from bnnviz.specs.run import Spec;"
         f"upload.attach(Spec(target='network').checked(), {ROWS!r}, 'mine.csv', 'kind');"
         "assert 'torch' not in sys.modules"
     )

@@ -17,7 +17,7 @@ import psutil
 from bnnviz import optional
 from bnnviz.benchmarks.processes import end
 from bnnviz.errors import BnnvizError
-from bnnviz.replay.chromium import BROWSER_FLAGS, REMEDY, find_chromium
+from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 
 VIEWPORT = {"width": 1400, "height": 900}
 _TITLE_BAR = 87  # pixels of a window's height that are not the page's

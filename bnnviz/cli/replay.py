@@ -110,7 +110,7 @@ def _check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
         if folder.is_dir() and any(folder.glob(f"*.{name}")):
             raise BnnvizError(f"There are {name} files in {folder} already; choose another folder for --{name}.", name)
     if folders or set(places) & set(_MOVIES):
-        from bnnviz.replay import pictures
+        from bnnviz.replays import pictures
 
         pictures.check(movie="mp4" in places)
 
@@ -129,12 +129,12 @@ def _write_tables(found: Film, places: Mapping[str, Path]) -> Iterator[Path]:
 def _write_movies(found: Film, places: Mapping[str, Path], speed: int, dark: bool, told: _Told) -> Iterator[Path]:
     """Write the page that plays, and its moving pictures; yield the files."""
     if "html" in places:
-        from bnnviz.replay import player
+        from bnnviz.replays import player
 
         yield player.write(found, places["html"], dark or None)
     for name in _MOVIES:
         if name in places:
-            from bnnviz.replay import pictures
+            from bnnviz.replays import pictures
 
             yield pictures.movie(found, places[name], speed, dark, lambda share, kind=name: told(share, kind))
 
@@ -142,7 +142,7 @@ def _write_movies(found: Film, places: Mapping[str, Path], speed: int, dark: boo
 def _write_stills(found: Film, folders: Mapping[str, Path], at: int | None, dark: bool) -> Iterator[Path]:
     """Write a picture of each view at one frame; yield the files."""
     for name, folder in folders.items():
-        from bnnviz.replay import pictures
+        from bnnviz.replays import pictures
 
         yield from pictures.stills(found, folder, name, at, dark)
 

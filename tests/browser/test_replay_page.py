@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from test_replay import BANANA, HOSTILE, NETWORK, hostile
 
 from bnnviz.engine.recording.replay_frames import Film, film
-from bnnviz.replay.player import page
+from bnnviz.replays.player import page
 
 SHEETS = """async () => {
   const p = await bnnviz_player, found = {}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bnnviz import optional
 from bnnviz.engine.recording.replay_frames import Film, save
 from bnnviz.errors import BnnvizError
-from bnnviz.replay.chromium import BROWSER_FLAGS, REMEDY, find_chromium
-from bnnviz.replay.player import page
+from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
+from bnnviz.replays.player import page
 from bnnviz.views import DARK, LIGHT, Palette
 
 if TYPE_CHECKING:

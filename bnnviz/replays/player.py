@@ -21,7 +21,7 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import Film, save
 from bnnviz.errors import BnnvizError
-from bnnviz.replay.timeline import Reel, Series
+from bnnviz.replays.timeline import Reel, Series
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
