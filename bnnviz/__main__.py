@@ -1,6 +1,6 @@
 """``python -m bnnviz``: the command line."""
 
-from bnnviz.cli import main
+from bnnviz.cli.main import main
 
 if __name__ == "__main__":
     main()

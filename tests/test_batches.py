@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import bnnviz
 from bnnviz import samplers, targets
-from bnnviz.cli import app
+from bnnviz.cli.main import app
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.minibatch import MiniBatch

@@ -17,13 +17,15 @@ import psutil
 import pytest
 from conftest import workers_of
 
-from bnnviz import cli, targets
+from bnnviz import targets
 from bnnviz.benchmarks import Goal, Row, Suite, find, names, peers, suites
 from bnnviz.benchmarks.browser import _FIGURES_SEEN, _PAINTED, Lab, Seen, chromium, window
 from bnnviz.benchmarks.processes import Meter, cpu_seconds
 from bnnviz.benchmarks.statistics import growth, quantile, quarters
 from bnnviz.benchmarks.suite import Tell
 from bnnviz.benchmarks.suites import live, pdmp, sgmcmc
+from bnnviz.cli.interrupt import until_interrupt
+from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 
 KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}
@@ -32,7 +34,7 @@ KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}
 def run_here(line: str) -> int:
     """Run the command line in this process."""
     with pytest.raises(SystemExit) as ended:
-        cli.main(shlex.split(line))
+        main(shlex.split(line))
     return ended.value.code
 
 
@@ -254,7 +256,7 @@ def test_an_interrupt_that_got_lost_still_ends_it() -> None:
 
     seen, before = [], signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        seen.extend(row["case"] for row in cli._until_interrupt(rows()))
+        seen.extend(row["case"] for row in until_interrupt(rows()))
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -20,7 +20,10 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz import cli, experiments
+from bnnviz import experiments
+from bnnviz.cli import request, sample
+from bnnviz.cli.main import main
+from bnnviz.cli.output import print_json
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import Recorder
 from bnnviz.engine.viewed_run import ViewedRun
@@ -52,14 +55,14 @@ def run(line: str, **options: Any) -> tuple[int, str, str]:
 def run_here(line: str) -> int:
     """Run in this process, without starting Python anew."""
     with pytest.raises(SystemExit) as ended:
-        cli.main(shlex.split(line))
+        main(shlex.split(line))
     return ended.value.code
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, line: str) -> Spec:
     """Return the spec that a ``sample`` line asks for, without running it."""
     specs: list[Spec] = []
-    monkeypatch.setattr(cli, "_sample", lambda spec, *_: specs.append(spec) or 0)
+    monkeypatch.setattr(sample, "_sample", lambda spec, *_: specs.append(spec) or 0)
     assert run_here(f"sample {line}") == 0
     return specs[0]
 
@@ -85,8 +88,8 @@ def nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
     (tmp_path / "spec.json").write_text('{"target": "gaussian"}')
     (tmp_path / "houses.csv").write_text("area,price\n" + "".join(f"{i},{i}.5\n" for i in range(20)))
-    monkeypatch.setattr(cli, "_sample", lambda spec, *_: 0)
-    monkeypatch.setattr("bnnviz.serve.serve", lambda **options: None)
+    monkeypatch.setattr(sample, "_sample", lambda spec, *_: 0)
+    monkeypatch.setattr("bnnviz.cli.serve.serve_dashboard", lambda **options: None)
 
 
 def answers(lines: list[str]) -> list[int]:
@@ -222,8 +225,8 @@ def test_a_setting_of_two_owners_must_be_prefixed(monkeypatch: pytest.MonkeyPatc
     setting = catalogue.load()["run"][0]
     two = {"sampler": {"title": "S", "settings": [setting]}, "run": {"title": "R", "settings": [setting]}}
     with pytest.raises(ValueError, match=rf"write sampler\.{setting['name']} or run\.{setting['name']}\."):
-        cli._resolve(setting["name"], two)
-    assert cli._resolve(f"run.{setting['name']}", two) == ("run", setting)
+        request.find_owner(setting["name"], two)
+    assert request.find_owner(f"run.{setting['name']}", two) == ("run", setting)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"target": "gaussian", "nope": 1}', '{"sampler": "bps"}'])
@@ -294,7 +297,7 @@ def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_pa
 )
 def test_values_are_read_in_their_settings_type(kind: str, default: Any, text: str, value: Any) -> None:
     setting = {"name": "s", "type": kind, "default": default, "choices": [1, 2], "bounds": None}
-    read = cli._parse(setting, text)
+    read = request.parse_value(setting, text)
     assert read == value
     assert type(read) is type(value)
 
@@ -346,7 +349,7 @@ def test_ctrl_c_keeps_the_draws_made_so_far(tmp_path: Path) -> None:
 
 
 def test_numbers_that_json_does_not_know_become_null(capsys: pytest.CaptureFixture[str]) -> None:
-    cli._print_json({"a": np.float64("nan"), "b": [float("inf"), np.int64(3)], "c": np.eye(2)})
+    print_json({"a": np.float64("nan"), "b": [float("inf"), np.int64(3)], "c": np.eye(2)})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 3], "c": [[1, 0], [0, 1]]}
 
 

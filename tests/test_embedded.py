@@ -8,7 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from bnnviz import cli, data, experiments
+from bnnviz import data, experiments
+from bnnviz.cli.main import main
 from bnnviz.data import embedding, files, forms
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.sets import images_28
@@ -55,7 +56,7 @@ def test_a_part_of_the_images_stands_in_and_says_so(name: str) -> None:
 
 def test_the_same_is_in_the_list_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main(["data", "list", "--json"])
+        main(["data", "list", "--json"])
     assert ended.value.code == 0
     listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
     assert all(listed[name]["here"] and not listed[name]["remark"] for name in (*WHOLE, *DIVIDED))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.cli import main
+from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader, recorded_frames, replay_frames
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.reader import Recording

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from bnnviz import cli, data
+from bnnviz import data
+from bnnviz.cli.main import main
 from bnnviz.data import files, registry
 from bnnviz.data.files import DataFile
 from bnnviz.data.formats import batches, house_numbers
@@ -751,7 +752,7 @@ def test_the_command_line_lists_and_fetches_image_sets(folder, monkeypatch, caps
 
     def run(line: str) -> int:
         with pytest.raises(SystemExit) as ended:
-            cli.main(line.split())
+            main(line.split())
         return ended.value.code
 
     assert run("data list --json") == 0

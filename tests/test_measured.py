@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from bokeh.models import Plot, Scatter
 
-from bnnviz import cli, experiments
+from bnnviz import experiments
+from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Case, Experiment, results
 from bnnviz.experiments.comparison import Figure, figures, verdict
@@ -77,7 +78,7 @@ def record(folder: Path, *values: float) -> Path:
 
 def run_here(line: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        cli.main(shlex.split(line))
+        main(shlex.split(line))
     return ended.value.code
 
 

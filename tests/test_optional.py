@@ -266,7 +266,7 @@ COMMANDS = {
 }
 DRIVE = """
 import contextlib, io, json, os, sys
-from bnnviz.cli import main
+from bnnviz.cli.main import main
 os.chdir(os.environ["BNNVIZ_HOME"])
 for name in ("sweep.yaml", "spec.json", "x.nc"):
     open(name, "w").write('{"base": {"target": "banana"}}')

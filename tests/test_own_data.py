@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bnnviz import cli, data, targets
+from bnnviz import data, targets
+from bnnviz.cli.main import main
 from bnnviz.data import csv_file
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -291,7 +292,7 @@ def test_points_replace_the_rows_of_a_file_with_one_input():
 
 def run_here(arguments: list[str]) -> int:
     with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
+        main(arguments)
     return ended.value.code
 
 
@@ -368,7 +369,7 @@ def test_bad_lines_exit_2_with_one_sentence(line, says, capsys):
 @pytest.mark.usefixtures("files")
 def test_a_file_called_like_a_data_set_is_read_only_with_a_target_column(monkeypatch):
     specs: list[Spec] = []
-    monkeypatch.setattr(cli, "_sample", lambda spec, *_: specs.append(spec) or 0)
+    monkeypatch.setattr("bnnviz.cli.sample._sample", lambda spec, *_: specs.append(spec) or 0)
     assert (
         run_here(["sample", "--data", "toy_c"]) == run_here(["sample", "--data", "toy_c", "--target-column", "y"]) == 0
     )

@@ -12,7 +12,8 @@ import pytest
 import torch
 from bokeh.models import Plot
 
-from bnnviz import cli, experiments
+from bnnviz import experiments
+from bnnviz.cli.main import main
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.experiments import Case, Experiment
 from bnnviz.experiments.experiment import _band
@@ -31,7 +32,7 @@ def nothing_is_kept_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def run_here(line: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        cli.main(shlex.split(line))
+        main(shlex.split(line))
     return ended.value.code
 
 

@@ -37,7 +37,7 @@ assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
 NO_TORCH = """
 import importlib, pkgutil, sys
 import bnnviz, bnnviz.views, bnnviz_app
-for module in ["cli", "engine.cluster.backend", "serve", "specs.catalogue", "specs.race_url", "specs.run"]:
+for module in ["cli.main", "engine.cluster.backend", "specs.catalogue", "specs.race_url", "specs.run"]:
     module = f"bnnviz.{module}"
     importlib.import_module(module)
 for found in pkgutil.walk_packages(bnnviz.views.__path__, "bnnviz.views."):
@@ -183,7 +183,7 @@ def test_wheel_installs_bnnviz_and_bnnviz_app_and_nothing_else(wheel: Path) -> N
 def test_dashboard_is_found_in_a_wheel_that_lies_anywhere(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    code = "import bnnviz.serve; print(bnnviz.serve.find_app())"
+    code = "from bnnviz.cli.serve import find_app; print(find_app())"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
@@ -217,7 +217,7 @@ def string_constants(path: Path) -> set[str]:
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
-@pytest.mark.parametrize("place", ["bnnviz/engine", "bnnviz/views", "bnnviz/cli.py", "bnnviz/serve.py", "app"])
+@pytest.mark.parametrize("place", ["bnnviz/engine", "bnnviz/views", "bnnviz/cli", "app"])
 def test_nothing_above_the_registries_names_a_sampler_a_target_or_a_data_set(place: str) -> None:
     listed = catalogue.load()
     names = {entry["name"] for kind in ("samplers", "targets", "data") for entry in listed[kind]}

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
 import bnnviz
-from bnnviz import cli, diagnostics, samplers
+from bnnviz import diagnostics, samplers
+from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.race import estimates, reference
@@ -440,7 +441,7 @@ def test_a_line_that_cannot_be_ends_with_one_sentence(capsys, line, words):
 
 def test_a_race_as_json_is_read_and_specs_may_be_lanes(monkeypatch, tmp_path):
     asked: list[RaceSpec] = []
-    monkeypatch.setattr(cli, "_race", lambda spec, figure, as_json: asked.append(spec) or 0)
+    monkeypatch.setattr("bnnviz.cli.race._race", lambda spec, figure, as_json: asked.append(spec) or 0)
     spec = race_of("bps", ("hmc", {"leaps": 3}))
     (tmp_path / "race.json").write_text(json.dumps(spec.to_json()))
     (tmp_path / "lane.json").write_text(json.dumps(spec.lanes[1].to_json()))
@@ -451,7 +452,7 @@ def test_a_race_as_json_is_read_and_specs_may_be_lanes(monkeypatch, tmp_path):
 
 def run_here(line: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        cli.main(line.split())
+        main(line.split())
     return ended.value.code
 
 

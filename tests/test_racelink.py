@@ -77,15 +77,16 @@ def test_what_does_not_fit_is_said_once():
 
 
 def test_the_command_and_the_script_say_the_same_race(monkeypatch):
-    from bnnviz import api, cli
+    from bnnviz import api
+    from bnnviz.cli.main import main
 
     shared = {"target": "gaussian", "target_settings": {"size": 3}, "chains": 2, "seed": 5, "warmup": 7}
     lanes = (Spec(sampler="sgld", settings={"step_size": 0.01}, **shared), Spec(sampler="hmc", **shared))
     race = RaceSpec(lanes, 50_000).checked()
     asked: list[RaceSpec] = []
-    monkeypatch.setattr(cli, "_race", lambda spec, figure, as_json: asked.append(spec) or 0)
+    monkeypatch.setattr("bnnviz.cli.race._race", lambda spec, figure, as_json: asked.append(spec) or 0)
     with pytest.raises(SystemExit):
-        cli.main(shlex.split(race_url.as_command(race))[1:])
+        main(shlex.split(race_url.as_command(race))[1:])
 
     class Asked:
         said, table = "", ()

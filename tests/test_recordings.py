@@ -30,7 +30,7 @@ from families import QUICK, fitting, target_of
 
 import bnnviz
 from bnnviz import samplers
-from bnnviz.cli import main
+from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.recording import compare, reader

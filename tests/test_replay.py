@@ -268,15 +268,15 @@ def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
 def test_what_cannot_be_replayed_is_one_sentence(
     words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bnnviz import cli
+    from bnnviz.cli import main, output
 
     (tmp_path / "spec.json").write_text(json.dumps(BANANA.to_json()))
     (tmp_path / "bad.npz").write_bytes(b"PK no film")
     monkeypatch.chdir(tmp_path)
     caught: list[str] = []
-    monkeypatch.setattr(cli, "_complain", lambda sentence: caught.append(sentence) or cli.BAD_INPUT)
+    monkeypatch.setattr(main, "complain", lambda sentence: caught.append(sentence) or output.BAD_INPUT)
     with pytest.raises(SystemExit) as ended:
-        cli.main(["replay", *words])
+        main.main(["replay", *words])
     assert ended.value.code == 2
     assert said in caught[0] and "\n" not in caught[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.npz", "spec.json"]

@@ -9,7 +9,8 @@ import shlex
 import numpy as np
 import pytest
 
-from bnnviz import cli, experiments
+from bnnviz import experiments
+from bnnviz.cli.main import main
 from bnnviz.data import files
 from bnnviz.experiments import Case, predictive, predictive_run
 from bnnviz.experiments.pmcnet.images import PMCNET_IMAGES, PUBLISHED, TIMES, ScoredImages
@@ -25,7 +26,7 @@ NAMES = {f"pmcnet-table{k}" for k in (2, 3, 6, 7, 9, 10, 11, 12)} | {f"pmcnet-fi
 
 def run_here(line: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        cli.main(shlex.split(line))
+        main(shlex.split(line))
     return ended.value.code
 
 
@@ -138,7 +139,7 @@ def test_what_is_reduced_is_said_before_it_starts(capsys, small: Scored, monkeyp
     monkeypatch.setitem(experiments.EXPERIMENTS, small.name, dataclasses.replace(small, doc="Reduced: much."))
     monkeypatch.setattr(Scored, "reproduce", lambda *_: pytest.fail("it started"))
     with pytest.raises(pytest.fail.Exception):
-        cli.main(["reproduce", small.name])
+        main(["reproduce", small.name])
     assert "Reduced: much." in capsys.readouterr().err
 
 

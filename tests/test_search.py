@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import bnnviz
-from bnnviz import BnnvizError, cli, data
+from bnnviz import BnnvizError, data
+from bnnviz.cli.main import main
 from bnnviz.data import registry
 from bnnviz.data.entry import Entry
 from bnnviz.engine.evaluation import prior_search as searching
@@ -120,7 +121,7 @@ def test_the_command_line_searches_first(spec, capsys):
     spec(guarded=False)
     words = "sample --data pmcnet_wine --sampler sgld --set hidden=2 --set start=random --draws 20 --chains 2 --json"
     with pytest.raises(SystemExit) as ended:
-        cli.main([*words.split(), "--search-prior"])
+        main([*words.split(), "--search-prior"])
     told = capsys.readouterr()
     assert ended.value.code == 0
     summary = json.loads(told.out)

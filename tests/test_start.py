@@ -13,7 +13,7 @@ import torch
 
 import bnnviz
 from bnnviz.benchmarks.calibration import Truth, limit, of_draws
-from bnnviz.cli import main
+from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import film, past_of_run, read_past

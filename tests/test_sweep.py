@@ -21,7 +21,7 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz.cli import main
+from bnnviz.cli.main import main
 from bnnviz.engine.cluster import job_worker, jobs
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording

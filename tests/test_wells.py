@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from bnnviz import cli, diagnostics, experiments, samplers, views
+from bnnviz import diagnostics, experiments, samplers, views
+from bnnviz.cli.main import app
 from bnnviz.engine.demos.double_well import RUNS, Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import double_well_url
@@ -169,7 +170,7 @@ def test_the_script_and_the_command_repeat_it() -> None:
     scope: dict = {}
     exec(double_well_url.as_python(spec), scope)
     words = double_well_url.as_command(spec).split()[1:]
-    result = CliRunner().invoke(cli.app, [*words, "--json"])
+    result = CliRunner().invoke(app, [*words, "--json"])
     assert json.loads(result.stdout)["func_hmc"] == scope["wells"].figures()["func_hmc"]
 
 

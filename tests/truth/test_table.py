@@ -10,12 +10,13 @@ import torch
 from families import PDMPS
 from scipy import stats
 
-from bnnviz import cli, samplers, targets
+from bnnviz import samplers, targets
 from bnnviz.benchmarks import find
 from bnnviz.benchmarks.calibration import Truth, chance, limit, of_draws, of_path
 from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
 from bnnviz.benchmarks.suites import truth
 from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
+from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp import thinning
 
@@ -115,7 +116,7 @@ def test_a_row_that_takes_too_long_is_red_and_says_so() -> None:
 def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setattr(truth, "far", lambda cell, patience: far(cell, patience, 10, 50))
     with pytest.raises(SystemExit) as ended:
-        cli.main(["bench", "truth", "--case", "far", "--json"])
+        main(["bench", "truth", "--case", "far", "--json"])
     assert ended.value.code == 0
     out, err = capsys.readouterr()
     assert [found["metric"] for found in json.loads(out)] == EVERY

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 import psutil
@@ -22,7 +23,6 @@ from bnnviz.benchmarks.statistics import growth, quantile, quarters, standard_er
 from bnnviz.benchmarks.suite import Goal, Row, Suite, Tell
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
-from bnnviz.serve import find_app
 from bnnviz.specs.run import Spec
 
 HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
@@ -296,7 +296,8 @@ def _compare(rounds: list[dict[str, _Pace]]) -> Iterator[Row]:
 
 def _opening() -> Spec:
     """Return the spec that the page opens on."""
-    return Spec.from_json(json.loads((find_app() / "presets" / "lab.json").read_text(encoding="utf-8")))
+    preset = resources.files("bnnviz_app").joinpath("presets", "lab.json")
+    return Spec.from_json(json.loads(preset.read_text(encoding="utf-8")))
 
 
 def _only_run(backend: Backend) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What ``bnnviz sweep`` shows while it goes on, and at the end."""
+"""Show how far a sweep is while it goes on: a bar of all runs, and one of each that is under way."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnviz.engine.cluster import job_worker, jobs
 
@@ -12,17 +12,7 @@ if TYPE_CHECKING:
 
     from bnnviz.engine.sweep.sweep import Sweep
 
-_SHOWN = 8  # runs with a line of their own while they go on
-#: What the table at the end shows of a run's figures, where any run has them.
-COLUMNS = {
-    "ess_min": "ESS",
-    "weight_ess": "weight ESS",
-    "rhat_max": "R-hat",
-    "rmse": "RMSE",
-    "nll": "NLL",
-    "accuracy": "accuracy",
-    "grad_evals": "gradients",
-}
+_LINES = 8  # runs with a line of their own while they go on
 
 
 def drive(sweep: Sweep, console: Console, pressed: list[int]) -> None:
@@ -34,15 +24,15 @@ def drive(sweep: Sweep, console: Console, pressed: list[int]) -> None:
         console.print(f"bnnviz: {len(sweep.before)} of {len(sweep.names)} runs are done already.", highlight=False)
         for row in sweep.rows():
             if row["error"]:
-                _say(console, f"{row['name']}: {row['error']}")
+                _print(console, f"{row['name']}: {row['error']}")
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        shown = _Shown(bar, sweep)
+        bars = _Bars(bar, sweep)
         for event in sweep.events(lambda: bool(pressed)):
-            shown.take(event)
+            bars.take(event)
 
 
-class _Shown:
-    """Bars: one of all runs, and one of each that goes on."""
+class _Bars:
+    """Show a bar of all runs, and one of each that goes on."""
 
     def __init__(self, bar: Progress, sweep: Sweep) -> None:
         self._bar, self._names = bar, sweep.names
@@ -51,12 +41,13 @@ class _Shown:
         self._ended = len(sweep.before)
 
     def take(self, event: jobs.Event) -> None:
+        """Show what has happened to a run, or to the cluster."""
         number, kind, value = event
         if kind == jobs.WAITING:
             self._say(value)
         elif kind == jobs.LOST:
             self._say(f"{self._names[number]}: its worker was lost; another one goes on with it.")
-        elif kind == job_worker.BEGAN and len(self._lines) < _SHOWN:
+        elif kind == job_worker.BEGAN and len(self._lines) < _LINES:
             self._end(number)
             self._lines[number] = self._bar.add_task(self._names[number], total=1.0, said="")
         elif kind == job_worker.TOLD and number in self._lines:
@@ -69,7 +60,7 @@ class _Shown:
             self._say(f"{self._names[number]}: {value}")
 
     def _say(self, sentence: str) -> None:
-        _say(self._bar.console, sentence)
+        _print(self._bar.console, sentence)
 
     def _end(self, number: int) -> None:
         line = self._lines.pop(number, None)
@@ -77,18 +68,5 @@ class _Shown:
             self._bar.remove_task(line)
 
 
-def _say(console: Console, sentence: str) -> None:
+def _print(console: Console, sentence: str) -> None:
     console.print(f"bnnviz: {sentence}", highlight=False, markup=False, soft_wrap=True)
-
-
-def pace(sweep: Sweep, rows: list[dict[str, Any]]) -> str | None:
-    """Return how long the sweep took, and how much of that was none of the runs' own; None where nothing was run."""
-    here = [row for row in rows if row["worker_s"] is not None]
-    if not here or not sweep.slots:
-        return None
-    own = sum(row["seconds"] for row in here)
-    over = (sweep.wall * min(sweep.slots, len(here)) - own) / len(here)
-    return (
-        f"{len(here)} runs in {sweep.wall:.1f} s, {sweep.slots} at a time; their own seconds are {own:.1f}, and"
-        f" {over:.2f} s a run went into everything else."
-    )

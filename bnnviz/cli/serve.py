@@ -1,4 +1,4 @@
-"""Serving the dashboard on this machine."""
+"""``bnnviz serve``: the dashboard on this machine."""
 
 from __future__ import annotations
 
@@ -12,26 +12,37 @@ import threading
 import time
 import webbrowser
 from pathlib import Path
+from typing import Annotated
 
-from bnnviz.engine.cluster import local_cluster
+import typer
+
+from bnnviz.cli.options import examples
 from bnnviz.errors import BnnvizError
 
-ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
+_ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
 #: Ports above 1023 at which browsers open no page (WHATWG Fetch standard, "bad port").
-UNSAFE_PORTS = frozenset(
+_UNSAFE_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, *range(6665, 6670), 6679, 6697, 10080}
 )
 
-
-def find_app() -> Path:
-    """Return the folder of the dashboard's package: `app` in a checkout, `bnnviz_app` in an environment."""
-    spec = importlib.util.find_spec("bnnviz_app")
-    if spec is None or spec.origin is None:
-        raise BnnvizError("The dashboard is missing; install bnnviz anew.")
-    return Path(spec.origin).parent
+app = typer.Typer()
 
 
-def serve(port: int, address: str, show: bool) -> None:
+@app.command(epilog=examples("bnnviz serve", "bnnviz serve --port 5007 --no-show"))
+def serve(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 5006,
+    no_show: Annotated[
+        bool, typer.Option("--no-show", help="Open no browser; without a screen none is opened anyway.")
+    ] = False,
+    address: Annotated[
+        str, typer.Option(help="The address to listen on; the default lets nobody but this machine in.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the dashboard on this machine, and open it in a browser where there is one."""
+    serve_dashboard(port=port, address=address, show=not no_show)
+
+
+def serve_dashboard(port: int, address: str, show: bool) -> None:
     """Serve the dashboard until it is stopped.
 
     Parameters
@@ -52,7 +63,7 @@ def serve(port: int, address: str, show: bool) -> None:
         if importlib.util.find_spec(package) is None:
             raise BnnvizError(f"The dashboard needs {package}; install it with: pip install 'bnnviz[app]'.")
     folder = find_app()
-    if port in UNSAFE_PORTS:
+    if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
     _check_free(address, port)
     threading.Thread(target=_announce, args=(address, port, show), daemon=True).start()
@@ -61,11 +72,21 @@ def serve(port: int, address: str, show: bool) -> None:
     # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     if not os.environ.get("BNNVIZ_SCHEDULER"):
+        from bnnviz.engine.cluster import local_cluster
+
         local_cluster.start_ahead()
     # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
     # The server looks again when it has started (app/server.py).
     gc.disable()
-    importlib.import_module("bnnviz_app.launch").launch(folder, ROUTE, port, address)
+    importlib.import_module("bnnviz_app.launch").launch(folder, _ROUTE, port, address)
+
+
+def find_app() -> Path:
+    """Return the folder of the dashboard's package: `app` in a checkout, `bnnviz_app` in an environment."""
+    spec = importlib.util.find_spec("bnnviz_app")
+    if spec is None or spec.origin is None:
+        raise BnnvizError("The dashboard is missing; install bnnviz anew.")
+    return Path(spec.origin).parent
 
 
 def _announce(address: str, port: int, show: bool) -> None:
@@ -73,7 +94,7 @@ def _announce(address: str, port: int, show: bool) -> None:
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     while not _answers(host, port):
         time.sleep(0.05)
-    url = f"http://{host}:{port}{ROUTE}"
+    url = f"http://{host}:{port}{_ROUTE}"
     print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
     if show and _has_screen():
         webbrowser.open(url)

@@ -1,0 +1,14 @@
+"""The command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``replay``, ``reproduce``, ``serve`` and others.
+
+Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and one sentence.
+A module that is imported at start imports neither torch nor numpy: commands import what they need when they run.
+"""
+
+import sys
+
+from bnnviz import optional
+from bnnviz.cli.output import complain
+
+# Python runs this before any module of the package, and most of them import typer.
+if not (optional.has("typer") and optional.has("rich")):
+    sys.exit(complain("The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'."))

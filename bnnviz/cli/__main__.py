@@ -1,0 +1,6 @@
+"""``python -m bnnviz.cli``: the command line."""
+
+from bnnviz.cli.main import main
+
+if __name__ == "__main__":
+    main()

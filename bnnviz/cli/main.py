@@ -1,0 +1,93 @@
+"""The program ``bnnviz``: its commands, ``--version``, and how errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from bnnviz import __version__, optional
+from bnnviz.cli import (
+    bench,
+    data,
+    double_well,
+    listing,
+    race,
+    recordings,
+    replay,
+    reproduce,
+    sample,
+    serve,
+    sweep,
+)
+from bnnviz.cli.output import INTERRUPTED, complain
+from bnnviz.errors import BnnvizError
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default None
+        What follows the program's name; None takes it from the process.
+    """
+    code = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough: nothing is left to say at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Run a command; return its exit code."""
+    try:
+        return app(args=arguments, prog_name="bnnviz", standalone_mode=False) or 0
+    except BnnvizError as error:
+        return complain(error.sentence)
+    except ImportError as error:
+        explained = optional.explain(error, "This command needs")
+        if explained is None:
+            raise
+        return complain(explained.sentence)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "bnnviz"
+        message = " ".join(error.format_message().split()).rstrip(".")
+        return complain(f"{message}; see {command} --help.")
+    except typer.Abort:
+        return INTERRUPTED
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bnnviz {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """See how samplers of Bayesian neural networks work, live, and use them on your own networks."""
+
+
+# `bnnviz --help` lists the commands in this order, and the groups of commands after them.
+for commands in (listing, reproduce, sample, recordings, sweep, race, double_well, replay, bench, serve):
+    app.add_typer(commands.app)
+app.add_typer(data.group, name="data")
+app.add_typer(recordings.group, name="recordings")

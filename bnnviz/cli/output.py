@@ -1,0 +1,109 @@
+"""Print sentences on stderr, tables and JSON on stdout, and say with which code a command exits."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.files import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+_SHOWN_COORDINATES = 20
+
+
+# --- sentences
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on stderr."""
+    print(f"bnnviz: {sentence}", file=sys.stderr)
+
+
+def complain(sentence: str) -> int:
+    """Print what is wrong with the input on stderr; return the exit code for that."""
+    say(sentence)
+    return BAD_INPUT
+
+
+# --- results
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON; numbers that JSON does not know become null."""
+    print(json.dumps(plain(value), ensure_ascii=False))
+
+
+def print_summary(summary: dict[str, Any], as_json: bool) -> None:
+    """Print the summary of a run: its figures, and the moments of the first coordinates."""
+    if as_json:
+        print_json(summary)
+        return
+    summary = plain(summary)
+    figures = table("", "")
+    for name, value in summary.items():
+        if not isinstance(value, list):
+            figures.add_row(name, text(value))
+    console().print(figures)
+    if "mean" in summary:
+        console().print(_moments_table(summary))
+
+
+def _moments_table(summary: dict[str, Any]) -> Table:
+    moments = table("coordinate", "mean", "± s.e.", "variance", "± s.e.")
+    dimension = len(summary["mean"])
+    for i in range(min(dimension, _SHOWN_COORDINATES)):
+        numbers = (summary["mean"][i], summary["mean_se"][i], summary["cov"][i][i], summary["cov_se"][i][i])
+        moments.add_row(str(i + 1), *map(text, numbers))
+    if dimension > _SHOWN_COORDINATES:
+        moments.caption = f"the first {_SHOWN_COORDINATES} of {dimension}; --json has them all"
+    return moments
+
+
+# --- what they are made of
+
+
+def console(stderr: bool = False) -> Console:
+    """Return a console of rich on stdout or stderr."""
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+def table(*columns: str) -> Table:
+    """Return an empty table with these heads."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def progress() -> Progress:
+    """Return a progress bar on stderr that disappears at the end: phase, share, time left."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console(stderr=True), transient=True)
+
+
+def text(value: Any) -> str:
+    """Return a value with four digits, "-" for None."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={text(item)}" for key, item in value.items())
+    return "-" if value is None else str(value)
+
+
+def short(value: float | None) -> str:
+    """Return a number with two digits or without decimals, "–" for None."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"

@@ -1,0 +1,189 @@
+"""``bnnviz race``: samplers on one target with one budget of gradients each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bnnviz.cli.drive import drive
+from bnnviz.cli.options import Data, Device, Json, Target, TargetColumn, Task, examples, figure_place
+from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, say, short, table
+from bnnviz.cli.request import apply_settings, enter_target, find_setting, parse_value, read_request, setting_names
+from bnnviz.errors import BnnvizError
+from bnnviz.files import plain
+from bnnviz.specs import catalogue
+from bnnviz.specs.race import DEFAULT_BUDGET, SHARED, RaceSpec
+
+if TYPE_CHECKING:
+    from bnnviz.engine.race.race import Race
+
+#: What the table shows of a lane, where the target has it.
+_COLUMNS = {
+    "error": "error",
+    "rhat": "R-hat",
+    "ess": "ESS",
+    "ess_per_s": "ESS/s",
+    "ess_per_million": "/10⁶ grad.",
+    "nll": "NLL",
+    "rmse": "RMSE",
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "seconds": "seconds",
+}
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "bnnviz race bps hmc sgld --target banana --budget 200000",
+        "bnnviz race bps boomerang sghmc:friction=0.5 --data boston --chains 4 --figure boston.html",
+        "bnnviz race hmc sgld:step_size=0.01 sgld:step_size=0.1 --target gaussian --set target.size=10 --json",
+        "bnnviz race race.json --budget 5000000",
+    )
+)
+def race(
+    lanes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SPEC...",
+            help="Two to six samplers of `bnnviz list samplers`, each NAME, NAME:key=value,key=value or a SPEC.json;"
+            " or one race as JSON.",
+        ),
+    ],
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help="Per-example gradients that each may spend, all its chains together; rejected proposals, tuning and"
+            f" warm-up are charged. Default: {DEFAULT_BUDGET:,}."
+        ),
+    ] = None,
+    target: Target = None,
+    data: Data = None,
+    target_column: TargetColumn = None,
+    task: Task = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the target or of all runs, such as size=10 or warmup=500; may be given many times.",
+        ),
+    ] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains of each sampler.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every sampler's random numbers.")] = None,
+    device: Device = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Draw curves and table here; a browser opens it.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Race samplers: the same target, start, seed and budget of gradients for each; a table says who came how near.
+
+    Ctrl-C stops early and keeps what there is. A sampler whose chains meet values that are not finite is named, stopped
+    and not ranked; the others finish.
+    """
+    request, own = _read_lanes(lanes)
+    file = enter_target(request, target, data, target_column, task)
+    options = {"chains": chains, "seed": seed, "device": device, "budget": budget}
+    request.update({key: value for key, value in options.items() if value is not None})
+    _apply_settings(request, own, settings or [])
+    spec = RaceSpec.from_json({**request, "lanes": own}, None if file is None else file.pack())
+    figure = figure_place(figure, "figure")
+    for note in file.notes if file is not None else ():
+        say(note)
+    raise typer.Exit(_race(spec, figure, as_json))
+
+
+def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the lanes have in common, as far as files say it, and each lane's own."""
+    request: dict[str, Any] = {}
+    own: list[dict[str, Any]] = []
+    for word in words:
+        if not (word == "-" or word.endswith(".json")):
+            own.append(_read_lane(word))
+            continue
+        value = read_request(word)
+        own += value.pop("lanes", None) or [
+            {name: value.pop(name) for name in ("sampler", "settings", "warmup", "kernel") if name in value}
+        ]
+        shared = {name: value[name] for name in (*SHARED, "budget") if name in value}
+        for name, found in shared.items():
+            if request.setdefault(name, found) != found:
+                raise BnnvizError(f"The files have different values of {name}; all lanes of a race share one.", name)
+    return request, own
+
+
+def _read_lane(word: str) -> dict[str, Any]:
+    """Read a lane that is written NAME or NAME:key=value,key=value."""
+    name, _, text = word.partition(":")
+    item = catalogue.find("samplers", name)
+    chosen = {}
+    for assignment in filter(None, text.split(",")):
+        key, equals, value = assignment.partition("=")
+        setting = find_setting(item, key.strip())
+        if not equals:
+            raise BnnvizError(f"{word!r} is not of the form NAME:key=value,key=value.", key.strip() or None)
+        if setting is None:
+            raise BnnvizError(f"{item['title']} has no setting {key!r}; its settings are {setting_names(item)}.", key)
+        chosen[key.strip()] = parse_value(setting, value.strip())
+    return {"sampler": name, "settings": chosen}
+
+
+def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignments: list[str]) -> None:
+    """Enter the ``--set`` options: settings of the target, of the race, or of each lane alike."""
+    given: dict[str, Any] = {"target": request["target"], "target_settings": request.get("target_settings", {})}
+    apply_settings(given, assignments, to_sampler=False)
+    for name, value in given.items():
+        if name in SHARED:
+            request[name] = value
+        elif name in ("warmup", "kernel"):
+            for lane in own:
+                lane[name] = value
+        else:
+            raise BnnvizError(f"{name} is not a setting of a race: the budget decides how long it goes on.", name)
+
+
+def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
+    """Race to the end or to Ctrl-C, print and draw what came out, and return the exit code."""
+    from bnnviz.engine.race.race import Race
+
+    race = Race(spec)
+    try:
+        interrupted = drive(race)
+    except KeyboardInterrupt:
+        say("stopped at once; nothing was kept.")
+        return INTERRUPTED
+    _print(race, as_json)
+    if figure is not None:
+        from bnnviz.views.comparison.leaderboard import race_page
+
+        figure.write_text(race_page(race.scene(), race.frame(["caption", "curves", "table"])), encoding="utf-8")
+    for note in race.notes:
+        say(note)
+    if race.error is not None:
+        say(race.error)
+        return FAILED
+    if interrupted:
+        say(f"stopped when {race.progress:.0%} of the budgets was spent.")
+    return INTERRUPTED if interrupted else 0
+
+
+def _print(race: Race, as_json: bool) -> None:
+    """Print the lanes, the best first, with what warns of them."""
+    if as_json:
+        print_json(race.summary())
+        if warning := race.frame(["caption"])["caption"]["warning"]:
+            say(warning)
+        return
+    frame = race.frame(["table", "caption"])
+    rows, caption = plain(frame["table"]["rows"]), frame["caption"]
+    shown = {name: head for name, head in _COLUMNS.items() if name in rows[0]}
+    lanes = table("", "sampler", *shown.values())
+    for row in rows:
+        name = f"{row['name']} ([red]diverged[/red])" if row["diverged"] else row["name"]
+        lanes.add_row(str(row["rank"] or "–"), name, *(short(row[key]) for key in shown))
+    console().print(lanes)
+    console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)

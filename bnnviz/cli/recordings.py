@@ -1,0 +1,149 @@
+"""``bnnviz resume``, ``export`` and ``recordings``: what can be done with runs that were recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bnnviz.cli.drive import carry_out
+from bnnviz.cli.options import Json, RecordingWord, examples, free_place
+from bnnviz.cli.output import console, print_json, print_summary, say, table
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.engine.recording.reader import Recording
+
+app = typer.Typer()
+group = typer.Typer(help="The runs that were recorded: list, check, rename, delete, pack and unpack them.")
+
+
+@app.command(epilog=examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
+def resume(run: RecordingWord, as_json: Json = False) -> None:
+    """Go on with a recorded run to its end, with the draws that it would have made."""
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording import resume as resuming
+
+    reader.check_zarr("run")
+    folder = reader.find(run)
+    found = resuming.resume(folder)
+    if found.spec.draws is None:
+        raise BnnvizError("This run has no end; a live run goes on from its recording on the dashboard.", "run")
+    if found.finished:
+        say("this run has all its draws.")
+        print_summary(found.summary(), as_json)
+        return
+    raise typer.Exit(carry_out(found, None, folder, as_json))
+
+
+@app.command(epilog=examples("bnnviz export boston --format netcdf", "bnnviz export boston --format torch --out e.pt"))
+def export(
+    run: RecordingWord,
+    form: Annotated[str, typer.Option("--format", help="netcdf, zarr, npz, csv, or torch (state dicts).")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
+) -> None:
+    """Write a recording's draws to a file that other programs open; print where it is."""
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording.export import export as write
+    from bnnviz.engine.recording.export import suffix
+
+    reader.check_zarr("run")
+    recording = reader.Recording(reader.find(run))
+    print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form))))
+
+
+@group.command("list", epilog=examples("bnnviz recordings list", "bnnviz recordings list --json"))
+def recordings_list(as_json: Json = False) -> None:
+    """List the recordings on the shelf, the newest first, and what is wrong with a broken one."""
+    from bnnviz.engine.recording import reader
+
+    rows = [_row(recording, wrong) for recording, wrong in reader.recordings()]
+    if as_json:
+        print_json(rows)
+        return
+    shown = table("name", "target", "sampler", "draws", "", "size", "begun with")
+    for row in rows:
+        if row["wrong"]:
+            shown.add_row(row["name"], *[""] * 5, row["wrong"])
+            continue
+        state = "done" if row["finished"] else "not done"
+        size = f"{row['bytes'] / 1e6:,.1f} MB"
+        shown.add_row(row["name"], row["target"], row["sampler"], str(row["draws"]), state, size, row["version"])
+    console().print(shown)
+
+
+def _row(recording: Recording, wrong: str | None) -> dict[str, Any]:
+    """Return what the list says of a recording, which may be broken."""
+    if wrong is not None:
+        return {"name": recording.name, "folder": str(recording.folder), "wrong": wrong}
+    header, progress = recording.header, recording.progress
+    return {
+        "name": recording.name,
+        "folder": str(recording.folder),
+        "wrong": None,
+        "target": header["spec"]["target"],
+        "sampler": header["spec"]["sampler"],
+        "draws": recording.whole,
+        "finished": progress["finished"],
+        "seconds": progress["seconds"],
+        "bytes": recording.size,
+        "version": header["bnnviz"],
+    }
+
+
+@group.command("check", epilog=examples("bnnviz recordings check boston"))
+def recordings_check(run: RecordingWord) -> None:
+    """Read all of a recording, and say whether it is what was written."""
+    from bnnviz.engine.recording import reader
+
+    recording = reader.Recording(reader.find(run))
+    recording.check()
+    print(f"{recording.folder}: {recording.whole} draws of each chain, {recording.size / 1e6:.1f} MB, sound.")
+
+
+@group.command("rename", epilog=examples("bnnviz recordings rename boston boston-2"))
+def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
+    """Give a recording on the shelf another name."""
+    from bnnviz.engine.recording import reader
+
+    print(reader.rename(run, name))
+
+
+@group.command("delete", epilog=examples("bnnviz recordings delete boston --yes"))
+def recordings_delete(
+    run: RecordingWord, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False
+) -> None:
+    """Remove a recording from the shelf, for good."""
+    from bnnviz.engine.recording import reader
+
+    folder = reader.find(run)
+    if folder != reader.place(folder.name):
+        raise BnnvizError(f"{folder} is not on the shelf {reader.shelf()}; remove that folder by hand.", "run")
+    if not yes:
+        typer.confirm(f"Remove the recording {folder}?", abort=True, err=True)
+    reader.delete(folder.name)
+
+
+@group.command("pack", epilog=examples("bnnviz recordings pack boston --out boston.zip"))
+def recordings_pack(
+    run: RecordingWord,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.zip", help="Default: the recording's name, here.")] = None,
+) -> None:
+    """Put a recording into one file, to be sent; print where it is."""
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.recording.archive import pack
+
+    recording = reader.Recording(reader.find(run))
+    print(pack(recording, free_place(out or Path(recording.name).with_suffix(".zip"), ".zip")))
+
+
+@group.command("unpack", epilog=examples("bnnviz recordings unpack boston.zip"))
+def recordings_unpack(
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="What `bnnviz recordings pack` made.")],
+    name: Annotated[str | None, typer.Option(help="Its name on the shelf; default: the file's.")] = None,
+) -> None:
+    """Put a recording that was sent on the shelf, once it is known to be one; print where it is."""
+    from bnnviz.engine.recording.archive import unpack
+
+    print(unpack(file, name))

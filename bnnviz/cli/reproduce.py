@@ -1,0 +1,246 @@
+"""``bnnviz reproduce``: run a paper's experiment and set our figures beside the published ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bnnviz import optional
+from bnnviz.cli.options import Json, Scheduler, examples, figure_place
+from bnnviz.cli.output import INTERRUPTED, console, print_json, say, table, text
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bnnviz.engine.cluster.jobs import Cluster
+    from bnnviz.experiments import Case, Experiment
+
+_Summaries = dict[str, list[dict[str, Any]]]  # of the runs of each case, by its name
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "bnnviz reproduce pdmp-boston --repetitions 3",
+        "bnnviz reproduce pdmp-boston --json",
+        "bnnviz reproduce pdmp-table2 --data mnist --scheduler tcp://head:8786",
+        "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
+        "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
+        "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
+    ),
+)
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="NAME", help="Which part, of a table of data sets.")] = None,
+    scale: Annotated[
+        str | None, typer.Option(metavar="small|paper", help="Of a large experiment: minutes, or as published.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
+    ] = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's experiment and set our figures beside the published ones."""
+    # What a run comes to is kept: figures that are missing would be kept as missing.
+    optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
+    from bnnviz import experiments
+    from bnnviz.experiments import results
+
+    found = experiments.find(experiment).at(data, scale)
+    found.check()
+    out = _checked_figure(found, out)
+    done: _Summaries = {}
+    begun = time.perf_counter()
+    try:
+        where = _run(found, repetitions, scheduler, done)
+    except KeyboardInterrupt:
+        kept = sum(map(len, done.values()))
+        others = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
+        say(f"stopped{others}.")
+        raise typer.Exit(INTERRUPTED) from None
+    results.keep(found, done, time.perf_counter() - begun, where)
+    rows = [found.row(case, done[case.name]) for case in found.cases]
+    if out is not None:
+        _draw(found, rows, done, out)
+    _print(found, rows, as_json)
+
+
+def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
+    """Refuse a figure that cannot be drawn before the runs, not after them."""
+    if out is not None and not experiment.drawn:
+        raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
+    return figure_place(out, "out")
+
+
+# --- runs
+
+
+def _run(experiment: Experiment, repetitions: int | None, scheduler: str | None, done: _Summaries) -> str | None:
+    """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
+    with _cluster(scheduler) as cluster:
+        where = None if cluster is None else f"{cluster.slots()} workers of a Dask cluster"
+        _announce(experiment, repetitions, cluster)
+        for case, i, summary in _with_progress(experiment, repetitions, cluster):
+            done.setdefault(case.name, []).append(summary)
+            known = summary.get("figures", summary)
+            figures = ", ".join(f"{key} {text(known.get(key))}" for key in experiment.measures)
+            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    return where
+
+
+def _cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
+    """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
+    if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
+        return nullcontext()
+    from bnnviz.engine.cluster.jobs import Cluster
+
+    return Cluster(scheduler)
+
+
+def _announce(experiment: Experiment, repetitions: int | None, cluster: Cluster | None) -> None:
+    """Say how much there is to do, before it begins."""
+    print(experiment.doc, file=sys.stderr, flush=True)
+    for line in _workload(experiment, repetitions, cluster):
+        print(line, file=sys.stderr, flush=True)
+
+
+def _workload(experiment: Experiment, repetitions: int | None, cluster: Cluster | None) -> Iterator[str]:
+    """Yield how many runs there are, how many of them are kept, and about how long the others take."""
+    runs = experiment.runs(repetitions)
+    begun = f"{experiment.title}: {runs} runs"
+    kept = experiment.kept(repetitions) if experiment.keeps else 0
+    if cluster is not None:
+        already = f", {kept} of them kept from before" if experiment.keeps else ""
+        yield f"{begun}{already}, {cluster.slots()} at a time."
+    elif experiment.keeps:
+        yield f"{begun}, {kept} of them kept from before."
+        if kept < runs:
+            yield f"The others take about {max(experiment.seconds(repetitions) / 60, 1):.0f} min here."
+    elif experiment.minutes is not None:
+        yield f"{begun}; about {experiment.minutes * runs / experiment.runs():.0f} min on 2 cores."
+    else:
+        yield f"{begun}."
+
+
+def _with_progress(
+    experiment: Experiment, repetitions: int | None, cluster: Cluster | None
+) -> Iterator[tuple[Case, int, dict[str, Any]]]:
+    """Yield the case, the number and the summary of each run, with a bar of all runs."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True, redirect_stderr=True) as bar:
+        task = bar.add_task("", total=experiment.runs(repetitions))
+        for result in experiment.reproduce(repetitions, cluster):
+            bar.advance(task)
+            yield result
+
+
+# --- tables
+
+
+def _print(experiment: Experiment, rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+        return
+    console().print(_draws_table(experiment, rows) if experiment.keeps else _runs_table(experiment, rows))
+    for note in _notes(rows):
+        console().print(note)
+
+
+def _runs_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
+    """Return a table of figures over runs, each with its standard error and the published one."""
+    heads = [f"{head} (± s.e.; published)" for head in _heads(experiment).values()]
+    cases = table("case", "runs", *heads)
+    for row in rows:
+        cases.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in experiment.measures))
+    return cases
+
+
+def _beside(row: dict[str, Any], key: str) -> str:
+    error, published = row[f"{key}_se"], row[f"{key}_published"]
+    ours = text(row[key]) if error is None else f"{text(row[key])} ± {text(error)}"
+    return ours if published is None else f"{ours} ({text(published)})"
+
+
+def _draws_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
+    """Return a table of figures over draws, as the paper prints them: each with its standard deviation below."""
+    weighted = any(row["weights_ess"] is not None for row in rows)
+    cases = table("case", "runs", *_heads(experiment).values(), *(["weights' ESS"] if weighted else []))
+    cases.caption = "(standard deviation over draws), ± standard error over runs"
+    for column in cases.columns:
+        column.overflow = "fold"
+    for row in rows:
+        figures = [_over_draws(row[k], row[f"{k}_sd"], row[f"{k}_se"]) for k in experiment.measures]
+        cases.add_row(row["case"], str(row["runs"]), *figures, *([text(row["weights_ess"])] if weighted else []))
+        known = [_over_draws(row[f"{k}_published"], row[f"{k}_published_sd"]) for k in experiment.measures]
+        if any(row[f"{k}_published"] is not None for k in experiment.measures):
+            cases.add_row("  published", "", *known)
+    return cases
+
+
+def _over_draws(mean: float | None, sd: float | None, error: float | None = None) -> str:
+    lines = [text(mean), *([f"({sd:.2g})"] if sd else []), *([f"±{error:.1g}"] if error else [])]
+    # Without the zero six columns fit in a terminal of 80 letters.
+    return "\n".join(lines).replace("(0.", "(.").replace("±0.", "±.")
+
+
+def _heads(experiment: Experiment) -> dict[str, str]:
+    """Return what each figure of an experiment is called in a table."""
+    from bnnviz.experiments import LABELS
+
+    return {key: LABELS.get(key, key) for key in experiment.measures}
+
+
+def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield each comment once, after the cases that it is on; after none where it is on all of them."""
+    cases: dict[str, list[str]] = {}
+    for row in rows:
+        cases.setdefault(row["note"], []).append(row["case"])
+    for note, names in cases.items():
+        if note:
+            yield note if len(names) == len(rows) else f"{', '.join(names)}: {note}"
+
+
+# --- figure
+
+
+def _draw(experiment: Experiment, rows: list[dict[str, Any]], done: _Summaries, out: Path) -> None:
+    """Write the figure of an experiment: its panels, its bands of predictions, or a sweep of its measures."""
+    from bnnviz.views.comparison.small_multiples import page, small_multiples
+
+    if experiment.keeps:
+        layout = _panels(experiment, done)
+    elif experiment.bands:
+        layout = _bands(experiment, done)
+    else:
+        layout = small_multiples(rows, _heads(experiment))
+    out.write_text(page(layout, experiment.title), encoding="utf-8")
+
+
+def _panels(experiment: Experiment, done: _Summaries) -> Any:
+    from bnnviz.views.comparison import panels
+
+    shown = [panels.Panel(*panel) for panel in experiment.panels(done)]
+    return panels.panels(shown, experiment.title)
+
+
+def _bands(experiment: Experiment, done: _Summaries) -> Any:
+    from bnnviz.views.predictive.band_multiples import Panel, band_multiples
+
+    panels = []
+    for case in experiment.cases:
+        bands = [summary["band"] for summary in done[case.name]]
+        panels.append(Panel(case.at["data"], case.at["sampler"], bands[0]["data"], [b["part"] for b in bands]))
+    return band_multiples(panels)

@@ -1,0 +1,189 @@
+"""Read what to run from a file and from options, as the plain JSON that a spec is checked from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.errors import BnnvizError
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
+
+if TYPE_CHECKING:
+    from bnnviz.data import OwnTable
+
+_BOOLEANS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+# --- files
+
+
+def read_text(path: str, what: str, kind: str) -> str:
+    """Read a text file, or stdin where the path is "-".
+
+    Parameters
+    ----------
+    path : str
+    what, kind : str
+        For the error: what the file is, such as "spec", and what would do, such as "a JSON file".
+    """
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text"
+        raise BnnvizError(f"Cannot read the {what} {path} ({reason}); give the path of {kind}.") from None
+
+
+def read_request(path: str) -> dict[str, Any]:
+    """Read a spec from a JSON file or stdin, without checking more than that it is an object."""
+    text = read_text(path, "spec", "a JSON file")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BnnvizError(f"The spec {path} is not JSON ({error}); check its commas and quotes.") from None
+    if not isinstance(value, dict):
+        raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
+    return value
+
+
+# --- --target, --data, --target-column, --task
+
+
+def enter_target(
+    request: dict[str, Any], target: str | None, data: str | None, target_column: str | None, task: str | None
+) -> OwnTable | None:
+    """Enter the target, data set or CSV file of the options; return the file's table."""
+    table = _open_table(data, target_column, task)
+    if table is not None:
+        data = next(item["name"] for item in catalogue.load()["data"] if item["attached"])
+        request.pop("file", None)
+    _name_target(request, target, data)
+    return table
+
+
+def _open_table(data: str | None, target_column: str | None, task: str | None) -> OwnTable | None:
+    """Read the CSV file of the options; return None where they name a data set or nothing."""
+    given = {"target-column": target_column, "task": task}
+    option = next((name for name, value in given.items() if value is not None), None)
+    names = [item["name"] for item in catalogue.load()["data"]]
+    if data is None or (data in names and not Path(data).is_file()):
+        if option is not None:
+            raise BnnvizError(f"--{option} is for a CSV file; give one with --data FILE.csv, or leave it out.", "data")
+        return None
+    if data in names and option is None:
+        return None
+    if option is None and not Path(data).exists() and not Path(data).suffix:
+        raise BnnvizError(f"There is no data set and no file {data!r}; choose one of {', '.join(names)}.", "data")
+    from bnnviz.data import read_table
+
+    return read_table(data, target_column, task)
+
+
+def _name_target(request: dict[str, Any], target: str | None, data: str | None) -> None:
+    """Enter the target or the data set of the options, which go before those of the spec."""
+    if data is not None:
+        target = _target_on(data, target)
+    if target is not None and request.get("target") != target:
+        request["target"] = target
+        request["target_settings"] = {}
+    if data is not None:
+        request["target_settings"] = {**request.get("target_settings", {}), "data": data}
+    if "target" not in request:
+        raise BnnvizError("Say what to sample: --target NAME, --data NAME or a SPEC.json.", "target")
+
+
+def _target_on(data: str, target: str | None) -> str:
+    """Return a target that takes a data set: the named one, or the first that lists it."""
+    choices = {item["name"]: find_setting(item, "data") for item in catalogue.load()["targets"]}
+    on_data = [name for name, setting in choices.items() if setting]
+    target = target or next((name for name in on_data if data in choices[name]["choices"]), on_data[0])
+    if target not in on_data:
+        raise BnnvizError(f"The target {target!r} takes no data; leave out --target or --data.", "target")
+    catalogue.find("data", data)
+    return target
+
+
+# --- --set
+
+
+def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sampler: bool = True) -> None:
+    """Enter the ``--set`` options, each where its setting belongs."""
+    owners = {"sampler": catalogue.find("samplers", request.get("sampler", Spec.sampler))} if to_sampler else {}
+    owners |= {
+        "target": catalogue.find("targets", request["target"]),
+        "run": {"title": "The run", "settings": catalogue.load()["run"]},
+    }
+    places = {"sampler": "settings", "target": "target_settings"}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        key = key.strip()
+        if not (key and equals):
+            raise BnnvizError(f"--set {assignment!r} is not of the form key=value.", key or None)
+        owner, setting = find_owner(key, owners)
+        value = parse_value(setting, text.strip())
+        if owner in places:
+            request[places[owner]] = {**request.get(places[owner], {}), setting["name"]: value}
+        else:
+            request[setting["name"]] = value
+
+
+def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Find whose setting a key of ``--set`` is; return the owner and the setting.
+
+    Parameters
+    ----------
+    key : str
+        The name of a setting, with its owner and a dot before it where several have one of this name.
+    owners : dict
+        By name: an item with a title and settings.
+    """
+    prefix, dot, name = key.partition(".")
+    if dot and prefix in owners:
+        candidates = {prefix: owners[prefix]}
+    else:
+        candidates, name = owners, key
+    found = [(owner, setting) for owner, item in candidates.items() if (setting := find_setting(item, name))]
+    if len(found) > 1:
+        choices = " or ".join(f"{owner}.{name}" for owner, _ in found)
+        raise BnnvizError(f"{name} is a setting of more than one; write {choices}.", name)
+    if not found:
+        lists = "; ".join(f"{item['title']} has {setting_names(item)}" for item in candidates.values())
+        raise BnnvizError(f"There is no setting {key!r}: {lists}.", key)
+    return found[0]
+
+
+def find_setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return the setting of this name of an item of the catalogue, None where it has none."""
+    return next((setting for setting in item["settings"] if setting["name"] == name), None)
+
+
+def setting_names(item: dict[str, Any]) -> str:
+    """Return the names of an item's settings as one text."""
+    return ", ".join(setting["name"] for setting in item["settings"]) or "none"
+
+
+def parse_value(setting: dict[str, Any], text: str) -> Any:
+    """Read a value in its setting's type; what cannot be read stays a text, for the check to name."""
+    kind = setting["type"]
+    if text.lower() in ("none", "null") and setting["default"] is None:
+        return None
+    if kind == "boolean":
+        return _BOOLEANS.get(text.lower(), text)
+    if kind == "choice":
+        return next((choice for choice in setting["choices"] if str(choice) == text), text)
+    readers = {"integer": int, "number": float, "points": json.loads}
+    try:
+        return readers.get(kind, str)(text)
+    except ValueError:  # a JSONDecodeError is one
+        return text

@@ -1,0 +1,174 @@
+"""``bnnviz sample``: sample a target and print what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bnnviz import optional
+from bnnviz.cli.drive import carry_out
+from bnnviz.cli.options import Data, Device, Json, Target, TargetColumn, Task, examples, free_place
+from bnnviz.cli.output import INTERRUPTED, progress, say, text
+from bnnviz.cli.request import apply_settings, enter_target, read_request
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+
+if TYPE_CHECKING:
+    from bnnviz.engine.evaluation.prior_search import PriorSearch
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
+        "bnnviz sample --data boston --sampler boomerang --json > boston.json",
+        "bnnviz sample --data houses.csv --target-column price --set noise=learnt",
+        "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
+        "bnnviz sample spec.json --seed 2 --out run2.nc",
+        "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
+        "bnnviz sample --data boston --sampler bps --draws 1000 --seed 1 --start boston",
+    )
+)
+def sample(
+    spec: Annotated[
+        str | None, typer.Argument(metavar="SPEC.json", help="What to run, as JSON; - reads it from stdin.")
+    ] = None,
+    target: Target = None,
+    data: Data = None,
+    target_column: TargetColumn = None,
+    task: Task = None,
+    sampler: Annotated[str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the sampler, the target or the run; may be given many times."
+            " Where a name belongs to more than one, write sampler.KEY, target.KEY or run.KEY.",
+        ),
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Draws kept of each chain.")] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains that advance together.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run's random numbers.")] = None,
+    device: Device = None,
+    kernel: Annotated[str | None, typer.Option(help="eager, or compiled: machine code made of the whole step.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Keep the run on disk while it goes on, under this name or in this folder (a path)."
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="RECORDING", help="Set out from the draws of this recording: its name, or its folder."),
+    ] = None,
+    start_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="last|draws",
+            help="Chain by chain from the last draw, or from draws that the seed chooses; default: last.",
+        ),
+    ] = None,
+    start_sha256: Annotated[
+        str | None,
+        typer.Option(metavar="DIGITS", help="Refuse a recording that has other draws than a spec said."),
+    ] = None,
+    search: Annotated[
+        bool,
+        typer.Option("--search-prior", help="First choose prior_sd by the validation rows, in a dozen runs at most."),
+    ] = False,
+    search_by: Annotated[
+        str, typer.Option(metavar="FIGURE", help="What --search-prior judges by: nll, accuracy or mse.")
+    ] = "nll",
+    as_json: Json = False,
+) -> None:
+    """Sample a target, and print what came out.
+
+    Ctrl-C stops early and keeps the draws made so far.
+    """
+    request = read_request(spec) if spec is not None else {}
+    table = enter_target(request, target, data, target_column, task)
+    if sampler is not None and request.get("sampler") != sampler:
+        request["sampler"] = sampler
+        request["settings"] = {}
+    options = {"draws": draws, "chains": chains, "seed": seed, "device": device, "kernel": kernel}
+    request.update({key: value for key, value in options.items() if value is not None})
+    apply_settings(request, settings or [])
+    _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
+    checked = Spec.from_json(request, None if table is None else table.pack())
+    if checked.draws is None:
+        raise BnnvizError("This spec describes a live run without an end; say how many --draws to make.", "draws")
+    out = _saved_run_place(out)
+    for note in table.notes if table is not None else ():
+        say(note)
+    folder = None if record is None else _new_recording(record)
+    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None))
+
+
+def _enter_start(request: dict[str, Any], options: dict[str, str | None]) -> None:
+    """Enter the options that say where chains set out from."""
+    given = {key: value for key, value in options.items() if value is not None}
+    if not given:
+        return
+    if "recording" in given:
+        from bnnviz.engine.recording.warm_start import named
+
+        given["recording"] = named(given["recording"])
+        request["start"] = given
+    elif isinstance(request.get("start"), dict):
+        request["start"] = request["start"] | given
+    else:
+        raise BnnvizError("--start-from and --start-sha256 go with --start RECORDING; give that too.", "start")
+
+
+def _saved_run_place(out: Path | None) -> Path | None:
+    """Refuse a place that cannot be written before the run, not after it."""
+    if out is None:
+        return None
+    from bnnviz.engine.recording import arviz
+
+    optional.check(arviz.NETCDF, "Saving a run needs", "out")
+    return free_place(out, ".nc")
+
+
+def _new_recording(word: str) -> Path:
+    """Return the folder of a recording that is not there yet."""
+    from bnnviz.engine.recording import reader
+
+    reader.check_zarr("record")
+    return reader.new_place(word)
+
+
+def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
+    """Search the prior if that is asked for, then sample; return the exit code."""
+    from bnnviz.engine.recording.warm_start import resolved
+    from bnnviz.engine.viewed_run import ViewedRun
+
+    found = None
+    if search_by is not None:
+        try:
+            found = _search_prior(spec, search_by)
+        except KeyboardInterrupt:
+            say("stopped; no prior was chosen and nothing was kept.")
+            return INTERRUPTED
+        spec = found.spec
+    run = ViewedRun(resolved(spec.checked()))
+    run.search = None if found is None else found.record()
+    return carry_out(run, out, folder, as_json)
+
+
+def _search_prior(spec: Spec, by: str) -> PriorSearch:
+    """Choose the prior by the validation rows, telling each try on stderr."""
+    from bnnviz.engine.evaluation.prior_search import TRIES, search_prior
+
+    with progress() as bar:
+        task = bar.add_task("prior", total=TRIES)
+        found = search_prior(spec, by=by, progress=lambda done, share: bar.update(task, completed=done + share))
+    for one in found.tries:
+        say(f"prior_sd {one['prior_sd']:.4g}: validation {by} {text(one['value'])}")
+    say(f"prior_sd = {found.prior_sd:.4g} was chosen by the validation rows.")
+    return found

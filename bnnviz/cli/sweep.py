@@ -1,0 +1,124 @@
+"""``bnnviz sweep``: many runs on a cluster, each into a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bnnviz.cli.interrupt import hold_interrupt
+from bnnviz.cli.options import Json, Scheduler, examples
+from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, print_json, say, short, table
+from bnnviz.cli.request import read_text
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bnnviz.engine.sweep.sweep import Sweep
+
+#: What the table at the end shows of a run's figures, where any run has them.
+_COLUMNS = {
+    "ess_min": "ESS",
+    "weight_ess": "weight ESS",
+    "rhat_max": "R-hat",
+    "rmse": "RMSE",
+    "nll": "NLL",
+    "accuracy": "accuracy",
+    "grad_evals": "gradients",
+}
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "bnnviz sweep sweep.yaml --out runs",
+        "bnnviz sweep sweep.yaml --out runs --workers 4 --json",
+        "bnnviz sweep sweep.yaml --out runs --scheduler tcp://head:8786",
+    )
+)
+def sweep(
+    runs: Annotated[
+        str,
+        typer.Argument(metavar="SWEEP.yaml", help="The runs: base, grid and specs, as YAML or JSON; - reads stdin."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where each run becomes a recording.")],
+    scheduler: Scheduler = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Worker processes on this machine; default: one for each GPU, or each core but one."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run all combinations of settings and seeds on the workers of a cluster, each into a recording.
+
+    The same command goes on where it was stopped. A run that fails is named, and the others finish; the exit code is
+    then 1. Ctrl-C lets the runs write what they have.
+    """
+    from bnnviz.engine.recording import reader
+    from bnnviz.engine.sweep.sweep import Sweep
+    from bnnviz.specs.sweep import SweepSpec
+
+    spec = SweepSpec.from_text(read_text(runs, "sweep", "a YAML file"))
+    reader.check_zarr("out")
+    with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
+        raise typer.Exit(_sweep(found, as_json))
+
+
+def _sweep(sweep: Sweep, as_json: bool) -> int:
+    """Run a sweep to its end or to Ctrl-C, print what the runs came to, and return the exit code."""
+    from bnnviz.cli import sweep_progress
+
+    wrong = None
+    try:
+        with hold_interrupt() as pressed:
+            sweep_progress.drive(sweep, console(stderr=True), pressed)
+    except KeyboardInterrupt:
+        say("stopped at once; what was written is kept, and the same command goes on.")
+        return INTERRUPTED
+    except BnnvizError as error:
+        wrong = error.sentence
+    rows = sweep.rows()
+    if as_json:
+        print_json(rows)
+    else:
+        console().print(_runs_table(rows))
+    if (sentence := _pace(sweep, rows)) is not None:
+        say(sentence)
+    return _exit_code(rows, bool(pressed)) if wrong is None else complain(wrong)
+
+
+def _exit_code(rows: list[dict[str, Any]], stopped: bool) -> int:
+    """Say how many runs failed, or are left where Ctrl-C stopped the sweep; return the exit code."""
+    failed, left = (sum(row["state"] == state for row in rows) for state in ("failed", "left"))
+    if left and stopped:
+        say(f"stopped with {left} of {len(rows)} runs left; the same command goes on with them.")
+        return INTERRUPTED
+    if failed:
+        say(f"{failed} of {len(rows)} runs failed.")
+    return FAILED if failed or left else 0
+
+
+def _runs_table(rows: list[dict[str, Any]]) -> Table:
+    shown = [key for key in _COLUMNS if any(row["figures"].get(key) is not None for row in rows)]
+    runs = table("run", "", *(_COLUMNS[key] for key in shown), "seconds")
+    for row in rows:
+        state = {"done": "", "failed": "[red]failed[/red]"}.get(row["state"], row["state"])
+        figures = [short(row["figures"].get(key)) for key in shown]
+        runs.add_row(row["name"], state, *figures, short(row["seconds"]))
+    return runs
+
+
+def _pace(sweep: Sweep, rows: list[dict[str, Any]]) -> str | None:
+    """Return how long the sweep took, and how much of that was none of the runs' own; None where nothing was run."""
+    here = [row for row in rows if row["worker_s"] is not None]
+    if not here or not sweep.slots:
+        return None
+    own = sum(row["seconds"] for row in here)
+    over = (sweep.wall * min(sweep.slots, len(here)) - own) / len(here)
+    return (
+        f"{len(here)} runs in {sweep.wall:.1f} s, {sweep.slots} at a time; their own seconds are {own:.1f}, and"
+        f" {over:.2f} s a run went into everything else."
+    )
