@@ -13,7 +13,7 @@ from scipy import stats
 
 from bnnviz import cli, samplers, targets
 from bnnviz.benchmarks import find
-from bnnviz.benchmarks.calibration import Truth, chance, limit, of_draws, of_path
+from bnnviz.benchmarks.calibration import Truth, limit, of_draws, of_path, probability
 from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
 from bnnviz.benchmarks.suites import truth
 from bnnviz.errors import BnnvizError
@@ -56,8 +56,8 @@ def test_exact_draws_have_standard_errors_of_one(name: str) -> None:
 
 
 def test_a_chance_and_its_limit_belong_together() -> None:
-    assert chance(limit(1e-4, 40, 300), 40, 300) == pytest.approx(1e-4)
-    assert chance(0.1, 40, 300) == 1
+    assert probability(limit(1e-4, 40, 300), 40, 300) == pytest.approx(1e-4)
+    assert probability(0.1, 40, 300) == 1
 
 
 def test_errors_of_draws_and_of_their_path_are_told() -> None:
