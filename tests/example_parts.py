@@ -13,9 +13,9 @@ def roc_curve(name: str, shift: float, spread: float, seed: int = 0) -> dict:
     """Give a method's ROC curve on 71 rows, its draws more or less alike."""
     rng = np.random.default_rng(seed)
     positive = np.arange(71) < 22
-    chances = rng.normal(size=71) + positive * (shift + spread * rng.normal(size=(100, 1)))
-    chances = chances + spread * rng.normal(size=(100, 71))
-    return {"name": name, **diagnostics.roc_envelopes(chances, positive)._asdict()}
+    probabilities = rng.normal(size=71) + positive * (shift + spread * rng.normal(size=(100, 1)))
+    probabilities = probabilities + spread * rng.normal(size=(100, 71))
+    return {"name": name, **diagnostics.roc_envelopes(probabilities, positive)._asdict()}
 
 
 def history_line(name: str, end: float, pace: float, seed: int) -> dict:
@@ -34,11 +34,11 @@ def matrix(classes: list[str], rows: list[int], right: float) -> dict:
     return {"matrix": found, "classes": classes}
 
 
-def chance(a: float, b: float, number: int, observed: str) -> dict:
+def probability(a: float, b: float, number: int, observed: str) -> dict:
     """Give the chances that 100 draws give to one row."""
-    chances = np.random.default_rng(number).beta(a, b, 100)
+    probabilities = np.random.default_rng(number).beta(a, b, 100)
     label = f"chance of class 1, row {number}"
-    return {"label": label, "observed": observed, **diagnostics.chance_spread(chances)._asdict()}
+    return {"label": label, "observed": observed, **diagnostics.probability_spread(probabilities)._asdict()}
 
 
 def box(name: str, centre: float, seed: int) -> dict:
@@ -48,7 +48,7 @@ def box(name: str, centre: float, seed: int) -> dict:
     return {"name": name, **diagnostics.error_spread(errors)._asdict()}
 
 
-def drawn_chances(rows: int, sure: float, seed: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+def drawn_probabilities(rows: int, sure: float, seed: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
     """Give chances (draws, rows, classes) and classes that are drawn from them, or from less sure ones."""
     rng = np.random.default_rng(seed)
     logits = 3 * rng.normal(size=(rows, classes)) + 0.7 * rng.normal(size=(30, rows, classes))
@@ -60,14 +60,14 @@ def drawn_chances(rows: int, sure: float, seed: int, classes: int = 10) -> tuple
 
 def reliability_lane(name: str, sure: float, seed: int) -> dict:
     """Give a lane that is as sure as it is right where ``sure`` is 1, and too sure above."""
-    chances, observed = drawn_chances(1000, sure, seed)
-    return {"name": name, **diagnostics.reliability(chances.mean(0), observed)._asdict()}
+    probabilities, observed = drawn_probabilities(1000, sure, seed)
+    return {"name": name, **diagnostics.reliability(probabilities.mean(0), observed)._asdict()}
 
 
 def entropy_lane(name: str, kind: str, seed: int, foreign: bool = True) -> dict:
     """Give a lane of entropies of two kinds of rows."""
     inner, outer = (
-        diagnostics.predictive_entropy(drawn_chances(rows, sure, seed)[0])
+        diagnostics.predictive_entropy(drawn_probabilities(rows, sure, seed)[0])
         for rows, sure in ((1000, 2.0 + seed / 3), (700, 0.6 + seed / 10))
     )
     steps = {
@@ -93,10 +93,12 @@ def attack_lane(name: str, strength: float, rows: int) -> dict:
     return lane | {"entropy_high": entropy + half}
 
 
-def chance_lane(name: str, seed: int, classes: int) -> dict:
+def probability_lane(name: str, seed: int, classes: int) -> dict:
     """Give one row's chances with their intervals."""
-    chances, _ = drawn_chances(1, 1.0, seed, classes)
-    return {"name": name} | {end: values[0] for end, values in diagnostics.class_intervals(chances)._asdict().items()}
+    probabilities, _ = drawn_probabilities(1, 1.0, seed, classes)
+    return {"name": name} | {
+        end: values[0] for end, values in diagnostics.class_intervals(probabilities)._asdict().items()
+    }
 
 
 SIX = ("BPS", "σ-BPS", "Boomerang", "SGLD", "SGHMC", "FuncHMC")
@@ -139,7 +141,11 @@ def example_parts() -> dict[str, list[dict]]:
             matrix(["1", "2", "3", "5", "6", "7"], [13, 20, 2, 1, 1, 6], 0.7),
             matrix(digits, [1000] * 10, 0.97),
         ],
-        "chances": [chance(60, 2, 3, "observed good"), chance(2, 3, 8, "observed bad"), chance(1e6, 1e5, 9, "")],
+        "chances": [
+            probability(60, 2, 3, "observed good"),
+            probability(2, 3, 8, "observed bad"),
+            probability(1e6, 1e5, 9, ""),
+        ],
         "errors2": [
             {"boxes": [box(name, -k % 3, k) for k, name in enumerate(METHODS)]},
             {"boxes": [box("PMCnet-light", -5.0, 1)]},
@@ -168,8 +174,12 @@ def example_parts() -> dict[str, list[dict]]:
             {"angles": ANGLES, "angle": 0.0, "lanes": [turned_lane("BPS", 1)]},
         ],
         "digit": [
-            {"classes": digits, "observed": 7, "lanes": [chance_lane(name, k, 10) for k, name in enumerate(SIX[:3])]},
-            {"classes": signs, "observed": 40, "lanes": [chance_lane(name, k, 43) for k, name in enumerate(SIX)]},
-            {"classes": digits, "observed": None, "lanes": [chance_lane("BPS", 4, 10)]},
+            {
+                "classes": digits,
+                "observed": 7,
+                "lanes": [probability_lane(name, k, 10) for k, name in enumerate(SIX[:3])],
+            },
+            {"classes": signs, "observed": 40, "lanes": [probability_lane(name, k, 43) for k, name in enumerate(SIX)]},
+            {"classes": digits, "observed": None, "lanes": [probability_lane("BPS", 4, 10)]},
         ],
     }

@@ -63,7 +63,7 @@ def test_without_a_step_accuracy_is_the_plain_one():
     assert found["accuracy"][0] > found["accuracy"][-1]
     target, draws = of_images()
     found = bnnviz.attack(target, draws, judge="mean")
-    mean = predict(target, torch.as_tensor(draws)).chances.mean(0)
+    mean = predict(target, torch.as_tensor(draws)).probabilities.mean(0)
     assert found["accuracy"][0] == (mean.argmax(1) == target.data_set.y_test).mean()
     assert found["entropy"][0] == pytest.approx(diagnostics.predictive_entropy(mean[None]).mean(), rel=1e-6)
     shown = found["examples"]
@@ -81,8 +81,8 @@ def test_the_step_on_a_line_is_known():
         lost = draws[number, :4] @ np.sign(draws[0, :4])
         right = [(margin > step * lost).mean() for step in STEPS]
         assert found["accuracy"] == right
-        chance = expit(margin - 0.6 * lost)
-        entropy = diagnostics.predictive_entropy(np.stack([chance, 1 - chance], -1)[None])
+        probability = expit(margin - 0.6 * lost)
+        entropy = diagnostics.predictive_entropy(np.stack([probability, 1 - probability], -1)[None])
         assert found["entropy"][-1] == pytest.approx(entropy.mean())
         assert found["entropy_low"][-1] < entropy.mean() < found["entropy_high"][-1]
         assert (found["accuracy_low"][-1], found["accuracy_high"][-1]) == diagnostics.share_interval(
@@ -110,8 +110,8 @@ def test_the_softmax_of_a_linear_network_has_a_known_derivative():
     x, y = (torch.as_tensor(rows) for rows in target.data_set.scaled("test"))
     theta = torch.as_tensor(draws[:1])
     weight, bias = theta[0, :54].view(3, 18), theta[0, 54:]
-    chance = torch.softmax(x.double().flatten(1) @ weight.T + bias, -1)
-    known = (chance - nn.functional.one_hot(y, 3)) @ weight
+    probability = torch.softmax(x.double().flatten(1) @ weight.T + bias, -1)
+    known = (probability - nn.functional.one_hot(y, 3)) @ weight
     found = attacking._ascent(target, theta, None, x.double(), y)
     np.testing.assert_allclose(found.flatten(1), known, rtol=1e-9, atol=1e-12)
 
@@ -211,23 +211,23 @@ def test_uncertainty_says_what_the_arrays_say():
     draws = near(1.0, 40).reshape(2, 20, 5)
     outside = 0.1 * np.random.default_rng(4).normal(size=(30, 4))
     found = bnnviz.uncertainty(target, draws, ood=outside, rows=[3, 1], base=2)
-    chances = predict(target, torch.as_tensor(draws.reshape(-1, 5))).chances
+    probabilities = predict(target, torch.as_tensor(draws.reshape(-1, 5))).probabilities
     summary, arrays = found["summary"], found["arrays"]
     assert json.loads(json.dumps(summary)) == summary
-    np.testing.assert_allclose(arrays["test"]["entropy"], diagnostics.predictive_entropy(chances, 2))
-    np.testing.assert_allclose(arrays["test"]["mutual"], diagnostics.mutual_information(chances, 2), atol=1e-12)
-    assert summary["test"]["expected"] == pytest.approx(diagnostics.expected_entropy(chances, 2).mean())
+    np.testing.assert_allclose(arrays["test"]["entropy"], diagnostics.predictive_entropy(probabilities, 2))
+    np.testing.assert_allclose(arrays["test"]["mutual"], diagnostics.mutual_information(probabilities, 2), atol=1e-12)
+    assert summary["test"]["expected"] == pytest.approx(diagnostics.expected_entropy(probabilities, 2).mean())
     measured = bnnviz.measure(target, draws)["averaged"]
     for name in ("accuracy", "nll", "brier"):
         assert summary[name] == pytest.approx(measured[name])
-    assert summary["ece"] == pytest.approx(diagnostics.calibration_error(chances.mean(0), y, 10))
+    assert summary["ece"] == pytest.approx(diagnostics.calibration_error(probabilities.mean(0), y, 10))
     known = diagnostics.detection(arrays["test"]["entropy"], arrays["ood"]["entropy"])._asdict()
     assert summary["detection"] == known
     # Rows near the line are the ones that the network is not sure of.
     assert summary["detection"]["auroc"] > 0.7
-    ess = diagnostics.function_ess(chances[:, np.linspace(0, 59, 50).astype(int)].reshape(2, 20, 50, 2))
+    ess = diagnostics.function_ess(probabilities[:, np.linspace(0, 59, 50).astype(int)].reshape(2, 20, 50, 2))
     assert (summary["function_ess"]["median"], summary["chains"]) == (ess.median, 2)
-    intervals = diagnostics.class_intervals(chances[:, [3, 1]])
+    intervals = diagnostics.class_intervals(probabilities[:, [3, 1]])
     for name in ("mean", "low", "high"):
         np.testing.assert_allclose(arrays["intervals"][name], getattr(intervals, name))
     assert arrays["intervals"]["observed"].tolist() == y[[3, 1]].tolist()

@@ -60,7 +60,7 @@ def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:
     assert len(theta) == lane.opinions.asked > 5
     with torch.no_grad():
         each = torch.softmax(target.outputs(theta, torch.as_tensor(rows[0])), -1).double().numpy()
-    assert np.allclose(gallery.chances(1)[0], each, atol=1e-5)
+    assert np.allclose(gallery.probabilities(1)[0], each, atol=1e-5)
     mean, y = each.mean(0), gallery.images.y_test
     found = lane.scores()
     assert found["accuracy"] == pytest.approx((mean.argmax(1) == y).mean())
@@ -71,7 +71,7 @@ def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:
 def test_the_wall_has_the_hardest_images_first(gallery: Gallery) -> None:
     gallery.watch(wall="hardest")
     tiles = gallery.frame(["wall"])["wall"]["tiles"]
-    mean = np.mean([diagnostics.predictive_entropy(gallery.chances(i)[0]) for i in (0, 1)], axis=0)
+    mean = np.mean([diagnostics.predictive_entropy(gallery.probabilities(i)[0]) for i in (0, 1)], axis=0)
     assert [tile["index"] for tile in tiles[:5]] == np.argsort(-mean)[:5].tolist()
     first = tiles[0]
     assert base64.b64decode(first["pixels"]["data"]) == gallery.images.x_test[first["index"]].tobytes()
@@ -107,7 +107,7 @@ def test_a_drawn_image_is_asked_about(gallery: Gallery) -> None:
     gallery.watch(image={"pixels": pixels.tolist(), "angle": 0})
     part = gallery.frame(["digit"])["digit"]
     assert part["observed"] is None and part["drawn"]
-    assert part["lanes"][1]["mean"] == pytest.approx(gallery.chances(1)[0][:, 3].mean(0), abs=1e-4)
+    assert part["lanes"][1]["mean"] == pytest.approx(gallery.probabilities(1)[0][:, 3].mean(0), abs=1e-4)
 
 
 def test_attacked_images_hang_on_the_wall(gallery: Gallery) -> None:
@@ -169,7 +169,7 @@ def test_other_images_from_elsewhere_are_asked_about(gallery: Gallery) -> None:
     before = gallery.table()
     gallery.watch(elsewhere=names[-1])
     assert gallery.foreign.name == names[-1]
-    assert gallery.chances(1)[1].shape[1] == len(gallery.foreign.y_test)
+    assert gallery.probabilities(1)[1].shape[1] == len(gallery.foreign.y_test)
     # It is over, and all the same they are asked; what was known of the test rows stays.
     after = gallery.table()
     assert [row["nll"] for row in after] == [row["nll"] for row in before]

@@ -16,7 +16,7 @@ from bnnviz.engine.evaluation.predictions import scores
 pytest.importorskip("sklearn")
 
 
-def chances_of(predicted: list[float]) -> np.ndarray:
+def probabilities_of(predicted: list[float]) -> np.ndarray:
     """Return chances (rows, 2) from those of class 1."""
     one = np.array(predicted)
     return np.column_stack([1 - one, one])
@@ -25,7 +25,7 @@ def chances_of(predicted: list[float]) -> np.ndarray:
 def test_figures_of_two_classes_by_hand():
     """Of 3 ones 2 are found, of 4 zeros 3; one zero is called a one."""
     observed = np.array([1, 1, 1, 0, 0, 0, 0])
-    found = diagnostics.class_metrics(chances_of([0.9, 0.6, 0.4, 0.7, 0.3, 0.2, 0.1]), observed)
+    found = diagnostics.class_metrics(probabilities_of([0.9, 0.6, 0.4, 0.7, 0.3, 0.2, 0.1]), observed)
     figures = {name: found.values[name] for name in ("accuracy", "precision", "recall", "specificity", "f1", "auc")}
     assert figures == pytest.approx(
         {"accuracy": 5 / 7, "precision": 2 / 3, "recall": 2 / 3, "specificity": 3 / 4, "f1": 2 / 3, "auc": 10 / 12}
@@ -33,16 +33,18 @@ def test_figures_of_two_classes_by_hand():
     assert found.values["brier"] == pytest.approx(np.mean(np.square([0.1, 0.4, 0.6, 0.7, 0.3, 0.2, 0.1])))
     assert found.values["nll"] == pytest.approx(-np.mean(np.log([0.9, 0.6, 0.4, 0.3, 0.7, 0.8, 0.9])))
     assert found.unknown == {}
-    other = diagnostics.class_metrics(chances_of([0.9, 0.6, 0.4, 0.7, 0.3, 0.2, 0.1]), observed, positive=0).values
+    other = diagnostics.class_metrics(
+        probabilities_of([0.9, 0.6, 0.4, 0.7, 0.3, 0.2, 0.1]), observed, positive=0
+    ).values
     assert (other["recall"], other["specificity"], other["auc"]) == pytest.approx((3 / 4, 2 / 3, 10 / 12))
 
 
 def test_figures_of_three_classes_by_hand():
     observed = np.array([0, 0, 0, 0, 1, 1, 2, 2])
     predicted = np.array([0, 0, 0, 1, 1, 1, 2, 0])
-    chances = np.full((8, 3), 0.2)
-    chances[np.arange(8), predicted] = 0.6
-    found = diagnostics.class_metrics(chances, observed).values
+    probabilities = np.full((8, 3), 0.2)
+    probabilities[np.arange(8), predicted] = 0.6
+    found = diagnostics.class_metrics(probabilities, observed).values
     f1 = np.array([2 * 3 / (4 + 4), 2 * 2 / (2 + 3), 2 * 1 / (2 + 1)])
     assert found["accuracy"] == 0.75
     assert found["f1"] == pytest.approx(f1.mean())
@@ -55,13 +57,13 @@ def test_figures_of_three_classes_by_hand():
 
 
 def test_what_is_undefined_is_none_with_a_sentence():
-    found = diagnostics.class_metrics(chances_of([0.1, 0.2, 0.3]), np.zeros(3, int))
+    found = diagnostics.class_metrics(probabilities_of([0.1, 0.2, 0.3]), np.zeros(3, int))
     for name in ("auc", "precision", "recall", "f1"):
         assert found.values[name] is None
         assert found.unknown[name].endswith("undefined.")
     assert found.values["specificity"] == found.values["accuracy"] == 1.0
-    chances = np.eye(3)[[0, 0, 1]]
-    found = diagnostics.class_metrics(chances, np.array([0, 0, 1]))
+    probabilities = np.eye(3)[[0, 0, 1]]
+    found = diagnostics.class_metrics(probabilities, np.array([0, 0, 1]))
     assert found.values["auc"] == found.values["f1"] == 1.0
     assert found.unknown["auc"] == "No row is of class 2; AUC is the mean of the others."
 
@@ -115,8 +117,8 @@ def test_weights_say_how_often_a_draw_is_taken():
     assert per_draw["sd"] == pytest.approx(0.3, abs=0.05)
     assert found["averaged"]["accuracy"] == 1.0
     assert found["weights_ess"] == pytest.approx(1 / (0.81 + 0.01))
-    chance = 0.9 * torch.sigmoid(5 * target.x[:, 0]) + 0.1 * torch.sigmoid(-5 * target.x[:, 0])
-    expected = -torch.where(target.y > 0, chance, 1 - chance).log().mean()
+    probability = 0.9 * torch.sigmoid(5 * target.x[:, 0]) + 0.1 * torch.sigmoid(-5 * target.x[:, 0])
+    expected = -torch.where(target.y > 0, probability, 1 - probability).log().mean()
     assert found["averaged"]["nll"] == pytest.approx(float(expected))
     assert found["confusion"] == [[10, 0], [0, 10]]
     np.testing.assert_allclose(np.sum(found["confusion_per_draw"], 1), [10, 10])

@@ -185,8 +185,8 @@ def test_the_control_sets_labels_follow_their_truth():
     z = []
     for split in range(20):
         loaded = data.load("control_1600", split)
-        chance = loaded.truth(loaded.x_train)
-        z.append((loaded.y_train - chance).sum() / np.sqrt((chance * (1 - chance)).sum()))
+        probability = loaded.truth(loaded.x_train)
+        z.append((loaded.y_train - probability).sum() / np.sqrt((probability * (1 - probability)).sum()))
     assert np.sum(np.square(z)) < 40.0  # the 99.5 % quantile of chi-squared with 20
     inputs = data.load("control_1600", 3).x_train
     assert abs(inputs.mean()) < 4 / np.sqrt(inputs.size)

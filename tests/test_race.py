@@ -360,11 +360,11 @@ def test_the_calibration_error_is_that_of_the_reliability_curve():
     sure = rng.uniform(0.5, 1, 4000)
     guess = rng.integers(0, 2, 4000)
     observed = np.where(rng.uniform(size=4000) < sure**2, guess, 1 - guess)
-    chances = np.where(guess[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None])
+    probabilities = np.where(guess[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None])
     right, stated = calibration_curve(guess == observed, sure, n_bins=10)
     counts = np.histogram(sure, np.linspace(0, 1, 11))[0]
     expected = (counts[counts > 0] * np.abs(right - stated)).sum() / 4000
-    assert diagnostics.calibration_error(chances, observed, bins=10) == pytest.approx(expected, abs=2e-3)
+    assert diagnostics.calibration_error(probabilities, observed, bins=10) == pytest.approx(expected, abs=2e-3)
 
 
 # --- frames

@@ -26,8 +26,8 @@ def test_envelopes_hold_their_share_of_the_draws():
     rows, draws = 20_000, 400
     positive = np.arange(rows) % 2 == 0
     shifts = rng.normal(1.5, 0.3, draws)
-    chances = rng.normal(size=rows) + shifts[:, None] * positive
-    found = diagnostics.roc_envelopes(chances, positive)
+    probabilities = rng.normal(size=rows) + shifts[:, None] * positive
+    found = diagnostics.roc_envelopes(probabilities, positive)
     at = np.searchsorted(found.fpr, 0.2)
     for level, low, high in zip(found.levels, found.low[:, at], found.high[:, at], strict=True):
         edges = stats.norm.ppf([(1 - level) / 2, (1 + level) / 2], 1.5, 0.3)
@@ -40,9 +40,9 @@ def test_envelopes_hold_their_share_of_the_draws():
 
 def test_weights_count_like_repetitions():
     rng = np.random.default_rng(4)
-    chances, positive, times = rng.random((20, 60)), rng.random(60) < 0.4, rng.integers(0, 4, 20)
-    weighted = diagnostics.roc_envelopes(chances, positive, times / 7.0)
-    repeated = diagnostics.roc_envelopes(np.repeat(chances, times, 0), positive)
+    probabilities, positive, times = rng.random((20, 60)), rng.random(60) < 0.4, rng.integers(0, 4, 20)
+    weighted = diagnostics.roc_envelopes(probabilities, positive, times / 7.0)
+    repeated = diagnostics.roc_envelopes(np.repeat(probabilities, times, 0), positive)
     for one, other in zip(weighted, repeated, strict=True):
         np.testing.assert_allclose(one, other)
 
@@ -53,8 +53,8 @@ def test_rows_of_one_kind_have_no_curve():
 
 
 def test_the_beta_fit_finds_its_parameters():
-    chances = stats.beta.rvs(2.0, 5.0, size=4000, random_state=5)
-    found = diagnostics.chance_spread(chances)
+    probabilities = stats.beta.rvs(2.0, 5.0, size=4000, random_state=5)
+    found = diagnostics.probability_spread(probabilities)
     assert found.beta == pytest.approx((2.0, 5.0), rel=0.08)
     assert found.said == ""
     assert len(found.density) == 10
@@ -63,15 +63,15 @@ def test_the_beta_fit_finds_its_parameters():
 
 
 def test_degenerate_chances_are_told():
-    alike = diagnostics.chance_spread(np.full(50, 0.93))
+    alike = diagnostics.probability_spread(np.full(50, 0.93))
     assert alike.beta is None
     assert alike.said == "All 50 draws say 0.93: there is no density to fit."
     assert alike.density.max() == pytest.approx(10.0)
-    saturated = diagnostics.chance_spread(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
+    saturated = diagnostics.probability_spread(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
     assert "10 of 100 chances are exactly 0 or 1" in saturated.said
     mean = np.mean(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
     assert saturated.beta[0] / sum(saturated.beta) == pytest.approx(mean, rel=1e-3)
-    split = diagnostics.chance_spread(np.array([0.0, 1.0] * 20))
+    split = diagnostics.probability_spread(np.array([0.0, 1.0] * 20))
     assert (split.beta, split.said) == (None, "No beta density has the mean and variance of these chances.")
 
 

@@ -229,9 +229,9 @@ def test_scores_of_two_classes_are_those_of_the_mean_chance():
     """Two draws of a logit that is the same everywhere: the chances are averaged, not the logits."""
     target = bnnviz.BNN(nn.Linear(2, 1), "moons", "bernoulli").to("cpu", torch.float64)
     found = scores(target, torch.tensor([[[0.0, 0.0, 3.0], [0.0, 0.0, -1.0]]], dtype=torch.float64))
-    chance = (1 / (1 + np.exp(-3)) + 1 / (1 + np.exp(1))) / 2
+    probability = (1 / (1 + np.exp(-3)) + 1 / (1 + np.exp(1))) / 2
     assert found["accuracy"] == pytest.approx(0.5)
-    assert found["nll"] == pytest.approx(-0.5 * (np.log(chance) + np.log(1 - chance)))
+    assert found["nll"] == pytest.approx(-0.5 * (np.log(probability) + np.log(1 - probability)))
 
 
 def test_points_take_the_place_of_the_training_rows():

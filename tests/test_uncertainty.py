@@ -33,32 +33,34 @@ def test_entropies_of_what_is_known():
 
 def test_mutual_information_is_the_mean_distance_of_the_draws_from_their_mean():
     """Of the same number another formula: the mean over draws of KL(draw | mean)."""
-    chances = np.random.default_rng(0).dirichlet(np.full(5, 0.7), (30, 20))
+    probabilities = np.random.default_rng(0).dirichlet(np.full(5, 0.7), (30, 20))
     weights = np.random.default_rng(1).random(30)
     shares = weights / weights.sum()
-    mean = np.tensordot(shares, chances, 1)
-    distance = np.tensordot(shares, stats.entropy(chances, np.broadcast_to(mean, chances.shape), axis=-1), 1)
-    np.testing.assert_allclose(diagnostics.mutual_information(chances, weights=weights), distance, rtol=1e-9)
+    mean = np.tensordot(shares, probabilities, 1)
+    distance = np.tensordot(
+        shares, stats.entropy(probabilities, np.broadcast_to(mean, probabilities.shape), axis=-1), 1
+    )
+    np.testing.assert_allclose(diagnostics.mutual_information(probabilities, weights=weights), distance, rtol=1e-9)
     # The other two exchanged would be below zero, and the weights left out another number.
-    assert (diagnostics.expected_entropy(chances) < diagnostics.predictive_entropy(chances)).all()
-    assert np.abs(diagnostics.mutual_information(chances) / distance - 1).max() > 0.01
+    assert (diagnostics.expected_entropy(probabilities) < diagnostics.predictive_entropy(probabilities)).all()
+    assert np.abs(diagnostics.mutual_information(probabilities) / distance - 1).max() > 0.01
 
 
 def test_weights_count_like_repetitions():
     rng = np.random.default_rng(2)
-    chances, times = rng.dirichlet(np.ones(3), (20, 7)), rng.integers(0, 4, 20)
-    repeated = np.repeat(chances, times, 0)
+    probabilities, times = rng.dirichlet(np.ones(3), (20, 7)), rng.integers(0, 4, 20)
+    repeated = np.repeat(probabilities, times, 0)
     for measure in (diagnostics.predictive_entropy, diagnostics.expected_entropy, diagnostics.mutual_information):
-        np.testing.assert_allclose(measure(chances, weights=times / 9), measure(repeated))
-    one = diagnostics.class_intervals(chances, weights=times / 9)
+        np.testing.assert_allclose(measure(probabilities, weights=times / 9), measure(repeated))
+    one = diagnostics.class_intervals(probabilities, weights=times / 9)
     other = diagnostics.class_intervals(repeated, weights=np.ones(len(repeated)))
     for found, expected in zip(one, other, strict=True):
         np.testing.assert_allclose(found, expected)
 
 
 def test_intervals_hold_their_share_of_the_draws():
-    chance = np.random.default_rng(3).beta(2, 5, (40_000, 1))
-    found = diagnostics.class_intervals(np.stack([chance, 1 - chance], -1), level=0.9)
+    probability = np.random.default_rng(3).beta(2, 5, (40_000, 1))
+    found = diagnostics.class_intervals(np.stack([probability, 1 - probability], -1), level=0.9)
     low, high = stats.beta.ppf([0.05, 0.95], 2, 5)
     assert found.mean[0] == pytest.approx([2 / 7, 5 / 7], abs=0.005)
     assert found.low[0] == pytest.approx([low, 1 - high], abs=0.01)
@@ -66,7 +68,7 @@ def test_intervals_hold_their_share_of_the_draws():
 
 
 @pytest.mark.parametrize(
-    ("chances", "weights", "said"),
+    ("probabilities", "weights", "said"),
     [
         (np.ones((2, 3)), None, r"\(draws, rows, classes\)"),
         (np.empty((0, 3, 2)), None, r"\(draws, rows, classes\)"),
@@ -78,9 +80,9 @@ def test_intervals_hold_their_share_of_the_draws():
         (FAIR, [np.nan], "weights from 0"),
     ],
 )
-def test_what_is_no_chance_is_refused(chances, weights, said):
+def test_what_is_no_chance_is_refused(probabilities, weights, said):
     with pytest.raises(BnnvizError, match=said):
-        diagnostics.predictive_entropy(chances, weights=weights)
+        diagnostics.predictive_entropy(probabilities, weights=weights)
 
 
 # --- draws as functions
@@ -108,16 +110,16 @@ def test_function_ess_is_that_of_a_chain_that_is_known():
 
 def test_rows_on_which_all_draws_agree_have_no_ess():
     rng = np.random.default_rng(5)
-    chances = rng.dirichlet(np.ones(2), (2, 50, 3))
-    chances[:, :, 1] = [1.0, 0.0]
-    found = diagnostics.function_ess(chances)
+    probabilities = rng.dirichlet(np.ones(2), (2, 50, 3))
+    probabilities[:, :, 1] = [1.0, 0.0]
+    found = diagnostics.function_ess(probabilities)
     assert found.unknown == 2
     assert np.isnan(found.each[1]).all()
     assert found.median == np.median(found.each[[0, 2]])
     same = diagnostics.function_ess(np.full((2, 50, 1, 2), 0.5))
     assert math.isnan(same.median)
     with pytest.raises(BnnvizError, match="chains, draws, rows, classes"):
-        diagnostics.function_ess(chances[0])
+        diagnostics.function_ess(probabilities[0])
 
 
 # --- reliability
@@ -125,8 +127,8 @@ def test_rows_on_which_all_draws_agree_have_no_ess():
 
 def test_reliability_by_hand():
     """Four rows at .9, of which three are right, and one at .55 that is wrong."""
-    chances = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.9, 0.1], [0.55, 0.45]])
-    found = diagnostics.reliability(chances, np.array([0, 1, 0, 1, 1]), bins=10)
+    probabilities = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.9, 0.1], [0.55, 0.45]])
+    found = diagnostics.reliability(probabilities, np.array([0, 1, 0, 1, 1]), bins=10)
     assert found.count.tolist() == [0, 0, 0, 0, 0, 1, 0, 0, 0, 4]
     assert (found.confidence[9], found.accuracy[9]) == pytest.approx((0.9, 0.75))
     assert (found.confidence[5], found.accuracy[5]) == pytest.approx((0.55, 0.0))
@@ -144,21 +146,21 @@ def test_reliability_by_hand():
 def test_reliability_agrees_with_scikit_learn_and_with_the_error_of_the_other_figures():
     calibration = pytest.importorskip("sklearn.calibration")
     rng = np.random.default_rng(6)
-    chances = rng.dirichlet(np.full(4, 0.5), 3000)
-    observed = np.array([rng.choice(4, p=row) for row in chances])
-    found = diagnostics.reliability(chances, observed, bins=15)
+    probabilities = rng.dirichlet(np.full(4, 0.5), 3000)
+    observed = np.array([rng.choice(4, p=row) for row in probabilities])
+    found = diagnostics.reliability(probabilities, observed, bins=15)
     kept = found.count > 0
-    right = chances.argmax(1) == observed
-    accuracy, confidence = calibration.calibration_curve(right, chances.max(1), n_bins=15)
+    right = probabilities.argmax(1) == observed
+    accuracy, confidence = calibration.calibration_curve(right, probabilities.max(1), n_bins=15)
     np.testing.assert_allclose(found.accuracy[kept], accuracy)
     np.testing.assert_allclose(found.confidence[kept], confidence)
     gaps = np.abs(found.accuracy - found.confidence)[kept]
     assert found.ece == pytest.approx((found.count[kept] * gaps).sum() / 3000)
-    assert found.ece == diagnostics.class_metrics(chances, observed).values["ece"]
+    assert found.ece == diagnostics.class_metrics(probabilities, observed).values["ece"]
     # Labels that are drawn from the chances lie on the diagonal; those of more daring chances do not.
     assert ((found.low <= found.confidence) & (found.confidence <= found.high))[kept].mean() > 0.8
-    daring = chances**3 / (chances**3).sum(1, keepdims=True)
-    assert diagnostics.reliability(daring, observed).ece > 5 * diagnostics.reliability(chances, observed).ece
+    daring = probabilities**3 / (probabilities**3).sum(1, keepdims=True)
+    assert diagnostics.reliability(daring, observed).ece > 5 * diagnostics.reliability(probabilities, observed).ece
 
 
 def test_reliability_refuses_what_does_not_fit():

@@ -533,7 +533,7 @@ def test_rows_of_classes_are_ordered_and_the_wrong_ones_marked() -> None:
     scene = example_scene("network_classes")
     view, frame = PredictionView(scene), example_frame(scene, 30)
     view.update(frame)
-    part, data = frame["prediction"], view.chances.data
+    part, data = frame["prediction"], view.probabilities.data
     assert np.isfinite(data["wrong"]).sum() == (~part["right"]).sum()
     assert (np.diff(np.sort(part["mean"])[::-1]) <= 0).all() and np.nanmax(data["right"]) == data["right"][0]
     assert view.note == f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"

@@ -99,8 +99,8 @@ def without_skew(t: float, skew: float, count: int) -> float:
     return t + slant * t**2 / 3 + slant**2 * t**3 / 27 + slant / 6
 
 
-def chance(z: float, tests: int, chains: int) -> float:
-    """Return the chance that the worst of so many tests is as bad as z (Bonferroni, Student's t)."""
+def p_value(z: float, tests: int, chains: int) -> float:
+    """Return the p-value of the worst of so many tests, whose statistic is z (Bonferroni, Student's t)."""
     return float(min(1.0, 2 * stats.t.sf(abs(z), chains - 1) * tests))
 
 

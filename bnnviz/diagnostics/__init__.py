@@ -20,7 +20,7 @@ from bnnviz.diagnostics.marginals import correlation, density
 from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics, without_learn
 from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.pca import last_axis, principal_axes
-from bnnviz.diagnostics.probabilities import ChanceSpread, chance_spread
+from bnnviz.diagnostics.probabilities import ProbabilitySpread, probability_spread
 from bnnviz.diagnostics.quantiles import column_quantiles
 from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
 from bnnviz.diagnostics.roc import Roc, roc_envelopes
@@ -40,7 +40,7 @@ from bnnviz.diagnostics.uncertainty import (
 
 __all__ = [
     "PAPER_BINS",
-    "ChanceSpread",
+    "ProbabilitySpread",
     "ClassIntervals",
     "Crossings",
     "Detection",
@@ -58,7 +58,7 @@ __all__ = [
     "autocorrelation",
     "calibration_error",
     "canonical",
-    "chance_spread",
+    "probability_spread",
     "class_intervals",
     "class_metrics",
     "column_quantiles",

@@ -30,7 +30,7 @@ class Reliability(NamedTuple):
     ece: float
 
 
-def calibration_error(chances: np.ndarray, observed: np.ndarray, bins: int = _BINS) -> float:
+def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int = _BINS) -> float:
     """Return the expected calibration error of predicted classes (Guo et al. 2017, equation 3).
 
     Rows are put in equal bins by the chance of their likeliest class; the error is the mean distance between a bin's
@@ -38,23 +38,25 @@ def calibration_error(chances: np.ndarray, observed: np.ndarray, bins: int = _BI
 
     Parameters
     ----------
-    chances : ndarray, shape (rows, classes)
+    probabilities : ndarray, shape (rows, classes)
     observed : ndarray, shape (rows,)
         Class numbers.
     bins : int, default 15
     """
-    sure, right, place = _binned(chances, observed, bins)
+    sure, right, place = _binned(probabilities, observed, bins)
     # A bin's share of the rows times its gap is the sum of its gaps over all rows.
     gaps = np.bincount(place, weights=sure - right, minlength=bins)
     return float(np.abs(gaps).sum() / len(observed))
 
 
-def reliability(chances: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95) -> Reliability:
+def reliability(
+    probabilities: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95
+) -> Reliability:
     """Return how often predicted classes are right, by how sure the prediction is (Guo et al. 2017).
 
     Parameters
     ----------
-    chances : ndarray, shape (rows, classes)
+    probabilities : ndarray, shape (rows, classes)
         Of the predictive distribution.
     observed : ndarray, shape (rows,)
         Class numbers.
@@ -69,14 +71,14 @@ def reliability(chances: np.ndarray, observed: np.ndarray, bins: int = PAPER_BIN
     BnnvizError
         If there are no rows, or not an observation for each.
     """
-    chances, observed = np.asarray(chances, dtype=float), np.asarray(observed)
-    if chances.ndim != 2 or not len(chances) or observed.shape != chances.shape[:1]:
+    probabilities, observed = np.asarray(probabilities, dtype=float), np.asarray(observed)
+    if probabilities.ndim != 2 or not len(probabilities) or observed.shape != probabilities.shape[:1]:
         raise BnnvizError(
-            f"Give chances as (rows, classes) and an observation for each row, not shapes {chances.shape} and"
+            f"Give chances as (rows, classes) and an observation for each row, not shapes {probabilities.shape} and"
             f" {observed.shape}.",
-            "chances",
+            "probabilities",
         )
-    sure, right, place = _binned(chances, observed, bins)
+    sure, right, place = _binned(probabilities, observed, bins)
     count, hits = np.bincount(place, minlength=bins), np.bincount(place, weights=right, minlength=bins)
     ends = [share_interval(k, n, level) if n else (np.nan, np.nan) for k, n in zip(hits, count, strict=True)]
     low, high = np.array(ends).T
@@ -87,13 +89,13 @@ def reliability(chances: np.ndarray, observed: np.ndarray, bins: int = PAPER_BIN
         _shares(hits, count),
         low,
         high,
-        calibration_error(chances, observed, bins),
+        calibration_error(probabilities, observed, bins),
     )
 
 
-def _binned(chances: np.ndarray, observed: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _binned(probabilities: np.ndarray, observed: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return of each row the chance of its likeliest class, whether it is of that class, and its bin."""
-    sure, right = chances.max(1), chances.argmax(1) == observed
+    sure, right = probabilities.max(1), probabilities.argmax(1) == observed
     return sure, right, np.minimum((sure * bins).astype(int), bins - 1)
 
 

@@ -26,12 +26,12 @@ class Figures(NamedTuple):
     unknown: dict[str, str]
 
 
-def class_metrics(chances: np.ndarray, observed: np.ndarray, positive: int = 1) -> Figures:
+def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int = 1) -> Figures:
     """Return the figures of predicted classes; the predicted class is the likeliest one.
 
     Parameters
     ----------
-    chances : ndarray, shape (rows, classes)
+    probabilities : ndarray, shape (rows, classes)
         The predicted chance of each class.
     observed : ndarray, shape (rows,)
         Class numbers from 0.
@@ -49,22 +49,22 @@ def class_metrics(chances: np.ndarray, observed: np.ndarray, positive: int = 1) 
         ECE and Brier score are known.
     """
     observed = np.asarray(observed).astype(int)
-    predicted, classes = chances.argmax(1), chances.shape[1]
+    predicted, classes = probabilities.argmax(1), probabilities.shape[1]
     present = np.unique(observed)
-    own = np.maximum(chances[np.arange(len(observed)), observed].astype(float), _LEAST)
+    own = np.maximum(probabilities[np.arange(len(observed)), observed].astype(float), _LEAST)
     exact = np.eye(classes)[observed]
-    distance = ((chances - exact) ** 2).sum(1).mean()
+    distance = ((probabilities - exact) ** 2).sum(1).mean()
     values: dict[str, float | None] = {
         "accuracy": float((predicted == observed).mean()),
         "nll": float(-np.log(own).mean()),
-        "ece": calibration_error(chances, observed),
+        "ece": calibration_error(probabilities, observed),
         "brier": float(distance / 2 if classes == 2 else distance),
     }
     if not has_learn():
         names = _LEARNT_OF_TWO if classes == 2 else _LEARNT_OF_MANY
         return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()))
     more, unknown = _of_two(observed, predicted, positive) if classes == 2 else _of_many(observed, predicted, present)
-    aucs, sentence = _aucs(chances, observed, present, positive)
+    aucs, sentence = _aucs(probabilities, observed, present, positive)
     more["auc"] = float(np.mean(aucs)) if aucs else None
     if classes > 2:
         more["auc_weighted"] = float(np.average(aucs, weights=exact.sum(0)[present])) if aucs else None
@@ -103,16 +103,16 @@ def _of_many(observed: np.ndarray, predicted: np.ndarray, present: np.ndarray) -
 
 
 def _aucs(
-    chances: np.ndarray, observed: np.ndarray, present: np.ndarray, positive: int
+    probabilities: np.ndarray, observed: np.ndarray, present: np.ndarray, positive: int
 ) -> tuple[list[float], str | None]:
     """Return the area under the ROC curve of each class with rows against the rest, and what cannot be known."""
     if len(present) < 2:
         return [], f"All rows are of class {present[0]}, so AUC is undefined."
-    wanted = [positive] if chances.shape[1] == 2 else present
+    wanted = [positive] if probabilities.shape[1] == 2 else present
     score = learn_metrics().roc_auc_score
-    missing = sorted(set(range(chances.shape[1])) - set(present.tolist()))
+    missing = sorted(set(range(probabilities.shape[1])) - set(present.tolist()))
     sentence = f"No row is of class {', '.join(map(str, missing))}; AUC is the mean of the others." if missing else None
-    return [score(observed == k, chances[:, k]) for k in wanted], sentence
+    return [score(observed == k, probabilities[:, k]) for k in wanted], sentence
 
 
 def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.ndarray:

@@ -12,7 +12,7 @@ _POINTS = 150
 _SAME = 1e-6  # a smaller spread than this says that all draws agree
 
 
-class ChanceSpread(NamedTuple):
+class ProbabilitySpread(NamedTuple):
     """A histogram of chances and a fitted beta density.
 
     ``edges`` (bins + 1,) and ``density`` (bins,), of area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
@@ -27,12 +27,12 @@ class ChanceSpread(NamedTuple):
     said: str
 
 
-def chance_spread(chances: np.ndarray, bins: int = _BINS) -> ChanceSpread:
+def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> ProbabilitySpread:
     """Return histogram and beta fit of one row's chances.
 
     Parameters
     ----------
-    chances : ndarray, shape (draws,)
+    probabilities : ndarray, shape (draws,)
         From 0 to 1; weighted draws are resampled first.
     bins : int, default 10
 
@@ -42,36 +42,36 @@ def chance_spread(chances: np.ndarray, bins: int = _BINS) -> ChanceSpread:
         The fit is the likeliest beta density on [0, 1]. Where a chance is exactly 0 or 1 that has no likelihood, and
         the fit has the mean and variance of the chances; where all draws agree there is none.
     """
-    chances = np.asarray(chances, dtype=float)
-    density, edges = np.histogram(chances, bins=bins, range=(0.0, 1.0), density=True)
-    beta, said = _fit(chances)
+    probabilities = np.asarray(probabilities, dtype=float)
+    density, edges = np.histogram(probabilities, bins=bins, range=(0.0, 1.0), density=True)
+    beta, said = _fit(probabilities)
     if beta is None:
-        return ChanceSpread(edges, density, None, np.empty(0), np.empty(0), said)
+        return ProbabilitySpread(edges, density, None, np.empty(0), np.empty(0), said)
     # Evenly spread in chance, and in share of the draws too: a narrow peak has points of its own.
     steps = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
     x = np.unique(np.concatenate([steps, scipy.stats.beta.ppf(steps, *beta)]))
     x = x[(x > 0) & (x < 1)]
-    return ChanceSpread(edges, density, beta, x, scipy.stats.beta.pdf(x, *beta), said)
+    return ProbabilitySpread(edges, density, beta, x, scipy.stats.beta.pdf(x, *beta), said)
 
 
-def _fit(chances: np.ndarray) -> tuple[tuple[float, float] | None, str]:
-    if chances.std() < _SAME:
-        return None, f"All {len(chances)} draws say {chances.mean():.3g}: there is no density to fit."
-    at_ends = int(((chances <= 0) | (chances >= 1)).sum())
+def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
+    if probabilities.std() < _SAME:
+        return None, f"All {len(probabilities)} draws say {probabilities.mean():.3g}: there is no density to fit."
+    at_ends = int(((probabilities <= 0) | (probabilities >= 1)).sum())
     if at_ends:
-        said = f"{at_ends} of {len(chances)} chances are exactly 0 or 1: the fit is by mean and variance."
-        return _by_moments(chances, said)
+        said = f"{at_ends} of {len(probabilities)} chances are exactly 0 or 1: the fit is by mean and variance."
+        return _by_moments(probabilities, said)
     try:
-        a, b, _, _ = scipy.stats.beta.fit(chances, floc=0.0, fscale=1.0)
+        a, b, _, _ = scipy.stats.beta.fit(probabilities, floc=0.0, fscale=1.0)
     except scipy.stats.FitError:
-        return _by_moments(chances, "The likeliest beta density was not found: the fit is by mean and variance.")
+        return _by_moments(probabilities, "The likeliest beta density was not found: the fit is by mean and variance.")
     return (float(a), float(b)), ""
 
 
-def _by_moments(chances: np.ndarray, said: str) -> tuple[tuple[float, float] | None, str]:
+def _by_moments(probabilities: np.ndarray, said: str) -> tuple[tuple[float, float] | None, str]:
     """Return the beta density with this mean and variance; scipy's own fit by moments begins from the skewness."""
-    mean = chances.mean()
-    both = mean * (1 - mean) / chances.var() - 1
+    mean = probabilities.mean()
+    both = mean * (1 - mean) / probabilities.var() - 1
     if not both > 0:
         return None, "No beta density has the mean and variance of these chances."
     return (float(mean * both), float((1 - mean) * both)), said

@@ -30,7 +30,7 @@ class Roc(NamedTuple):
 
 
 def roc_envelopes(
-    chances: np.ndarray,
+    probabilities: np.ndarray,
     observed: np.ndarray,
     weights: np.ndarray | None = None,
     levels: tuple[float, ...] = LEVELS,
@@ -39,7 +39,7 @@ def roc_envelopes(
 
     Parameters
     ----------
-    chances : ndarray, shape (draws, rows)
+    probabilities : ndarray, shape (draws, rows)
         What each draw says of each row: the higher, the likelier positive.
     observed : ndarray of bool, shape (rows,)
         Which rows are positive.
@@ -63,11 +63,15 @@ def roc_envelopes(
         raise BnnvizError("A ROC curve needs rows of both kinds; these are all of one.", "observed")
     metrics = learn_metrics()
     grid = np.linspace(0.0, 1.0, _GRID)
-    curves, areas = np.empty((len(chances), _GRID)), np.empty(len(chances))
-    for k, said in enumerate(chances):
+    curves, areas = np.empty((len(probabilities), _GRID)), np.empty(len(probabilities))
+    for k, said in enumerate(probabilities):
         fpr, tpr, _ = metrics.roc_curve(observed, said)
         curves[k], areas[k] = np.interp(grid, fpr, tpr), metrics.auc(fpr, tpr)
-    shares = np.full(len(chances), 1 / len(chances)) if weights is None else np.asarray(weights) / np.sum(weights)
+    shares = (
+        np.full(len(probabilities), 1 / len(probabilities))
+        if weights is None
+        else np.asarray(weights) / np.sum(weights)
+    )
     tails = np.array([[(1 - level) / 2, (1 + level) / 2] for level in levels])
     low, high = np.quantile(curves, tails.T, axis=0, weights=shares, method="inverted_cdf")
     area = float(shares @ areas)

@@ -35,12 +35,14 @@ class FunctionEss(NamedTuple):
     unknown: int
 
 
-def predictive_entropy(chances: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
+def predictive_entropy(
+    probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return the entropy (rows,) of the predictive distribution, which is the mean of the draws' chances.
 
     Parameters
     ----------
-    chances : ndarray, shape (draws, rows, classes)
+    probabilities : ndarray, shape (draws, rows, classes)
         Sum 1 over the classes.
     base : float, default e
         Of the logarithm: e gives nats, 2 bits.
@@ -52,36 +54,40 @@ def predictive_entropy(chances: np.ndarray, base: float = math.e, weights: np.nd
     BnnvizError
         If chances are no chances, or weights do not fit.
     """
-    chances, shares = _checked(chances, weights)
-    return _entropy(np.tensordot(shares, chances, 1), base)
+    probabilities, shares = _checked(probabilities, weights)
+    return _entropy(np.tensordot(shares, probabilities, 1), base)
 
 
-def expected_entropy(chances: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
+def expected_entropy(probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the mean over the draws of their own entropies (rows,): what stays unsure once the weights are known.
 
     Parameters and errors as in `predictive_entropy`.
     """
-    chances, shares = _checked(chances, weights)
-    return np.tensordot(shares, _entropy(chances, base), 1)
+    probabilities, shares = _checked(probabilities, weights)
+    return np.tensordot(shares, _entropy(probabilities, base), 1)
 
 
-def mutual_information(chances: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
+def mutual_information(
+    probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return how much a row's class would tell of the weights (rows,): predictive minus expected entropy, from 0.
 
     The draws' disagreement; BALD's score (Houlsby et al. 2011, equation 2). Parameters and errors as in
     `predictive_entropy`.
     """
-    gap = predictive_entropy(chances, base, weights) - expected_entropy(chances, base, weights)
+    gap = predictive_entropy(probabilities, base, weights) - expected_entropy(probabilities, base, weights)
     # It is never below zero but for rounding.
     return np.maximum(gap, 0.0)
 
 
-def class_intervals(chances: np.ndarray, level: float = 0.95, weights: np.ndarray | None = None) -> ClassIntervals:
+def class_intervals(
+    probabilities: np.ndarray, level: float = 0.95, weights: np.ndarray | None = None
+) -> ClassIntervals:
     """Return mean and central credible interval over the draws of each class's chance at each row.
 
     Parameters
     ----------
-    chances : ndarray, shape (draws, rows, classes)
+    probabilities : ndarray, shape (draws, rows, classes)
     level : float, default 0.95
         Share of the draws inside.
     weights : ndarray or None, shape (draws,)
@@ -93,14 +99,14 @@ def class_intervals(chances: np.ndarray, level: float = 0.95, weights: np.ndarra
         If chances are no chances, or weights do not fit.
     """
     equal = weights is None
-    chances, shares = _checked(chances, weights)
+    probabilities, shares = _checked(probabilities, weights)
     ends = [(1 - level) / 2, (1 + level) / 2]
     how = {} if equal else {"weights": shares, "method": "inverted_cdf"}
-    low, high = np.quantile(chances, ends, axis=0, **how)
-    return ClassIntervals(np.tensordot(shares, chances, 1), low, high)
+    low, high = np.quantile(probabilities, ends, axis=0, **how)
+    return ClassIntervals(np.tensordot(shares, probabilities, 1), low, high)
 
 
-def function_ess(chances: np.ndarray) -> FunctionEss:
+def function_ess(probabilities: np.ndarray) -> FunctionEss:
     """Return the bulk effective sample size of the chances themselves, for each row and class.
 
     Weights of a network may change places without changing what it says, so their own effective sample size may be
@@ -108,7 +114,7 @@ def function_ess(chances: np.ndarray) -> FunctionEss:
 
     Parameters
     ----------
-    chances : ndarray, shape (chains, draws, rows, classes)
+    probabilities : ndarray, shape (chains, draws, rows, classes)
         In the order in which the draws were made.
 
     Raises
@@ -116,30 +122,36 @@ def function_ess(chances: np.ndarray) -> FunctionEss:
     BnnvizError
         If the shape is another one.
     """
-    chances = np.asarray(chances, dtype=float)
-    if chances.ndim != 4:
-        raise BnnvizError(f"Give chances as (chains, draws, rows, classes), not of shape {chances.shape}.", "chances")
-    each = ess_each(chances.reshape(*chances.shape[:2], -1))
+    probabilities = np.asarray(probabilities, dtype=float)
+    if probabilities.ndim != 4:
+        raise BnnvizError(
+            f"Give chances as (chains, draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
+        )
+    each = ess_each(probabilities.reshape(*probabilities.shape[:2], -1))
     known = each[np.isfinite(each)]
     median, lowest = np.quantile(known, [0.5, 0.1]) if known.size else (math.nan, math.nan)
-    return FunctionEss(each.reshape(chances.shape[2:]), float(median), float(lowest), len(each) - len(known))
+    return FunctionEss(each.reshape(probabilities.shape[2:]), float(median), float(lowest), len(each) - len(known))
 
 
-def _entropy(chances: np.ndarray, base: float) -> np.ndarray:
-    return scipy.special.entr(chances).sum(-1) / math.log(base)
+def _entropy(probabilities: np.ndarray, base: float) -> np.ndarray:
+    return scipy.special.entr(probabilities).sum(-1) / math.log(base)
 
 
-def _checked(chances: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _checked(probabilities: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return chances as float64, and shares (draws,) of sum 1."""
-    chances = np.asarray(chances, dtype=float)
-    if chances.ndim != 3 or not len(chances):
-        raise BnnvizError(f"Give chances as (draws, rows, classes), not of shape {chances.shape}.", "chances")
+    probabilities = np.asarray(probabilities, dtype=float)
+    if probabilities.ndim != 3 or not len(probabilities):
+        raise BnnvizError(
+            f"Give chances as (draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
+        )
     # A chance that is not a number makes a sum that is none, and no comparison with it is true.
-    if not ((chances >= 0).all() and (np.abs(chances.sum(-1) - 1) < _ROUNDING).all()):
-        raise BnnvizError("Chances must be from 0, with sum 1 over the classes; give those of a softmax.", "chances")
+    if not ((probabilities >= 0).all() and (np.abs(probabilities.sum(-1) - 1) < _ROUNDING).all()):
+        raise BnnvizError(
+            "Chances must be from 0, with sum 1 over the classes; give those of a softmax.", "probabilities"
+        )
     if weights is None:
-        return chances, np.full(len(chances), 1 / len(chances))
+        return probabilities, np.full(len(probabilities), 1 / len(probabilities))
     weights = np.asarray(weights, dtype=float)
-    if weights.shape != chances.shape[:1] or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
-        raise BnnvizError(f"Give {len(chances)} weights from 0, one for each draw, not all of them 0.", "weights")
-    return chances, weights / weights.sum()
+    if weights.shape != probabilities.shape[:1] or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
+        raise BnnvizError(f"Give {len(probabilities)} weights from 0, one for each draw, not all of them 0.", "weights")
+    return probabilities, weights / weights.sum()

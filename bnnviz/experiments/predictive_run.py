@@ -112,8 +112,8 @@ def _resampled(run: Run, draws: np.ndarray, logs: np.ndarray | None) -> Predicti
 def _roc(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict[str, Any] | None:
     observed = observed_rows(run.target)
     positive = run.target.data_set.positive
-    chances = _resampled(run, draws, logs).chances[..., positive]
-    return diagnostics.roc_envelopes(chances, observed == positive)._asdict()
+    probabilities = _resampled(run, draws, logs).probabilities[..., positive]
+    return diagnostics.roc_envelopes(probabilities, observed == positive)._asdict()
 
 
 def _history(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict[str, Any]:
@@ -134,17 +134,17 @@ def _confusion(followed: Names, run: Run, draws: Any, logs: Any, found: dict) ->
     return {"matrix": found["confusion_per_draw"], "classes": found["class_names"]}
 
 
-def _chances(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> list[dict]:
+def _probabilities(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> list[dict]:
     """Return the chances of the surest row, the most doubtful one, and two between."""
-    chances = _resampled(run, draws, logs).chances[..., 1]
-    order = np.argsort(np.abs(chances.mean(0) - 0.5))[::-1]
+    probabilities = _resampled(run, draws, logs).probabilities[..., 1]
+    order = np.argsort(np.abs(probabilities.mean(0) - 0.5))[::-1]
     rows = order[np.linspace(0, len(order) - 1, _ROWS).astype(int)]
     names, observed = found["class_names"], observed_rows(run.target).astype(int)
     return [
         {
             "label": f"chance of {names[1]}, test row {row + 1}",
             "observed": f"observed {names[observed[row]]}",
-            **diagnostics.chance_spread(chances[:, row])._asdict(),
+            **diagnostics.probability_spread(probabilities[:, row])._asdict(),
         }
         for row in rows.tolist()
     ]
@@ -156,4 +156,4 @@ def _errors2(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: di
     return None if spread is None else spread._asdict()
 
 
-PICTURES = {"roc": _roc, "history": _history, "confusion": _confusion, "chances": _chances, "errors2": _errors2}
+PICTURES = {"roc": _roc, "history": _history, "confusion": _confusion, "chances": _probabilities, "errors2": _errors2}

@@ -391,9 +391,9 @@ class LogisticRegression(RowTarget):
         features = rng.standard_normal((self.rows, 2))
         features[:, 1] = 0.8 * features[:, 0] + 0.6 * features[:, 1]
         design = np.column_stack([np.ones(self.rows), features])
-        chance = 1 / (1 + np.exp(-design @ np.array([-0.5, 1.5, -1.0])))
+        probability = 1 / (1 + np.exp(-design @ np.array([-0.5, 1.5, -1.0])))
         self.design = torch.as_tensor(design)
-        self.labels = torch.as_tensor((rng.random(self.rows) < chance).astype(float))
+        self.labels = torch.as_tensor((rng.random(self.rows) < probability).astype(float))
         self.examples, self.prior_precision = self.rows, self.prior_sd**-2
 
     def all_rows(self) -> Rows:
@@ -415,8 +415,8 @@ class LogisticRegression(RowTarget):
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v in closed form."""
-        chance = torch.sigmoid(_logits(rows, theta))
-        curvature = (chance * (1 - chance) * _logits(rows, v) ** 2).sum(-1)
+        probability = torch.sigmoid(_logits(rows, theta))
+        curvature = (probability * (1 - probability) * _logits(rows, v) ** 2).sum(-1)
         fit = rows.weight * curvature + self.prior_precision * (v * v).sum(-1)
         return *self.gradient_on(theta, rows), fit
 
@@ -431,9 +431,11 @@ class LogisticRegression(RowTarget):
         design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
         w = np.zeros(self.dim)
         for _ in range(50):
-            chance = 1 / (1 + np.exp(-design @ w))
-            hessian = (design * (chance * (1 - chance))[:, None]).T @ design + self.prior_precision * np.eye(self.dim)
-            w = w - np.linalg.solve(hessian, design.T @ (chance - labels) + self.prior_precision * w)
+            probability = 1 / (1 + np.exp(-design @ w))
+            hessian = (design * (probability * (1 - probability))[:, None]).T @ design + self.prior_precision * np.eye(
+                self.dim
+            )
+            w = w - np.linalg.solve(hessian, design.T @ (probability - labels) + self.prior_precision * w)
         return w, np.linalg.inv(hessian)
 
     def _quadrature(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -152,13 +152,13 @@ class Bernoulli(Likelihood):
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""
-        chance = torch.sigmoid(f)
-        return (chance * (1 - chance) * first.square()).sum((1, 2))
+        probability = torch.sigmoid(f)
+        return (probability * (1 - probability) * first.square()).sum((1, 2))
 
     def hessian(self, f: Tensor) -> Tensor:
         """Return the variance of a label."""
-        chance = torch.sigmoid(f)
-        return (chance * (1 - chance))[..., None]
+        probability = torch.sigmoid(f)
+        return (probability * (1 - probability))[..., None]
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -184,19 +184,19 @@ class Categorical(Likelihood):
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
         """Return the second derivative of the loss along ``first``."""
-        chance = torch.softmax(f, -1)
-        spread = (chance * first.square()).sum(-1) - (chance * first).sum(-1).square()
+        probability = torch.softmax(f, -1)
+        spread = (probability * first.square()).sum(-1) - (probability * first).sum(-1).square()
         return spread.sum(-1)
 
     def hessian(self, f: Tensor) -> Tensor:
         """Return the covariance of a label's indicators."""
-        chance = torch.softmax(f, -1)
-        return torch.diag_embed(chance) - chance[..., None] * chance[..., None, :]
+        probability = torch.softmax(f, -1)
+        return torch.diag_embed(probability) - probability[..., None] * probability[..., None, :]
 
     def root(self, f: Tensor) -> Tensor:
         """Return diag(sqrt p) - p sqrt(p)', whose square is diag(p) - p p'."""
-        chance = torch.softmax(f, -1)
-        return torch.diag_embed(chance.sqrt()) - chance[..., None] * chance.sqrt()[..., None, :]
+        probability = torch.softmax(f, -1)
+        return torch.diag_embed(probability.sqrt()) - probability[..., None] * probability.sqrt()[..., None, :]
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

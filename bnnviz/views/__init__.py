@@ -25,11 +25,11 @@ from bnnviz.views.importance.population import PopulationView
 from bnnviz.views.importance.weight_ess import GaugeView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.predictive.attack import AttackEntropyView, AttackView
-from bnnviz.views.predictive.class_probabilities import ClassChancesView
+from bnnviz.views.predictive.class_probabilities import ClassProbabilitiesView
 from bnnviz.views.predictive.confusion import ConfusionView
 from bnnviz.views.predictive.entropy import EntropyView
 from bnnviz.views.predictive.prediction import PredictionView
-from bnnviz.views.predictive.probability import ChancesView
+from bnnviz.views.predictive.probability import ProbabilityView
 from bnnviz.views.predictive.reliability import ReliabilityView
 from bnnviz.views.predictive.roc import RocView
 from bnnviz.views.predictive.rotation import TurnedView
@@ -72,14 +72,14 @@ _OF_RACES: tuple[type[View], ...] = (CurvesView,)
 _OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, RatioView)
 _OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, LensView)
 # Of predictions of test rows, by whoever has measured them.
-_OF_PREDICTIONS: tuple[type[View], ...] = (RocView, ConfusionView, ChancesView, SquaredErrorsView)
+_OF_PREDICTIONS: tuple[type[View], ...] = (RocView, ConfusionView, ProbabilityView, SquaredErrorsView)
 # Of how sure these are, several samplers in each.
 _OF_UNCERTAINTY: tuple[type[View], ...] = (
     ReliabilityView,
     EntropyView,
     AttackView,
     AttackEntropyView,
-    ClassChancesView,
+    ClassProbabilitiesView,
     CourseView,
     TurnedView,
 )

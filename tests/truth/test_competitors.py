@@ -167,17 +167,17 @@ def _information(target: targets.BNN, theta: Tensor) -> Tensor:
     for row in target.x:
         f = target.outputs(theta[None], row[None])[0, 0].detach()
         if target.likelihood.name == "gaussian":
-            labels, chances = float(f[0]) + sd * nodes, weights / weights.sum()
+            labels, probabilities = float(f[0]) + sd * nodes, weights / weights.sum()
         elif target.likelihood.name == "bernoulli":
-            labels, chances = [0.0, 1.0], [1 - float(torch.sigmoid(f[0])), float(torch.sigmoid(f[0]))]
+            labels, probabilities = [0.0, 1.0], [1 - float(torch.sigmoid(f[0])), float(torch.sigmoid(f[0]))]
         else:
-            labels, chances = [0, 1, 2], torch.softmax(f, 0).tolist()
-        for label, chance in zip(labels, chances, strict=True):
+            labels, probabilities = [0, 1, 2], torch.softmax(f, 0).tolist()
+        for label, probability in zip(labels, probabilities, strict=True):
             flat = theta.clone().requires_grad_(True)
             y = torch.tensor([label], dtype=target.y.dtype)
             loss = target.likelihood_at(flat[None]).loss(target.outputs(flat[None], row[None]), y)
             (score,) = torch.autograd.grad(loss.sum(), flat)
-            total += chance * torch.outer(score, score)
+            total += probability * torch.outer(score, score)
     return total
 
 

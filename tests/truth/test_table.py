@@ -12,7 +12,7 @@ from scipy import stats
 
 from bnnviz import samplers, targets
 from bnnviz.benchmarks import find
-from bnnviz.benchmarks.calibration import Truth, chance, limit, of_draws, of_path
+from bnnviz.benchmarks.calibration import Truth, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
 from bnnviz.benchmarks.suites import truth
 from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
@@ -57,8 +57,8 @@ def test_exact_draws_have_standard_errors_of_one(name: str) -> None:
 
 
 def test_a_chance_and_its_limit_belong_together() -> None:
-    assert chance(limit(1e-4, 40, 300), 40, 300) == pytest.approx(1e-4)
-    assert chance(0.1, 40, 300) == 1
+    assert p_value(limit(1e-4, 40, 300), 40, 300) == pytest.approx(1e-4)
+    assert p_value(0.1, 40, 300) == 1
 
 
 def test_errors_of_draws_and_of_their_path_are_told() -> None:

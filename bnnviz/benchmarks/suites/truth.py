@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, settings, targets
-from bnnviz.benchmarks.calibration import Test, Truth, chance, limit, of_draws, of_path
+from bnnviz.benchmarks.calibration import Test, Truth, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.chains import Course, begin, follow, move, one_thread, tune
 from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
@@ -225,7 +225,7 @@ def _goal(cell: Cell) -> Goal | None:
 
 def _told(cell: Cell, tests: list[Test], chains: int, draws: int) -> Row:
     worst, wide = _worst(tests), _worst([test for test in tests if test.label.startswith("variance")])
-    p, bias, error = chance(worst.z, len(tests), chains), 100 * wide.error, 100 * wide.se
+    p, bias, error = p_value(worst.z, len(tests), chains), 100 * wide.error, 100 * wide.se
     note = f"{worst.label}, p = {p:.2g} of {len(tests)}; {wide.label} {bias:+.1f} ± {error:.1f} %"
     more = {"sampler": cell.sampler, **cell.settings, "chains": chains, "draws": draws, "tests": len(tests)}
     more |= {"worst": worst.label, "z": worst.z, "p": p}

@@ -35,11 +35,11 @@ class Given(NamedTuple):
 class Predictions(NamedTuple):
     """What draws predict at rows.
 
-    ``chances`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
+    ``probabilities`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
     normal law of an observation, in original units.
     """
 
-    chances: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
     means: np.ndarray | None = None
     sds: np.ndarray | None = None
 
@@ -48,8 +48,8 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
     """Return what weights (draws, dim) predict at the target's test rows, or what is known of it (see `Given`)."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
-        chances = chances_at(target, theta, x) if known is None else chances_of(target, known)
-        return Predictions(chances=chances)
+        probabilities = probabilities_at(target, theta, x) if known is None else probabilities_of(target, known)
+        return Predictions(probabilities=probabilities)
     if known is None:
         pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
         known = torch.cat([target.outputs(part, x) for part in pieces])
@@ -59,16 +59,16 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
     return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * _unit(target))
 
 
-def chances_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
+def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
     """Return the chances (draws, rows, classes) that weights (draws, dim) give at inputs on the network's scale."""
     pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    return np.concatenate([chances_of(target, target.outputs(piece, x)) for piece in pieces])
+    return np.concatenate([probabilities_of(target, target.outputs(piece, x)) for piece in pieces])
 
 
-def chances_of(target: BNN, outputs: Tensor) -> np.ndarray:
+def probabilities_of(target: BNN, outputs: Tensor) -> np.ndarray:
     """Return the chances (draws, rows, classes) that outputs (draws, rows, outputs) of a network stand for."""
-    chances = target.likelihood.mean(outputs).double().cpu().numpy()
-    return chances if chances.ndim == 3 else np.stack([1 - chances, chances], -1)
+    probabilities = target.likelihood.mean(outputs).double().cpu().numpy()
+    return probabilities if probabilities.ndim == 3 else np.stack([1 - probabilities, probabilities], -1)
 
 
 def _unit(target: BNN) -> float:
@@ -218,8 +218,8 @@ def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
 
 def _classes(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
     observed, positive = observed_rows(target).astype(int), _positive(target)
-    single = [diagnostics.class_metrics(chances, observed, positive) for chances in each.chances]
-    predicted, count = each.chances.argmax(-1), mean.shape[1]
+    single = [diagnostics.class_metrics(probabilities, observed, positive) for probabilities in each.probabilities]
+    predicted, count = each.probabilities.argmax(-1), mean.shape[1]
     matrices = [diagnostics.confusion(one, observed, count) for one in predicted]
     return _joined(single, diagnostics.class_metrics(mean, observed, positive)) | {
         "confusion": diagnostics.confusion(mean.argmax(1), observed, count).tolist(),

@@ -90,8 +90,10 @@ class Predictor:
         if self.kind == "area":
             return torch.sigmoid(f[..., 0]).float().cpu().numpy()
         if self.kind == "classes":
-            chances = torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
-            return chances.flatten(1).float().cpu().numpy()
+            probabilities = (
+                torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
+            )
+            return probabilities.flatten(1).float().cpu().numpy()
         values = f[..., 0].double().cpu().numpy()
         return values if self.scale is None else self.scale.y_back(values)
 
@@ -218,10 +220,10 @@ class Predictor:
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
         """Give the chance of each row's observed class, and whether it is the likeliest one."""
         rows, observed = len(self.inputs), self.observed.astype(int)
-        chances = values.reshape(len(values), rows, -1)
-        own = chances[:, np.arange(rows), observed]
+        probabilities = values.reshape(len(values), rows, -1)
+        own = probabilities[:, np.arange(rows), observed]
         low, high = diagnostics.column_quantiles(own, [0.025, 0.975])
-        right = chances.mean(0).argmax(-1) == observed
+        right = probabilities.mean(0).argmax(-1) == observed
         mean = own.mean(0)
         nll = -np.log(np.maximum(mean, 1e-30)).mean()
         figures = {"accuracy": float(right.mean()), "nll": float(nll)}

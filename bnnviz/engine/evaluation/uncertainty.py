@@ -12,7 +12,14 @@ from torch import Tensor
 
 from bnnviz import data as datasets
 from bnnviz import diagnostics, optional
-from bnnviz.engine.evaluation.metrics import Given, chances_at, chances_of, class_names, given_draws, normalised
+from bnnviz.engine.evaluation.metrics import (
+    Given,
+    class_names,
+    given_draws,
+    normalised,
+    probabilities_at,
+    probabilities_of,
+)
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
@@ -66,11 +73,13 @@ def predictive(
     parts = []
     for begin in range(0, len(x), each):
         rows = slice(begin, begin + each)
-        chances = chances_at(target, theta, x[rows]) if known is None else chances_of(target, known[:, rows])
-        expected = diagnostics.expected_entropy(chances, base, weights)
-        total = diagnostics.predictive_entropy(chances, base, weights)
-        mutual = diagnostics.mutual_information(chances, base, weights)
-        parts.append(Predictive(np.tensordot(shares, chances, 1), total, expected, mutual))
+        probabilities = (
+            probabilities_at(target, theta, x[rows]) if known is None else probabilities_of(target, known[:, rows])
+        )
+        expected = diagnostics.expected_entropy(probabilities, base, weights)
+        total = diagnostics.predictive_entropy(probabilities, base, weights)
+        mutual = diagnostics.mutual_information(probabilities, base, weights)
+        parts.append(Predictive(np.tensordot(shares, probabilities, 1), total, expected, mutual))
     return Predictive(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -252,9 +261,9 @@ def _detected(inner: Predictive, outer: Predictive, seed: int) -> dict[str, floa
     return diagnostics.detection(inner.entropy, outer.entropy, seed=seed)._asdict()
 
 
-def _scored(chances: np.ndarray, observed: np.ndarray, target: BNN) -> dict[str, Any]:
-    figures = diagnostics.class_metrics(chances, observed).values
-    low, high = diagnostics.share_interval((chances.argmax(1) == observed).sum(), len(observed))
+def _scored(probabilities: np.ndarray, observed: np.ndarray, target: BNN) -> dict[str, Any]:
+    figures = diagnostics.class_metrics(probabilities, observed).values
+    low, high = diagnostics.share_interval((probabilities.argmax(1) == observed).sum(), len(observed))
     return {name: figures[name] for name in ("accuracy", "nll", "brier")} | {"accuracy_low": low, "accuracy_high": high}
 
 
@@ -264,10 +273,10 @@ def _function_ess(given: Given, x: Tensor) -> tuple[dict[str, Any] | None, dict[
         return None, {"function_ess": "Draws with weights are no chain: see their weights' ESS (weights_ess)."}
     places = torch.as_tensor(evenly(len(x), _ESS_ROWS), device=x.device)
     if given.known is None:
-        chances = chances_at(given.target, given.theta, x[places])
+        probabilities = probabilities_at(given.target, given.theta, x[places])
     else:
-        chances = chances_of(given.target, given.known[:, places])
-    found = diagnostics.function_ess(chances.reshape(given.chains, -1, *chances.shape[1:]))
+        probabilities = probabilities_of(given.target, given.known[:, places])
+    found = diagnostics.function_ess(probabilities.reshape(given.chains, -1, *probabilities.shape[1:]))
     known = found.unknown < found.each.size
     summary = {
         "median": found.median if known else None,
@@ -288,8 +297,8 @@ def _intervals(
     if not len(numbers):
         empty = np.empty((0, max(target.outputs_per_row, 2)))
         return {"rows": numbers, "observed": observed[:0], "mean": empty, "low": empty, "high": empty}
-    chances = chances_at(target, theta, x[torch.as_tensor(numbers, device=x.device)])
-    found = diagnostics.class_intervals(chances, weights=weights)
+    probabilities = probabilities_at(target, theta, x[torch.as_tensor(numbers, device=x.device)])
+    found = diagnostics.class_intervals(probabilities, weights=weights)
     return {"rows": numbers, "observed": observed[numbers], **found._asdict()}
 
 

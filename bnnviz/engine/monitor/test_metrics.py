@@ -69,7 +69,7 @@ class Quality:
     def _take(self, iteration: int, found: Predictions) -> None:
         observed = observed_rows(self._run.target)
         if self._classes:
-            figures = self._of_classes(found.chances, observed.astype(int))
+            figures = self._of_classes(found.probabilities, observed.astype(int))
         else:
             figures = self._of_numbers(found.means, observed)
         for name, values in figures.items():
@@ -87,19 +87,19 @@ class Quality:
         self._parts["errors2"] = {"boxes": boxes}
         return {_ERROR: np.sqrt(((means - observed) ** 2).mean(1))}
 
-    def _of_classes(self, chances: np.ndarray, observed: np.ndarray) -> dict[str, np.ndarray]:
-        right = (chances.argmax(-1) == observed).mean(1)
+    def _of_classes(self, probabilities: np.ndarray, observed: np.ndarray) -> dict[str, np.ndarray]:
+        right = (probabilities.argmax(-1) == observed).mean(1)
         if len(self._classes) > 2:
-            matrix = diagnostics.confusion(chances.mean(0).argmax(1), observed, len(self._classes))
+            matrix = diagnostics.confusion(probabilities.mean(0).argmax(1), observed, len(self._classes))
             self._parts["confusion"] = {"matrix": matrix, "classes": self._classes}
             return {_RIGHT: right}
         positive = self._positive
         if len(np.unique(observed)) < 2:
             # With rows of one class there is no ROC curve.
             return {_RIGHT: right}
-        curve = diagnostics.roc_envelopes(chances[..., positive], observed == positive)
+        curve = diagnostics.roc_envelopes(probabilities[..., positive], observed == positive)
         self._parts["roc"] = {"curves": [{"name": self._run.sampler.title, **curve._asdict()}]}
-        areas = [diagnostics.class_metrics(each, observed, positive).values["auc"] for each in chances]
+        areas = [diagnostics.class_metrics(each, observed, positive).values["auc"] for each in probabilities]
         return {_AREA: np.array(areas), _RIGHT: right}
 
     @property

@@ -88,10 +88,10 @@ class Estimates:
         """What the quantities are."""
         if self._predictor is None:
             return "coordinates"
-        return "predicted chances" if self._of_chances else "predicted values"
+        return "predicted chances" if self._of_probabilities else "predicted values"
 
     @property
-    def _of_chances(self) -> bool:
+    def _of_probabilities(self) -> bool:
         return self._predictor is not None and self._predictor.kind in ("area", "classes")
 
     def values(self) -> np.ndarray:
@@ -133,4 +133,4 @@ class Estimates:
 
     def truth(self, mean: np.ndarray, sd: np.ndarray) -> Truth:
         """Return means and standard deviations (quantities,) as a truth; a chance that is certain keeps a scale."""
-        return Truth(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_chances else sd)
+        return Truth(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_probabilities else sd)

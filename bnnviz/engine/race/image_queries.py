@@ -13,7 +13,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
-from bnnviz.engine.race.predictive_cache import Opinions, chances
+from bnnviz.engine.race.predictive_cache import Opinions, probabilities
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
@@ -96,11 +96,11 @@ class Onlooker:
         found = []
         for each in done:
             few = each["examples"]
-            for inputs, truth, taken, chance in zip(
+            for inputs, truth, taken, probability in zip(
                 few["inputs"][0], few["observed"], few["predicted"][0], few["chance"][0], strict=True
             ):
                 pixels = np.clip(np.round(255 * inputs), 0, 255).astype(np.uint8)
-                tile = {"pixels": pixels, "truth": int(truth), "taken": int(taken), "chance": float(chance)}
+                tile = {"pixels": pixels, "truth": int(truth), "taken": int(taken), "chance": float(probability)}
                 found.append(tile | {"eps": each["eps"][0]})
         return found
 
@@ -131,11 +131,11 @@ class Onlooker:
         images = np.stack([self.turned, *(_turned(self._pixels, angle) for angle in ANGLES)])
         rows = self._rows(images, lane)
         begun = time.perf_counter()
-        found = [chances(lane.target, theta[:1], rows)]
+        found = [probabilities(lane.target, theta[:1], rows)]
         each = max(time.perf_counter() - begun, 1e-6)
         allowed = int(np.clip(_ASK_S / (each * len(self._gallery.lanes)), _FEWEST, len(theta)))
         chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
-        return np.stack(found + [chances(lane.target, theta[i : i + 1], rows) for i in chosen])
+        return np.stack(found + [probabilities(lane.target, theta[i : i + 1], rows) for i in chosen])
 
     def _rows(self, images: np.ndarray, lane: AskedLane) -> torch.Tensor:
         """Return bytes (rows, channels, height, width) as the network sees them."""

@@ -70,7 +70,7 @@ class GalleryLane(Lane):
         version = self.opinions.version
         if self.opinions.asked and self._scored[0] != version:
             y = self.target.data_set.y_test
-            mean = self.opinions.chances.mean(0, dtype=float)
+            mean = self.opinions.probabilities.mean(0, dtype=float)
             mean /= mean.sum(1, keepdims=True)
             found = {
                 "accuracy": float((mean.argmax(1) == y).mean()),
@@ -234,11 +234,11 @@ class Gallery(Race):
         """Return the names of the data sets that rows from elsewhere can be of."""
         return [each["name"] for each in _candidates(self.images)]
 
-    def chances(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what a lane's draws say of the test rows and of those from elsewhere, (draws, rows, classes)."""
         lane = self.lanes[number]
-        known = lane.opinions.chances
-        return known, known[:, :0] if lane.foreign is None else lane.foreign.chances
+        known = lane.opinions.probabilities
+        return known, known[:, :0] if lane.foreign is None else lane.foreign.probabilities
 
 
 def _rows(images: ImageSet, lane: Lane) -> Tensor:

@@ -40,7 +40,7 @@ class ImageLanes(Lanes, Protocol):
     def elsewhere(self) -> list[str]:
         """Return the names of the data sets that rows from elsewhere can be of."""
 
-    def chances(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what a lane's draws say of the test rows and of those from elsewhere."""
 
 
@@ -117,7 +117,7 @@ class GalleryCard(RaceCard):
 
     def entropies(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return predictive entropies of the test rows and of those from elsewhere by a lane's draws, in nats."""
-        inside, outside = self._race.chances(number)
+        inside, outside = self._race.probabilities(number)
         if not len(inside):
             return np.empty(0), np.empty(0)
         known = diagnostics.predictive_entropy(inside)
@@ -177,7 +177,7 @@ class GalleryCard(RaceCard):
 
     def _guesses(self, rows: np.ndarray) -> np.ndarray:
         """Return the likeliest class of rows by each lane that has draws, (rows, lanes)."""
-        each = [self._race.chances(number)[0] for number in range(len(self._race.lanes))]
+        each = [self._race.probabilities(number)[0] for number in range(len(self._race.lanes))]
         return np.stack([found[:, rows].mean(0).argmax(-1) for found in each if len(found)], axis=1)
 
     def _digit(self) -> dict[str, Any]:
@@ -229,8 +229,8 @@ class GalleryCard(RaceCard):
     def _reliability(self) -> dict[str, Any]:
         observed, lanes = self._race.images.y_test, []
         for number, name in enumerate(self._names):
-            chances = self._race.chances(number)[0]
-            found = diagnostics.reliability(chances.mean(0), observed) if len(chances) else _UNRELIABLE
+            probabilities = self._race.probabilities(number)[0]
+            found = diagnostics.reliability(probabilities.mean(0), observed) if len(probabilities) else _UNRELIABLE
             lanes.append({"name": name, **found._asdict()})
         return {"lanes": lanes}
 

@@ -55,7 +55,7 @@ class Opinions:
         end = time.perf_counter() + seconds
         wanted = self._wanted()
         for key in (key for key in wanted if key not in self._known):
-            self._known[key] = chances(self._run.target, self._theta(key), self._rows)
+            self._known[key] = probabilities(self._run.target, self._theta(key), self._rows)
             self.version += 1
             if time.perf_counter() >= end:
                 break
@@ -65,7 +65,7 @@ class Opinions:
                 self.version += 1
 
     @property
-    def chances(self) -> np.ndarray:
+    def probabilities(self) -> np.ndarray:
         """Chances (draws, rows, classes) of the draws that have been asked so far."""
         if self._stacked is None or self._stacked[0] != self.version:
             found = list(self._known.values())
@@ -103,7 +103,7 @@ class Opinions:
         return weights(self._run.store, [key])
 
 
-def chances(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
+def probabilities(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
     """Return the chances (rows, classes) that one draw (1, dim) gives to rows."""
     with torch.no_grad():
         parts = [

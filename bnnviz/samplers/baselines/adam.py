@@ -195,8 +195,8 @@ class Trained(Moving):
 
     def caption(self, info: Any, chain: int) -> str:
         """Say what a step of Adam did to a chain."""
-        loss, rate, went = (float(part[chain]) for part in (info.loss, info.rate, info.went))
-        return f"the loss was {loss:.4g}; Adam at learning rate {rate:.2g} moves the chain by {went:.3g}."
+        loss, rate, jump_distance = (float(part[chain]) for part in (info.loss, info.rate, info.went))
+        return f"the loss was {loss:.4g}; Adam at learning rate {rate:.2g} moves the chain by {jump_distance:.3g}."
 
     def told_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return the loss, and the parts that it has."""

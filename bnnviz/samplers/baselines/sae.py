@@ -80,9 +80,9 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, pr
     precision : float
     """
     there = anchor + heading * length.abs()
-    went = lot < torch.exp(0.5 * precision * (anchor.square() - there.square()))
-    accepted = went.to(torch.float64).mean(1)
-    return Walk(torch.where(went, there, anchor), torch.where(went, heading, -heading), accepted)
+    moved_on = lot < torch.exp(0.5 * precision * (anchor.square() - there.square()))
+    accepted = moved_on.to(torch.float64).mean(1)
+    return Walk(torch.where(moved_on, there, anchor), torch.where(moved_on, heading, -heading), accepted)
 
 
 @REGISTRY.add

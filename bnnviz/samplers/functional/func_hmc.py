@@ -172,18 +172,28 @@ class FuncHMC(Functional, Hamiltonian):
             found, value = self._energy(c, given)
             v = v - 0.5 * h * found.gradient
         error = value + _kinetic(v) - before - _kinetic(begun)
-        chance = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
-        accepted = self.noise.uniform(chance.shape, chance.dtype) < chance
+        acceptance_probability = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
+        accepted = (
+            self.noise.uniform(acceptance_probability.shape, acceptance_probability.dtype) < acceptance_probability
+        )
         finite = torch.isfinite(before)
         taken = accepted[:, None, None]
         # A rejected trajectory is gone back on: the velocity that is kept turns.
         c, v = torch.where(taken, c, state.c), torch.where(taken, v, -begun)
         after, failed = self.moved(state, finite, x=self.reading.centre(c), v=v, c=c)
         if self.tuning:
-            self.learn(after.c.flatten(1), chance, after.alive)
-        went = length(after.x - state.x)
+            self.learn(after.c.flatten(1), acceptance_probability, after.alive)
+        jump_distance = length(after.x - state.x)
         ledger = [torch.where(accepted, *parts) for parts in zip(found[:2], here[:2], strict=True)]
-        return after, Info(*ledger, _kinetic(v), accepted.to(chance.dtype), chance, error, went, failed)
+        return after, Info(
+            *ledger,
+            _kinetic(v),
+            accepted.to(acceptance_probability.dtype),
+            acceptance_probability,
+            error,
+            jump_distance,
+            failed,
+        )
 
     def resume(self, state: State, moved: bool = False) -> State:
         """Return the state to go on from; the functionals stay."""
@@ -196,10 +206,11 @@ class FuncHMC(Functional, Hamiltonian):
     def caption(self, info: Info, chain: int) -> str:
         """Say what became of a chain's functional, and its ledger."""
         parts = (info.error, info.chance, info.potential, info.entropy)
-        error, chance, potential, entropy = (float(part[chain]) for part in parts)
+        error, acceptance_probability, potential, entropy = (float(part[chain]) for part in parts)
         fate = "accepted" if float(info.accepted[chain]) else "rejected: the functional stays and turns back"
         return (
-            f"the energy changed by {error:.3g}; the new functional, of chance {chance:.2f}, was {fate}."
+            f"the energy changed by {error:.3g}; the new functional, of chance {acceptance_probability:.2f},"
+            f" was {fate}."
             f" Mean of U {potential:.3g}, entropy {entropy:.3g}."
         )
 

@@ -137,11 +137,11 @@ class SGFuncRLD(Functional, StochasticGradient):
             drift, scale = h * shape * mean, shape
         else:
             drift, scale = h * shape * g, shape.sqrt()
-        chance = (2 * h * self.temperature).sqrt() * scale * self.noise.normal(g.shape, g.dtype)
-        c = state.c - drift + chance
+        noise = (2 * h * self.temperature).sqrt() * scale * self.noise.normal(g.shape, g.dtype)
+        c = state.c - drift + noise
         finite = torch.isfinite(potential) & torch.isfinite(c).all((1, 2))
         after, failed = self.moved(state, finite, x=self.reading.centre(c), v=mean, c=c, square=square)
-        return after, Info(potential, size, length(drift.flatten(1)), length(chance.flatten(1)), failed)
+        return after, Info(potential, size, length(drift.flatten(1)), length(noise.flatten(1)), failed)
 
     def _remembered(self, state: State, g: Tensor) -> tuple[Tensor, Tensor]:
         """Return the running means after another gradient; weights that shrink free them of their beginning."""

@@ -119,15 +119,15 @@ class Hamiltonian(Discrete):
         """Return the size of a leapfrog step."""
         return self.found if self.step_size is None else self.step_size
 
-    def learn(self, x: Tensor, chance: Tensor, ended: Tensor) -> None:
+    def learn(self, x: Tensor, acceptance_probability: Tensor, ended: Tensor) -> None:
         """Note in the tuning where the chains of which a move has ended are, and how far it could be accepted.
 
-        ``x`` (chains, dim); ``chance`` and ``ended`` (chains,).
+        ``x`` (chains, dim); ``acceptance_probability`` and ``ended`` (chains,).
         """
         if self._spread is None:
             self._spread = Spread(x)
         self._spread.add(x, ended)
-        self._pooled[0] += float(torch.where(ended, chance, 0.0).sum())
+        self._pooled[0] += float(torch.where(ended, acceptance_probability, 0.0).sum())
         self._pooled[1] += float(ended.sum())
         if self._pooled[1] >= max(1, len(x) // 2):
             self._moves += self._pooled[1] / len(x)

@@ -112,16 +112,26 @@ class HMC(Hamiltonian):
         if self.looks:
             self._trail = trail
         error = energy.double() + 0.5 * v.double().square().sum(-1) - before
-        chance = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
-        accepted = self.noise.uniform(chance.shape, chance.dtype) < chance
+        acceptance_probability = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
+        accepted = (
+            self.noise.uniform(acceptance_probability.shape, acceptance_probability.dtype) < acceptance_probability
+        )
         finite = torch.isfinite(potential) & torch.isfinite(state.x).all(-1)
         end, v = torch.where(accepted[:, None], x, state.x), torch.where(accepted[:, None], v, -begun)
         after, failed = self.moved(state, finite, x=end, v=v)
         if self.tuning:
-            self.learn(after.x, chance, after.alive)
-        gradients = (1 + given.sum()).expand(chance.shape)
-        went = length(end - state.x)
-        return after, Info(potential, accepted.to(chance.dtype), chance, error, went, gradients, failed)
+            self.learn(after.x, acceptance_probability, after.alive)
+        gradients = (1 + given.sum()).expand(acceptance_probability.shape)
+        jump_distance = length(end - state.x)
+        return after, Info(
+            potential,
+            accepted.to(acceptance_probability.dtype),
+            acceptance_probability,
+            error,
+            jump_distance,
+            gradients,
+            failed,
+        )
 
     def visited(self, before: list[Tensor], states: list[State], chain: int) -> list[Tensor]:
         """Return the leapfrog steps of the last trajectory; a compiled step does not tell them."""
@@ -130,9 +140,14 @@ class HMC(Hamiltonian):
 
     def caption(self, info: Info, chain: int) -> str:
         """Say what became of a chain's trajectory."""
-        error, chance, went = (float(part[chain]) for part in (info.error, info.chance, info.went))
-        fate = f"accepted, {went:.3g} away" if float(info.accepted[chain]) else "rejected: the chain stays"
-        return f"the energy changed by {error:.3g} along the trajectory; its end, of chance {chance:.2f}, was {fate}."
+        error, acceptance_probability, jump_distance = (
+            float(part[chain]) for part in (info.error, info.chance, info.went)
+        )
+        fate = f"accepted, {jump_distance:.3g} away" if float(info.accepted[chain]) else "rejected: the chain stays"
+        return (
+            f"the energy changed by {error:.3g} along the trajectory; its end, of chance {acceptance_probability:.2f},"
+            f" was {fate}."
+        )
 
     def told_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return acceptance and how far a move leads."""

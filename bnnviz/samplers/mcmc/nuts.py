@@ -62,8 +62,8 @@ class State(NamedTuple):
         Of the tree, and the number of the subtree's next point, from 0.
     marks_v, marks_sum : Tensor, shape (chains, depth, dim)
         Velocities, and their sums from the subtree's beginning, where smaller subtrees in it began.
-    chance : Tensor
-        Sum of the points' chances to be accepted, float64.
+    acceptance_sum : Tensor
+        Sum of the acceptance probabilities of the tree's points, float64.
     leaves : Tensor
         Points of the tree but its first.
     """
@@ -86,7 +86,7 @@ class State(NamedTuple):
     leaf: Tensor
     marks_v: Tensor
     marks_sum: Tensor
-    chance: Tensor
+    acceptance_sum: Tensor
     leaves: Tensor
 
 
@@ -220,7 +220,7 @@ class NUTS(Hamiltonian):
             tree_weight=torch.where(fresh, none, state.tree_weight),
             depth=torch.where(fresh, zero, state.depth),
             leaf=torch.where(fresh, zero, state.leaf),
-            chance=torch.where(fresh, none, state.chance),
+            acceptance_sum=torch.where(fresh, none, state.acceptance_sum),
             leaves=torch.where(fresh, none, state.leaves),
         )
 
@@ -243,7 +243,7 @@ class NUTS(Hamiltonian):
             part=_where(taken, choice, state.part),
             part_weight=total,
             part_v=_where(first, point.v, state.part_v + point.v),
-            chance=state.chance + weight.clamp_max(0.0).exp(),
+            acceptance_sum=state.acceptance_sum + weight.clamp_max(0.0).exp(),
             leaves=state.leaves + 1,
         )
 
@@ -284,12 +284,15 @@ class NUTS(Hamiltonian):
         ended = ended & state.alive & finite
         failed = state.alive & ~finite
         x = _where(ended, state.tree.x, state.x)
-        went = torch.linalg.vector_norm(x - state.x, dim=1).double()
-        chance = state.chance / state.leaves
-        told = [torch.where(ended, part, 0.0) for part in (chance, state.leaves, went, (diverged & ended).double())]
+        jump_distance = torch.linalg.vector_norm(x - state.x, dim=1).double()
+        acceptance_probability = state.acceptance_sum / state.leaves
+        told = [
+            torch.where(ended, part, 0.0)
+            for part in (acceptance_probability, state.leaves, jump_distance, (diverged & ended).double())
+        ]
         state = state._replace(x=x, fresh=ended, count=state.count + ended, alive=state.alive & finite)
         if self.tuning:
-            self.learn(x, chance, ended)
+            self.learn(x, acceptance_probability, ended)
         return state, Info(potential, ended, *told, failed)
 
     def resume(self, state: State, moved: bool = False) -> State:
@@ -316,14 +319,19 @@ class NUTS(Hamiltonian):
 
     def caption(self, info: Info, chain: int) -> str:
         """Say how the tree has ended."""
-        leaves, chance, went = (float(part[chain]) for part in (info.leaves, info.chance, info.went))
+        leaves, acceptance_probability, jump_distance = (
+            float(part[chain]) for part in (info.leaves, info.chance, info.went)
+        )
         if float(info.diverged[chain]):
             end = "the energy's error ended it: it diverged"
         elif leaves + 1 >= 1 << self._deepest:
             end = "it has doubled as often as it may"
         else:
             end = "it turned back"
-        return f"a tree of {leaves:.0f} leapfrog steps, of mean chance {chance:.2f}; {end}. The draw is {went:.3g} off."
+        return (
+            f"a tree of {leaves:.0f} leapfrog steps, of mean chance {acceptance_probability:.2f}; {end}."
+            f" The draw is {jump_distance:.3g} off."
+        )
 
     def told_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return acceptance, the trees' sizes, and the share that diverged."""

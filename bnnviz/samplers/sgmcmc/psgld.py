@@ -139,10 +139,10 @@ class PSGLD(StochasticGradient):
             # dG/dx, with the chain rule through the root; where the square is zero, so is its slope.
             drift = drift + self.temperature * shape.square() * slope / (2 * square.sqrt()).clamp_min(1e-30)
         half = 0.5 * size[:, None].to(g.dtype) * drift
-        chance = (size[:, None].to(g.dtype) * shape * self.temperature).sqrt()
-        chance = chance * self.noise.normal(g.shape, g.dtype)
+        noise = (size[:, None].to(g.dtype) * shape * self.temperature).sqrt()
+        noise = noise * self.noise.normal(g.shape, g.dtype)
         state = state._replace(slope=slope)
-        return self.arrived(state, potential, size, Move(state.x - half + chance, square, half, chance))
+        return self.arrived(state, potential, size, Move(state.x - half + noise, square, half, noise))
 
     def _remembered(self, state: State, g: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the mean square and its slope after another gradient g, with the diagonal of H if that is known."""

@@ -39,9 +39,9 @@ class SGHMC(StochasticGradient):
     def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
         """Change the velocity by friction, gradient and noise, then move by it."""
         drift = size * g
-        chance = (2 * self.friction * size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
-        v = (1 - self.friction) * v - drift + chance
-        return Move(x + v, v, drift, chance)
+        noise = (2 * self.friction * size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
+        v = (1 - self.friction) * v - drift + noise
+        return Move(x + v, v, drift, noise)
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, eps T), the law that the dynamics keep as eps goes to 0."""

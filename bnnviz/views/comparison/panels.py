@@ -21,11 +21,11 @@ from bnnviz.views.comparison.course import CourseView
 from bnnviz.views.importance.history import HistoryView
 from bnnviz.views.palette import DARK, LIGHT
 from bnnviz.views.predictive.attack import AttackEntropyView, AttackView
-from bnnviz.views.predictive.class_probabilities import ClassChancesView
+from bnnviz.views.predictive.class_probabilities import ClassProbabilitiesView
 from bnnviz.views.predictive.confusion import ConfusionView
 from bnnviz.views.predictive.entropy import EntropyView
 from bnnviz.views.predictive.prediction import PredictionView
-from bnnviz.views.predictive.probability import ChancesView
+from bnnviz.views.predictive.probability import ProbabilityView
 from bnnviz.views.predictive.reliability import ReliabilityView
 from bnnviz.views.predictive.roc import RocView
 from bnnviz.views.predictive.rotation import TurnedView
@@ -38,13 +38,13 @@ VIEWS: dict[str, type[View]] = {
         RocView,
         HistoryView,
         ConfusionView,
-        ChancesView,
+        ProbabilityView,
         SquaredErrorsView,
         ReliabilityView,
         EntropyView,
         AttackView,
         AttackEntropyView,
-        ClassChancesView,
+        ClassProbabilitiesView,
         CourseView,
         TurnedView,
         TraceView,

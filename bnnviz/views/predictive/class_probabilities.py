@@ -21,7 +21,7 @@ SHADE = 0.2
 _COLUMNS = ("x", "y", "line_x", "line_y")
 
 
-class ClassChancesView(SeriesView):
+class ClassProbabilitiesView(SeriesView):
     """The mean chance of each class over the draws, and the interval that holds 95 % of them.
 
     Its part of a frame: ``classes``, their names; ``observed``, the number of the row's own or None; ``lanes``, a list

@@ -42,7 +42,7 @@ class PredictionView(View):
         self._axes: tuple[np.ndarray, np.ndarray] | None = None  # of a map
         self._class_names = [kind.label for kind in CLASSES]
         self._strokes = {MAP: self._build_map(), BAND: self._build_band(), AGAINST: self._build_against()}
-        self._strokes[CHANCES] = self._build_chances()
+        self._strokes[CHANCES] = self._build_probabilities()
         self._point_strokes = self._build_points()
         self.pointer = Pointer(fig, points=self.data)
         self._choose(BAND)
@@ -96,9 +96,9 @@ class PredictionView(View):
             inked(ink.marks(source, "observed", "outside", OUTSIDE, 8, width=2), OUTSIDE),
         ]
 
-    def _build_chances(self) -> list:
-        self.chances = Sheet(_chance_columns(None))
-        ink, inked, source = self.ink, self._inked, self.chances
+    def _build_probabilities(self) -> list:
+        self.probabilities = Sheet(_probability_columns(None))
+        ink, inked, source = self.ink, self._inked, self.probabilities
         return [
             inked(ink.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
             inked(ink.marks(source, "rank", "current", NOW, 9, width=2.2), NOW),
@@ -115,9 +115,12 @@ class PredictionView(View):
         self.pointer.editable = False
         self._choose(BAND if data is None else data["kind"])
         if data is not None:
-            {BAND: self._reset_band, MAP: self._reset_map, AGAINST: self._reset_against, CHANCES: self._reset_chances}[
-                self._kind
-            ](data)
+            {
+                BAND: self._reset_band,
+                MAP: self._reset_map,
+                AGAINST: self._reset_against,
+                CHANCES: self._reset_probabilities,
+            }[self._kind](data)
 
     def forget(self) -> None:
         """Empty everything but the data."""
@@ -126,7 +129,7 @@ class PredictionView(View):
         self._push(self.functions, columns(x=[], y=[]))
         self._push(self.futures.sheet, self.futures.columns({}))
         self._push(self.against, _against_columns(None))
-        self._push(self.chances, _chance_columns(None))
+        self._push(self.probabilities, _probability_columns(None))
         self._push(self.map, columns(mean=[]))
         self._push(self.edges, columns(x=[], y=[], now_x=[], now_y=[]))
 
@@ -155,7 +158,7 @@ class PredictionView(View):
         label = data["label"]
         self._frame_axes(f"observed {label} (both axes)", "predicted", data["range"], data["range"])
 
-    def _reset_chances(self, data: dict) -> None:
+    def _reset_probabilities(self, data: dict) -> None:
         rows = len(data["observed"])
         self._frame_axes("test row, the surest first", "chance of its class", (-1.0, float(rows)), (-0.02, 1.02))
 
@@ -204,7 +207,12 @@ class PredictionView(View):
     def _show(self, part: dict) -> bool:
         if part["kind"] != self._kind:
             self._choose(part["kind"])
-        shows = {BAND: self._show_band, MAP: self._show_map, AGAINST: self._show_against, CHANCES: self._show_chances}
+        shows = {
+            BAND: self._show_band,
+            MAP: self._show_map,
+            AGAINST: self._show_against,
+            CHANCES: self._show_probabilities,
+        }
         return shows[part["kind"]](part)
 
     def _show_band(self, part: dict) -> bool:
@@ -228,17 +236,17 @@ class PredictionView(View):
         self._y.cover(self._limited(part["lo"], part["hi"]))
         return self._push(self.against, _against_columns(part, self._x.range.start, self._x.range.end))
 
-    def _show_chances(self, part: dict) -> bool:
+    def _show_probabilities(self, part: dict) -> bool:
         self.note = f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"
-        return self._push(self.chances, _chance_columns(part))
+        return self._push(self.probabilities, _probability_columns(part))
 
-    def _edges(self, chances: np.ndarray) -> Columns:
+    def _edges(self, probabilities: np.ndarray) -> Columns:
         """Give the lines on which functions on the map's grid are one half."""
-        if self._axes is None or not chances.size:
+        if self._axes is None or not probabilities.size:
             return columns(x=[], y=[])
         x, y = self._axes
         lines = []
-        for values in chances:
+        for values in probabilities:
             grid = np.asarray(values, dtype=float).reshape(len(y), len(x))
             lines += contour_generator(x, y, grid, line_type=LineType.Separate).lines(0.5)
         gap = np.full((1, 2), np.nan)
@@ -313,7 +321,7 @@ def _against_columns(part: dict | None, low: float = np.nan, high: float = np.na
     )
 
 
-def _chance_columns(part: dict | None) -> Columns:
+def _probability_columns(part: dict | None) -> Columns:
     part = part or {name: np.empty(0) for name in ("mean", "lo", "hi", "current", "right")}
     order = np.argsort(-part["mean"])
     mean, lo, hi, current, right = (np.asarray(part[name])[order] for name in ("mean", "lo", "hi", "current", "right"))

@@ -12,7 +12,7 @@ HEADROOM, MOST = 1.12, 1.6  # of the highest bar: a fit may run out of the pictu
 GAP = 0.06  # of a bar's width
 
 
-class ChancesView(View):
+class ProbabilityView(View):
     """How many of the draws give a row which chance, and the beta density that is fitted to them."""
 
     name = "chances"
