@@ -88,9 +88,10 @@ def test_page_views_and_command_line_load_no_torch() -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_no_module_imports_itself_through_others() -> None:
+@pytest.mark.parametrize("package", ["bnnviz", "bnnviz_app"])
+def test_no_module_imports_itself_through_others(package: str) -> None:
     """Imports in functions and those for types alone count too: who needs a type of above needs a protocol."""
-    graph = grimp.build_graph("bnnviz", exclude_type_checking_imports=False, cache_dir=None)
+    graph = grimp.build_graph(package, exclude_type_checking_imports=False, cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     try:
         TopologicalSorter(imports).prepare()
