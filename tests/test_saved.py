@@ -1,0 +1,70 @@
+"""What an earlier version saved or shared still opens: recordings, checkpoints, films, saved runs and links."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bnnviz
+from bnnviz.engine.recording import archive
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
+
+SAVED = Path(__file__).resolve().parent / "saved"
+DRAWS = {"bps": 40, "network": 30, "half": 97}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Take all recordings in."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    for name in DRAWS:
+        archive.unpack(SAVED / f"{name}.zip", name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_recording_is_sound_and_a_run_of_today_makes_its_draws(home: Path, name: str) -> None:
+    recording = bnnviz.recording(name)
+    recording.check()
+    draws = recording.draws()
+    assert draws.shape[:2] == (2, DRAWS[name])
+    run = ViewedRun(Spec.from_json(recording.header["spec"] | {"draws": DRAWS[name]}).checked())
+    while not run.finished:
+        run.advance(0.05)
+    np.testing.assert_allclose(run.draws, draws, rtol=1e-4, atol=1e-4)
+
+
+def test_a_run_goes_on_from_its_checkpoint(home: Path) -> None:
+    before = bnnviz.recording("half").draws()
+    run = bnnviz.resume("half")
+    while run.draws.shape[1] < 120:
+        time.sleep(0.01)
+    run.stop()
+    np.testing.assert_array_equal(run.draws[:, : DRAWS["half"]], before)
+
+
+def test_a_run_sets_out_from_a_recording(home: Path) -> None:
+    draws = bnnviz.recording("network").draws()
+    run = bnnviz.sample("network", "hmc", target_settings={"data": "toy_c", "hidden": "3"}, draws=2, start="network")
+    assert run.draws.shape[2] == draws.shape[2]
+
+
+@pytest.mark.parametrize("saved", ["film.npz", "run.nc"])
+def test_a_film_and_a_saved_run_become_a_page(saved: str, tmp_path: Path) -> None:
+    assert bnnviz.replay(SAVED / saved, tmp_path / "page.html", frames=5).stat().st_size > 1_000_000
+
+
+def test_a_link_is_read() -> None:
+    text = "target=network&sampler=nuts&t.hidden=4&chains=2&draws=1000&seed=3"
+    query = {name: [value] for name, _, value in (part.partition("=") for part in text.split("&"))}
+    spec, sentences = url.from_query(query, Spec.from_json({"target": "banana", "sampler": "bps"}))
+    assert sentences == []
+    assert (spec.target, spec.sampler, spec.target_settings["hidden"], spec.chains, spec.seed) == (
+        *("network", "nuts", "4"),
+        *(2, 3),
+    )
