@@ -803,8 +803,8 @@ def test_a_script_needs_neither_torch_nor_an_event_loop(home: Path, tmp_path: Pa
     script = tmp_path / "script.py"
     script.write_text("""
 import sys, time
-from bnnviz.engine.backend import Backend
-from bnnviz.spec import Spec
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.specs.run import Spec
 if __name__ == "__main__":
     with Backend.connect(workers=1) as backend:
         handle = backend.start(Spec(draws=None), play=True)

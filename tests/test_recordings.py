@@ -796,8 +796,8 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: st
 
 SERVER = """
 import sys, time
-from bnnviz.engine.backend import Backend
-from bnnviz.spec import Spec
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.specs.run import Spec
 
 if __name__ == "__main__":
     backend = Backend.connect(workers=1)
