@@ -19,7 +19,7 @@ from bnnviz.cli.main import app
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.minibatch import MiniBatch
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets.minibatch import Controlled, choose_rows
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
@@ -113,7 +113,7 @@ def test_each_row_is_in_a_batch_equally_often() -> None:
     chains, rows, size = 20_000, 100, 32
     x = np.arange(rows, dtype=float)[:, None]
     target = targets.BNN(nn.Linear(1, 1), (x, -x[:, 0])).to("cpu", torch.float64)
-    noise = Noise(torch.Generator().manual_seed(5))
+    noise = RandomNumbers(torch.Generator().manual_seed(5))
     inputs, observations = MiniBatch(target, size, False, None).draw((), chains, noise)
     assert torch.equal(inputs[..., 0], -observations), "an input was read with another's observation"
     counts, p = np.bincount(observations.neg().long().flatten().numpy(), minlength=rows), size / rows

@@ -15,7 +15,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.base import integrals_of_line
 from bnnviz.samplers.pdmp.path_moments import PathSums
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 
 seeds = st.integers(0, 10_000)
@@ -73,7 +73,7 @@ def test_bps_bounce_keeps_the_speed(seed):
 @given(seed=seeds)
 def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
     sampler = bound_sampler("bps", turn="generalised")
-    sampler.noise = Noise(torch.Generator().manual_seed(seed))
+    sampler.rng = RandomNumbers(torch.Generator().manual_seed(seed))
     x, v, _ = random_state(seed)
     g = sampler.target.gradient(x)[1]
     bounced = sampler.reflect(x, v, g)
@@ -84,7 +84,7 @@ def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
 @given(seed=seeds)
 def test_one_climbing_coordinate_of_a_zigzag_turns(seed):
     sampler = bound_sampler("zigzag")
-    sampler.noise = Noise(torch.Generator().manual_seed(seed))
+    sampler.rng = RandomNumbers(torch.Generator().manual_seed(seed))
     x = random_state(seed)[0]
     v = sampler.draw_velocity(x)
     g = sampler.target.gradient(x)[1]

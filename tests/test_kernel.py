@@ -115,7 +115,7 @@ def assert_same_steps(spec: Spec, steps: int = 60, events: bool = True) -> None:
 
 def assert_same(run: Run, steps: int) -> list:
     traced = compiled_step.trace(run.sampler.twin(), run.state)
-    compiled = compiled_step.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    compiled = compiled_step.CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     start, numbers = run.state, run.rng.get_state()
     states = {}
     for name, step in (("eager", run.sampler.step), ("compiled", compiled.step)):

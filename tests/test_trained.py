@@ -59,7 +59,7 @@ def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None
     run = running("mc_dropout", drop=0.5)
     run.change(POINTS)
     traced = compiled_step.trace(run.sampler.twin(), run.state)
-    compiled = compiled_step.Kernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    compiled = compiled_step.CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     state, shown = run.state, []
     for _ in range(90):
         state, _ = compiled.step(state)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.registry import Registry
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")
@@ -173,9 +173,9 @@ class Sampler(param.Parameterized):
     start: str = "auto"
     mode_steps: int = 3000
     #: All random numbers come from it.
-    noise: Noise
-    #: Whether a step may look at a number to spare work.
-    looks: bool = True
+    rng: RandomNumbers
+    #: Whether a step may read tensor values on the host to spare work (CPU only).
+    host_sync: bool = True
 
     @property
     def width(self) -> int:
@@ -199,14 +199,14 @@ class Sampler(param.Parameterized):
 
     def step(self, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
-        return self.core(state, self.given(state))
+        return self.kernel(state, self.pre_draw(state))
 
-    def given(self, state: Any) -> Any:
-        """Draw, outside of `core`, what only some chains need: nested tuples of tensors, None for what nobody needs."""
+    def pre_draw(self, state: Any) -> Any:
+        """Draw, outside of `kernel`, what only some chains need: nested tuples of tensors, None for what none needs."""
         return ()
 
-    def core(self, state: Any, given: Any) -> tuple[Any, Any]:
-        """Take the step: the same operations whatever the state is, unless `looks`, so that it can be compiled."""
+    def kernel(self, state: Any, pre_drawn: Any) -> tuple[Any, Any]:
+        """Take the step: the same operations whatever the state is, unless `host_sync`, so that it can be compiled."""
         raise NotImplementedError
 
     def own(self) -> Sampler:

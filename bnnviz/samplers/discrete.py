@@ -13,7 +13,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTally, MoveTracer
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
 
@@ -63,7 +63,7 @@ class Moving(Sampler):
         """Bind the target."""
         self.check(target)
         super().prepare(target, mode)
-        self.looks = target.device.type == "cpu"
+        self.host_sync = target.device.type == "cpu"
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Return the velocities that chains set out with."""
@@ -71,7 +71,7 @@ class Moving(Sampler):
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the chains at their starting points."""
-        self.noise = Noise(rng)
+        self.rng = RandomNumbers(rng)
         count = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
         return State(x0, self.draw_velocity(x0), count, torch.ones_like(count, dtype=torch.bool))
 
@@ -84,7 +84,7 @@ class Moving(Sampler):
         """Return the state with other parts where these are finite (chains,), and which chains have failed just now."""
         alive = state.alive & finite
         failed = state.alive & ~finite
-        if not (self.looks and bool(alive.all())):
+        if not (self.host_sync and bool(alive.all())):
             parts = {name: _chosen(alive, part, getattr(state, name)) for name, part in parts.items()}
         return state._replace(**parts, count=state.count + alive, alive=alive), failed
 
@@ -138,7 +138,7 @@ class Moving(Sampler):
     def adopt(self, other: Moving) -> None:
         """Take over what another instance of the class has bound; the settings stay one's own."""
         self.prepare(other.target, None)
-        self.noise = other.noise
+        self.rng = other.rng
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state."""
@@ -146,7 +146,7 @@ class Moving(Sampler):
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
-        self.noise = Noise(rng)
+        self.rng = RandomNumbers(rng)
         return self.rebuilt([part.to(self.target.device) for part in saved["state"]])
 
     def rebuilt(self, parts: list[Tensor]) -> Any:
@@ -180,7 +180,7 @@ class Discrete(Moving):
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the chains at their starting points."""
-        self.noise = Noise(rng)
+        self.rng = RandomNumbers(rng)
         self.found = self.first_size(x0)
         return super().init(x0, rng)
 
@@ -195,7 +195,7 @@ class Discrete(Moving):
         """
         target = self.target if self.target.descent_rows is None else self.target.some_rows(self.target.descent_rows)
         x = x[:_CURVATURE_CHAINS]
-        v = self.noise.normal(x.shape, x.dtype)
+        v = self.rng.normal(x.shape, x.dtype)
         largest = torch.ones(len(x), dtype=x.dtype, device=x.device)
         for _ in range(_ROUNDS):
             v = v / torch.linalg.vector_norm(v, dim=1, keepdim=True).clamp_min(1e-30)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 from bnnviz.targets.minibatch import Controlled, Rows, choose_rows
 
@@ -47,11 +47,11 @@ class FullData:
         """Data rows that a gradient reads."""
         return self._target.examples
 
-    def hold(self, chains: int, noise: Noise) -> Any:
+    def hold(self, chains: int, rng: RandomNumbers) -> Any:
         """Return a batch for each chain that is held; nothing where none is."""
         return ()
 
-    def draw(self, held: Any, chains: int, noise: Noise) -> Any:
+    def draw(self, held: Any, chains: int, rng: RandomNumbers) -> Any:
         """Return the rows of the next evaluation's batch; nothing where it reads all rows."""
         return ()
 
@@ -100,21 +100,21 @@ class MiniBatch:
             return self._target.examples
         return self._size if self._anchor is None else 2 * self._size
 
-    def hold(self, chains: int, noise: Noise) -> Any:
+    def hold(self, chains: int, rng: RandomNumbers) -> Any:
         """Return a batch for each chain that is held (chains, size); nothing where none is."""
-        return self._draw(chains, noise) if self.held else ()
+        return self._draw(chains, rng) if self.held else ()
 
-    def _draw(self, chains: int, noise: Noise) -> Tensor:
-        return choose_rows(noise.uniform((chains, self._target.data_rows), torch.float32), self._size)
+    def _draw(self, chains: int, rng: RandomNumbers) -> Tensor:
+        return choose_rows(rng.uniform((chains, self._target.data_rows), torch.float32), self._size)
 
-    def draw(self, held: Any, chains: int, noise: Noise) -> Any:
+    def draw(self, held: Any, chains: int, rng: RandomNumbers) -> Any:
         """Return the rows of the next evaluation's batch, (chains, size, ...); nothing where it reads all rows.
 
         They are read here, before the step: a compiled one would read them anew for each unit of the first layer.
         """
         if self._all:
             return ()
-        return self._target.read(held if self.held else self._draw(chains, noise))
+        return self._target.read(held if self.held else self._draw(chains, rng))
 
     def of(self, rows: Any) -> Any:
         """Return what gives the derivatives of U of a batch's rows."""

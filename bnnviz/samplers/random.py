@@ -17,11 +17,11 @@ class Draw(NamedTuple):
     dtype: torch.dtype
 
 
-class Noise:
+class RandomNumbers:
     """Random numbers from one generator, in the order in which they are asked for."""
 
-    def __init__(self, rng: torch.Generator) -> None:
-        self.rng = rng
+    def __init__(self, generator: torch.Generator) -> None:
+        self.generator = generator
 
     def uniform(self, shape: Iterable[int], dtype: torch.dtype) -> Tensor:
         """Return uniform numbers in [0, 1)."""
@@ -38,26 +38,28 @@ class Noise:
     def make(self, draw: Draw) -> Tensor:
         """Return what a request asks for."""
         if draw.law == "uniform":
-            return torch.rand(draw.shape, generator=self.rng, device=self.rng.device, dtype=draw.dtype)
+            return torch.rand(draw.shape, generator=self.generator, device=self.generator.device, dtype=draw.dtype)
         if draw.law == "normal":
-            return torch.randn(draw.shape, generator=self.rng, device=self.rng.device, dtype=draw.dtype)
-        return torch.empty(draw.shape, device=self.rng.device, dtype=draw.dtype).exponential_(generator=self.rng)
+            return torch.randn(draw.shape, generator=self.generator, device=self.generator.device, dtype=draw.dtype)
+        return torch.empty(draw.shape, device=self.generator.device, dtype=draw.dtype).exponential_(
+            generator=self.generator
+        )
 
 
-class Noted(Noise):
-    """Random numbers that are noted: what a step asks for, so that it can be drawn before the step is taken."""
+class RecordedNumbers(RandomNumbers):
+    """Random numbers that record what a step asks for, so that it can be drawn before the step is taken."""
 
-    def __init__(self, rng: torch.Generator) -> None:
-        super().__init__(rng)
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__(generator)
         self.draws: list[Draw] = []
 
     def make(self, draw: Draw) -> Tensor:
-        """Return what a request asks for, and note it."""
+        """Return what a request asks for, and record it."""
         self.draws.append(draw)
         return super().make(draw)
 
 
-class Given(Noise):
+class PreDrawnNumbers(RandomNumbers):
     """Random numbers that were drawn beforehand, handed out in order."""
 
     def __init__(self, numbers: Iterable[Tensor]) -> None:

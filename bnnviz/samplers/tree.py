@@ -1,4 +1,4 @@
-"""Nested tuples of tensors, as states and what is given are: taken apart, and put together again."""
+"""Take nested tuples of tensors (states, what is drawn beforehand) apart, and put them together again."""
 
 from __future__ import annotations
 

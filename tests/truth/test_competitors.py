@@ -220,7 +220,7 @@ def _evidence(linear: Linear, sd: np.ndarray) -> float:
 def gradients(target: targets.BNN, c: Tensor, gradient: str, **settings: Any) -> np.ndarray:
     """Return gradients of -ELBO (chains, 2 dim), each from its own noise."""
     sampler, state = begun("bbb", target, len(c), gradient=gradient, **settings)
-    return sampler.slope(c, sampler.given(state)).gradient.flatten(1).numpy()
+    return sampler.slope(c, sampler.pre_draw(state)).gradient.flatten(1).numpy()
 
 
 def coefficients(dim: int, chains: int) -> Tensor:

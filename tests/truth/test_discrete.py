@@ -10,7 +10,7 @@ from scipy import linalg
 from bnnviz import samplers, targets
 from bnnviz.benchmarks.suites.truth import Cell, known_targets, row
 from bnnviz.samplers.mcmc import nuts
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 
 CHAINS = 20_000
 SCALES = np.array([1.0, 0.5])  # variances of the target's coordinates
@@ -88,8 +88,8 @@ def test_the_paper_s_gamma_is_too_small_for_a_mean_square_with_a_memory() -> Non
 def test_psgld_with_a_preconditioner_that_is_kept_is_sgld(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     """The variance of each chain is that of SGLD in its own coordinates; noise of another scale is caught."""
     if factor != 1:
-        normal = Noise.normal
-        monkeypatch.setattr(Noise, "normal", lambda self, shape, dtype: factor * normal(self, shape, dtype))
+        normal = RandomNumbers.normal
+        monkeypatch.setattr(RandomNumbers, "normal", lambda self, shape, dtype: factor * normal(self, shape, dtype))
     target = targets.Gaussian(np.zeros(2), np.diag(SCALES)).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get("psgld")(smoothing=0.9, step_size=0.3)
     sampler.prepare(target, None)
@@ -116,8 +116,8 @@ def test_the_closed_form_of_the_docstring() -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("sgld", 0.3), ("sghmc", 0.05)])
 def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, size: float) -> None:
-    normal = Noise.normal
-    monkeypatch.setattr(Noise, "normal", lambda self, shape, dtype: 1.03 * normal(self, shape, dtype))
+    normal = RandomNumbers.normal
+    monkeypatch.setattr(RandomNumbers, "normal", lambda self, shape, dtype: 1.03 * normal(self, shape, dtype))
     found, error = variances(name, 120, step_size=size)
     known = [stationary(name, size, 1 / scale) for scale in SCALES]
     assert np.abs((found - known) / error).max() > LIMIT
@@ -175,16 +175,16 @@ def test_a_broken_nuts_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, w
     assert not found.ok, found
 
 
-def always(self: Noise, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+def always(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return torch.zeros(shape, dtype=dtype)
 
 
-def louder(self: Noise, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+def louder(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return 1.1 * torch.randn(tuple(shape), generator=self.rng, dtype=dtype)
 
 
 @pytest.mark.parametrize(("method", "wrong"), [("uniform", always), ("normal", louder)])
 def test_a_broken_hmc_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
-    monkeypatch.setattr(Noise, method, wrong)
+    monkeypatch.setattr(RandomNumbers, method, wrong)
     found = row(Cell("hmc", {"step_size": 1.0, "leaps": 4}), known_targets()["gaussian"], draws=40, chains=600)
     assert not found.ok, found

@@ -12,7 +12,7 @@ from scipy import integrate
 from bnnviz import samplers, targets
 from bnnviz.benchmarks.chains import tune
 from bnnviz.samplers.functional.base import Hermite, MeanField, energy, quadrature
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 
 CHAINS = 20_000
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some twenty numbers
@@ -67,8 +67,8 @@ def test_func_hmc_keeps_its_law(settings: dict) -> None:
 @pytest.mark.demand
 @pytest.mark.parametrize("factor", [1.05, 0.95])
 def test_func_hmc_with_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
-    normal = Noise.normal
-    monkeypatch.setattr(Noise, "normal", lambda self, shape, dtype: factor * normal(self, shape, dtype))
+    normal = RandomNumbers.normal
+    monkeypatch.setattr(RandomNumbers, "normal", lambda self, shape, dtype: factor * normal(self, shape, dtype))
     sampler, state = begun("func_hmc", step_size=0.3)
     assert worst(after(sampler, state, 60), sampler) > LIMIT
 
@@ -105,13 +105,13 @@ def test_sgfuncrld_corrected_has_the_right_law() -> None:
 
 
 def test_sgfuncrld_with_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    normal = Noise.normal
+    normal = RandomNumbers.normal
 
-    def louder(self: Noise, shape: Any, dtype: torch.dtype) -> torch.Tensor:
+    def louder(self: RandomNumbers, shape: Any, dtype: torch.dtype) -> torch.Tensor:
         # (chains, 1, dim) is z of the functionals, (chains, 2, dim) the noise of the move.
         return (1.05 if tuple(shape)[1] == 2 else 1.0) * normal(self, shape, dtype)
 
-    monkeypatch.setattr(Noise, "normal", louder)
+    monkeypatch.setattr(RandomNumbers, "normal", louder)
     sampler, state = corrected()
     assert worst(state, sampler) > LIMIT
 

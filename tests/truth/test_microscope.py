@@ -8,7 +8,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.diagnostics import stationary_variance
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 
 PRECISION, FRICTION = 2.0, 0.1
 #: On a Gaussian the variance is 1 / (precision (1 - c eps)), so that 1 - 1 / (variance x precision) is c eps.
@@ -64,7 +64,7 @@ def test_the_recursion_of_the_class_has_the_closed_form(name: str) -> None:
 
 @pytest.mark.parametrize("name", COEFFICIENTS)
 def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    normal = Noise.normal
-    monkeypatch.setattr(Noise, "normal", lambda self, shape, dtype: 1.02 * normal(self, shape, dtype))
+    normal = RandomNumbers.normal
+    monkeypatch.setattr(RandomNumbers, "normal", lambda self, shape, dtype: 1.02 * normal(self, shape, dtype))
     found, error = fitted(name)
     assert abs(found - COEFFICIENTS[name]) / error > LIMIT

@@ -110,7 +110,7 @@ class FunctionalSide(Side):
 
     def _draw(self) -> Tensor:
         shape = (RUNS, self.sampler.draws_each, 1)
-        z = self.sampler.noise.normal(shape, self.state.c.dtype)
+        z = self.sampler.rng.normal(shape, self.state.c.dtype)
         return self.sampler.reading.at(self.state.c, z)[..., 0]
 
     def _told(self, info: Any) -> _Moved:

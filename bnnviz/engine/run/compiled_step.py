@@ -1,6 +1,6 @@
 """The step of a sampler as compiled code: traced here, compiled in a process of its own, kept on disk.
 
-A step is a pure function of a state and of random numbers (`Sampler.core`), so it can be written down
+A step is a pure function of a state and of random numbers (`Sampler.kernel`), so it can be written down
 operation by operation as it is taken (`trace`), whatever module or density is in it. PyTorch's compiler
 (Inductor, ahead of time) makes machine code of that, which does in one call what are hundreds of calls
 otherwise, and passes over the numbers less often. The random numbers are drawn as before, in the same order.
@@ -26,7 +26,7 @@ from bnnviz import paths
 from bnnviz.engine.run.compile_worker import NO_COMPILER
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.random import Draw, Given, Noted
+from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
 from bnnviz.samplers.tree import builder, flat, rebuilt
 
 log = logging.getLogger(__name__)
@@ -43,14 +43,14 @@ class Trace(NamedTuple):
     Attributes
     ----------
     program : fx.GraphModule
-        Takes the numbers of the state, of what is given, the random numbers and the constants, each a
+        Takes the numbers of the state, of what is drawn beforehand, the random numbers and the constants, each a
         tensor; returns those of the new state and of what happened.
     examples : list of Tensor
         Such numbers.
     draws : list of Draw
         The random numbers that it needs.
-    given : Any
-        What is given where nothing has to be (`Sampler.given`).
+    pre_drawn : Any
+        What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
     constants : list of Tensor
         What belongs to target and sampler: data rows, a reference, scales.
     after, info : Any
@@ -60,13 +60,13 @@ class Trace(NamedTuple):
     program: fx.GraphModule
     examples: list[Tensor]
     draws: list[Draw]
-    given: Any
+    pre_drawn: Any
     constants: list[Tensor]
     after: Any
     info: Any
 
 
-class Kernel:
+class CompiledKernel:
     """A compiled step, in the place of `Sampler.step`.
 
     Parameters
@@ -86,11 +86,11 @@ class Kernel:
 
     def step(self, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
-        trace, noise = self._trace, self._sampler.noise
+        trace, rng = self._trace, self._sampler.rng
         if state is not self._state:
             self._numbers = [number.contiguous() for number in flat(state)]
-        given = _filled(self._sampler.given(state), trace.given)
-        done = self._code([*self._numbers, *given, *map(noise.make, trace.draws), *trace.constants])
+        pre_drawn = _filled(self._sampler.pre_draw(state), trace.pre_drawn)
+        done = self._code([*self._numbers, *pre_drawn, *map(rng.make, trace.draws), *trace.constants])
         self._state, info = self._built(done)
         self._numbers = done[: self._states]
         return self._state, info
@@ -110,7 +110,7 @@ class Compilation:
     """
 
     def __init__(self, sampler: Sampler, state: Any, threads: int) -> None:
-        self.kernel: Kernel | None = None
+        self.kernel: CompiledKernel | None = None
         self.error: str | None = None
         self._sampler, self._threads = sampler, threads
         self._twin, self._cancelled = sampler.twin(), False
@@ -138,7 +138,7 @@ class Compilation:
             traced = trace(self._twin, state)
             code = self._code(traced)
             _compare(traced, code)
-            self.kernel = Kernel(self._sampler, traced, code)
+            self.kernel = CompiledKernel(self._sampler, traced, code)
         except BnnvizError as error:
             self.error = error.sentence
         except Exception as error:  # whatever a compiler may raise, the run goes on without it
@@ -200,26 +200,26 @@ class Compilation:
 def trace(twin: Sampler, state: Any) -> Trace:
     """Write down the step of a sampler, which may be spoiled by it: give a `Sampler.twin`."""
     device = flat(state)[0].device
-    twin.looks, twin.noise = False, Noted(torch.Generator(device).manual_seed(0))
-    given = twin.given(state)
-    twin.noise.draws.clear()
-    after, info = twin.core(state, given)
-    draws = list(twin.noise.draws)
-    states, gifts, numbers = len(flat(state)), len(flat(given)), [twin.noise.make(draw) for draw in draws]
+    twin.host_sync, twin.rng = False, RecordedNumbers(torch.Generator(device).manual_seed(0))
+    pre_drawn = twin.pre_draw(state)
+    twin.rng.draws.clear()
+    after, info = twin.kernel(state, pre_drawn)
+    draws = list(twin.rng.draws)
+    states, gifts, numbers = len(flat(state)), len(flat(pre_drawn)), [twin.rng.make(draw) for draw in draws]
     # Copies: what is twice the same tensor in this state would be taken for one number in every state.
-    numbers = (*flat(state), *flat(given), *numbers)
+    numbers = (*flat(state), *flat(pre_drawn), *numbers)
     examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
 
     def step(*numbers: Tensor) -> list[Tensor]:
-        twin.noise = Given(numbers[states + gifts :])
-        done = twin.core(rebuilt(state, iter(numbers)), rebuilt(given, iter(numbers[states:])))
+        twin.rng = PreDrawnNumbers(numbers[states + gifts :])
+        done = twin.kernel(rebuilt(state, iter(numbers)), rebuilt(pre_drawn, iter(numbers[states:])))
         return [number.contiguous() for number in flat(done)]
 
     from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
 
     program = make_fx(step)(*examples)
     constants = _lift_constants(program)
-    return Trace(program, [*examples, *constants], draws, given, constants, after, info)
+    return Trace(program, [*examples, *constants], draws, pre_drawn, constants, after, info)
 
 
 def _lift_constants(program: fx.GraphModule) -> list[Tensor]:
@@ -239,13 +239,13 @@ def _lift_constants(program: fx.GraphModule) -> list[Tensor]:
     return [held for held, _ in lifted.values()]
 
 
-def _filled(given: Any, template: Any) -> list[Tensor]:
-    """Return the tensors of what is given; the template's where nothing is."""
-    if given is None:
+def _filled(pre_drawn: Any, template: Any) -> list[Tensor]:
+    """Return the tensors of what was drawn beforehand; the template's where nothing was."""
+    if pre_drawn is None:
         return flat(template)
-    if isinstance(given, Tensor):
-        return [given.contiguous()]
-    return [tensor for parts in zip(given, template, strict=True) for tensor in _filled(*parts)]
+    if isinstance(pre_drawn, Tensor):
+        return [pre_drawn.contiguous()]
+    return [tensor for parts in zip(pre_drawn, template, strict=True) for tensor in _filled(*parts)]
 
 
 def _key(traced: Trace, threads: int) -> str:

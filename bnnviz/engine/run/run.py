@@ -18,7 +18,7 @@ from bnnviz.engine.evaluation.output_cache import Answers
 from bnnviz.engine.monitor.importance import resampled
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.block_store import Vault
-from bnnviz.engine.run.compiled_step import Compilation, Kernel
+from bnnviz.engine.run.compiled_step import Compilation, CompiledKernel
 from bnnviz.engine.run.device import Clock, choose_device
 from bnnviz.engine.run.draw_store import LIVE_CAPACITY, DrawStore
 from bnnviz.engine.run.initialization import Descent, Start, first_points
@@ -144,7 +144,7 @@ class Run:
         self.search: dict[str, Any] | None = None
         self.patient = spec.draws is not None
         self.compiled_since: int | None = None
-        self._kernel: Kernel | None = None
+        self._kernel: CompiledKernel | None = None
         self._compilation: Compilation | None = None
         self.listeners: list[Callable[[Block], None]] = []
         self.on_move: list[Callable[[], None]] = []

@@ -189,9 +189,9 @@ class Trained(Moving):
         precision = self.target.prior_precision or 0.0
         return potential - 0.5 * precision * x.square().sum(-1), g - precision * x
 
-    def given(self, state: Any) -> Any:
+    def pre_draw(self, state: Any) -> Any:
         """Draw the batch."""
-        return self.source.draw((), len(state.x), self.noise)
+        return self.source.draw((), len(state.x), self.rng)
 
     def caption(self, info: Any, chain: int) -> str:
         """Say what a step of Adam did to a chain."""

@@ -138,7 +138,7 @@ class BayesByBackprop(Functional, Descending):
 
     def _by_weights(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return E_q[-log likelihood] (chains,) over draws of the weights, and its gradient (chains, 2, dim)."""
-        z = self.noise.normal((len(c), self.samples, c.shape[2]), c.dtype)
+        z = self.rng.normal((len(c), self.samples, c.shape[2]), c.dtype)
         fit, g = self.fit(self.reading.at(c, z).flatten(0, 1), self._repeated(batch))
         g = g.view(z.shape)
         gradient = torch.stack([(g * slope).mean(1) for slope in self.reading.slopes(c, z)], 1)
@@ -148,9 +148,9 @@ class BayesByBackprop(Functional, Descending):
         """Return E_q[-log likelihood] (chains,) over draws of what units get, and its gradient (chains, 2, dim)."""
         rows, target = self.source.rows(self._repeated(batch)), self.target
         draws, seen = self.samples * len(c), rows.y.shape[-1]
-        noise = [self.noise.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
+        noise = [self.rng.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
         if target.noise_is_learnt:
-            noise.append(self.noise.normal((draws, 1), c.dtype))
+            noise.append(self.rng.normal((draws, 1), c.dtype))
         with torch.enable_grad():
             c = c.detach().requires_grad_(True)
             each = c.repeat_interleave(self.samples, 0)

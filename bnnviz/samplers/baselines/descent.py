@@ -56,9 +56,9 @@ class Descending(Trained):
         going = torch.stack([state.taken < self.steps for state in block.before]).cpu().numpy()
         return super().examples_per_step * int(going[:, counted].sum())
 
-    def given(self, state: Any) -> Any:
+    def pre_draw(self, state: Any) -> Any:
         """Draw the batch; nothing at rest."""
-        return () if self.resting else super().given(state)
+        return () if self.resting else super().pre_draw(state)
 
     def slope(self, trained: Tensor, batch: Any) -> Slope:
         """Return the loss at what is trained, (chains, ...), and its gradient."""
@@ -68,14 +68,14 @@ class Descending(Trained):
         """Return the parts of the state that follow from what is trained."""
         return {self.trained: trained}
 
-    def core(self, state: Any, given: Any) -> tuple[Any, Info]:
+    def kernel(self, state: Any, pre_drawn: Any) -> tuple[Any, Info]:
         """Go one step down with every chain that has not arrived."""
-        if self._again and self.looks and self.settled(state):
+        if self._again and self.host_sync and self.settled(state):
             self.resting, self._again = True, False
         if self.resting:
             return self.rested(state)
         here, going = getattr(state, self.trained), state.taken < self.steps
-        slope = self.slope(here, given)
+        slope = self.slope(here, pre_drawn)
         rate = self.learning_rate * self.scheduled(state.taken / self.steps)
         step = adam(slope.gradient, state.v, state.square, state.taken + 1, rate)
         finite = torch.isfinite(slope.loss) & torch.isfinite(step.move).flatten(1).all(1)

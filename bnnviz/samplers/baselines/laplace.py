@@ -138,9 +138,9 @@ class Laplace(Moving):
         """Gradients of single rows that a draw is charged for: none."""
         return 0
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Make a draw for every chain."""
-        z = self.noise.normal((len(state.x), len(self.scale)), state.x.dtype)
+        z = self.rng.normal((len(state.x), len(self.scale)), state.x.dtype)
         away = z * self.scale if self.scale.ndim == 1 else z @ self.scale
         first, last, _ = self._part(self.target).indices(self.target.dim)
         away = torch.nn.functional.pad(away, (first, self.target.dim - last))

@@ -139,7 +139,7 @@ class MCDropout(Descending):
 
     def _kept(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Return what units are multiplied by: 0, or 1 / (1 - p)."""
-        return (self.noise.uniform(shape, dtype) >= self.drop).to(dtype) / (1 - self.drop)
+        return (self.rng.uniform(shape, dtype) >= self.drop).to(dtype) / (1 - self.drop)
 
     def factors(self, like: Tensor) -> Tensor:
         """Return what weights (chains, dim) are multiplied by under a mask for each chain."""

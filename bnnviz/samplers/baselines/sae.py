@@ -179,24 +179,24 @@ class SAE(Trained):
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the chains at their starting points, with anchors from the prior."""
         first = super().init(x0, rng)
-        anchor = self.target.prior_precision**-0.5 * self.noise.normal(x0.shape, x0.dtype)
-        heading = torch.where(self.noise.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
+        anchor = self.target.prior_precision**-0.5 * self.rng.normal(x0.shape, x0.dtype)
+        heading = torch.where(self.rng.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
         return State(*first, anchor, heading)
 
     def _length(self, state: State) -> Tensor:
         """Return how many steps the training of each chain's member takes, (chains,)."""
         return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
 
-    def given(self, state: State) -> Any:
+    def pre_draw(self, state: State) -> Any:
         """Draw the batch, and lengths and lots of the anchors' walk where a member ends."""
-        batch, shape = super().given(state), state.x.shape
-        if self.looks and not bool((state.taken + 1 >= self._length(state)).any()):
+        batch, shape = super().pre_draw(state), state.x.shape
+        if self.host_sync and not bool((state.taken + 1 >= self._length(state)).any()):
             return batch, None
-        return batch, (self.noise.normal(shape, state.x.dtype), self.noise.uniform(shape, state.x.dtype))
+        return batch, (self.rng.normal(shape, state.x.dtype), self.rng.uniform(shape, state.x.dtype))
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Go one step on with every chain's member; where it ends, move the anchor."""
-        batch, lots = given
+        batch, lots = pre_drawn
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
         loss, length = fit + penalty, self._length(state)

@@ -210,7 +210,7 @@ class FunctionalEmitter(MoveEmitter):
     def __init__(self, sampler: Any, state: Any) -> None:
         super().__init__(sampler, state)
         self._each = sampler.draws_each
-        rng = sampler.noise.rng
+        rng = sampler.rng.generator
         seed = (rng.initial_seed() + _SEED_SHIFT + int(state.count.max())) % 2**63
         self._rng = torch.Generator(rng.device).manual_seed(seed)
         self.kept: list[Tensor] = []

@@ -134,21 +134,21 @@ class FuncHMC(Functional, Hamiltonian):
         return self._begun(first.count, first.alive, self.begun(x0))
 
     def _begun(self, count: Tensor, alive: Tensor, c: Tensor) -> State:
-        v = self.temperature**0.5 * self.noise.normal(c.shape, c.dtype)
+        v = self.temperature**0.5 * self.rng.normal(c.shape, c.dtype)
         return State(self.reading.centre(c), v, count, alive, c)
 
     def first_size(self, x: Tensor) -> float:
         """Return half the step at which a leapfrog of the means along the largest curvature is no longer stable."""
         return self.set_size(self.largest_curvature(x) ** -0.5)
 
-    def given(self, state: State) -> Any:
+    def pre_draw(self, state: State) -> Any:
         """Draw where the means of U are taken: (chains, nodes, dim); nothing in one dimension.
 
         They come in pairs, z and -z, of mean square 1 in each coordinate: so the mean of a sum of squares is exact.
         """
         if self.target.dim == 1:
             return ()
-        half = self.noise.normal((len(state.x), self.pairs, state.x.shape[1]), state.x.dtype)
+        half = self.rng.normal((len(state.x), self.pairs, state.x.shape[1]), state.x.dtype)
         half = half / half.square().mean(1, keepdim=True).sqrt()
         return torch.cat([half, -half], 1)
 
@@ -158,24 +158,22 @@ class FuncHMC(Functional, Hamiltonian):
         found = energy(self.reading, self.target, c, nodes, self._weights, share)
         return found, found.expected.double() - share * found.entropy.double()
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Follow a trajectory of every chain's functional and accept or reject its end."""
         keep, c = self.momentum, state.c
-        fresh = self.temperature**0.5 * self.noise.normal(c.shape, c.dtype)
+        fresh = self.temperature**0.5 * self.rng.normal(c.shape, c.dtype)
         begun = keep * state.v + (1 - keep**2) ** 0.5 * fresh
         h = (self.size() * self.scale).view(c.shape[1:])
-        (here, before), v = self._energy(c, given), begun
+        (here, before), v = self._energy(c, pre_drawn), begun
         found, value = here, before
         for _ in range(self.leaps):
             v = v - 0.5 * h * found.gradient
             c = c + h * v
-            found, value = self._energy(c, given)
+            found, value = self._energy(c, pre_drawn)
             v = v - 0.5 * h * found.gradient
         error = value + _kinetic(v) - before - _kinetic(begun)
         acceptance_probability = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
-        accepted = (
-            self.noise.uniform(acceptance_probability.shape, acceptance_probability.dtype) < acceptance_probability
-        )
+        accepted = self.rng.uniform(acceptance_probability.shape, acceptance_probability.dtype) < acceptance_probability
         finite = torch.isfinite(before)
         taken = accepted[:, None, None]
         # A rejected trajectory is gone back on: the velocity that is kept turns.

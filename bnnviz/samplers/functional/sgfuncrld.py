@@ -102,7 +102,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         self._square = torch.ones(2, self.target.dim, dtype=x0.dtype, device=x0.device)
         first = super().init(x0, rng)
         c = self.begun(x0)
-        draws = [self._gradient(c, self.given(first))[1].square() for _ in range(_LOOKS)]
+        draws = [self._gradient(c, self.pre_draw(first))[1].square() for _ in range(_LOOKS)]
         square = torch.stack(draws).mean(0)
         self._learn_size(self.reading.centre(c), square)
         return State(self.reading.centre(c), torch.zeros_like(c), first.count, first.alive, c, square)
@@ -122,14 +122,14 @@ class SGFuncRLD(Functional, StochasticGradient):
 
     def _gradient(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return U at a draw of each functional (chains,), and its energy's gradient (chains, 2, dim)."""
-        z = self.noise.normal((len(c), 1, c.shape[2]), c.dtype)
+        z = self.rng.normal((len(c), 1, c.shape[2]), c.dtype)
         potential, g = self.source.of(batch).gradient(self.reading.at(c, z)[:, 0])
         along = self.reading.sd_slope(c) * (g[:, None] * z - self.temperature / self.reading.sd(c))
         return potential, torch.cat([g[:, None], along], 1)
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Move every chain's functional once."""
-        potential, g = self._gradient(state.c, given)
+        potential, g = self._gradient(state.c, pre_drawn)
         mean, square = self._remembered(state, g)
         size = self.sizes(state.count)
         h, shape = size[:, None, None].to(g.dtype), self._preconditioner(square)
@@ -137,7 +137,7 @@ class SGFuncRLD(Functional, StochasticGradient):
             drift, scale = h * shape * mean, shape
         else:
             drift, scale = h * shape * g, shape.sqrt()
-        noise = (2 * h * self.temperature).sqrt() * scale * self.noise.normal(g.shape, g.dtype)
+        noise = (2 * h * self.temperature).sqrt() * scale * self.rng.normal(g.shape, g.dtype)
         c = state.c - drift + noise
         finite = torch.isfinite(potential) & torch.isfinite(c).all((1, 2))
         after, failed = self.moved(state, finite, x=self.reading.centre(c), v=mean, c=c, square=square)

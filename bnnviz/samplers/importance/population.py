@@ -18,7 +18,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import Block, Sampler
 from bnnviz.samplers.importance.draw_collector import PopulationEmitter, PopulationTally, PopulationTracer
 from bnnviz.samplers.importance.mixture import Covariance, Full
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
 
@@ -179,7 +179,7 @@ class Population(Sampler):
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the proposals around their starting points (proposals, dim)."""
-        self.noise = Noise(rng)
+        self.rng = RandomNumbers(rng)
         count, dim = x0.shape
         where = {"device": x0.device}
         none = torch.full((count,), -1, dtype=torch.int64, **where)
@@ -207,7 +207,7 @@ class Population(Sampler):
 
     def _draw(self, state: State) -> tuple[State, Info]:
         """Draw K points of each proposal (paper, equation 10)."""
-        z = self.noise.normal(state.draws.shape, state.x.dtype)
+        z = self.rng.normal(state.draws.shape, state.x.dtype)
         draws = state.x[:, None] + self.covariance.scaled(state.factor, z)
         return state._replace(origin=state.x, draws=draws), _told(DRAW, state)
 
@@ -226,7 +226,7 @@ class Population(Sampler):
 
     def _resample(self, state: State) -> tuple[State, Info]:
         """Let one draw of each proposal survive, with chances in proportion to the weights."""
-        u = self.noise.uniform((len(state.x),), torch.float64)
+        u = self.rng.uniform((len(state.x),), torch.float64)
         together = self.variant == "reference-code" and (int(state.count.max()) + 1) % _TOGETHER_EVERY == 0
         logs = state.logs.flatten()[None] if together else state.logs
         has_weight = torch.isfinite(logs).any(1).expand(len(state.x))
@@ -379,7 +379,7 @@ class Population(Sampler):
     def adopt(self, other: Population) -> None:
         """Take over what another instance of the class has bound."""
         self.prepare(other.target, None)
-        self.noise = other.noise
+        self.rng = other.rng
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state."""
@@ -387,7 +387,7 @@ class Population(Sampler):
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
-        self.noise = Noise(rng)
+        self.rng = RandomNumbers(rng)
         state = State(*(part.to(self.target.device) for part in saved["state"]))
         return state._replace(phase=state.phase.cpu())
 

@@ -83,15 +83,15 @@ class HMC(Hamiltonian):
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, temperature)."""
-        return self.temperature**0.5 * self.noise.normal(like.shape, like.dtype)
+        return self.temperature**0.5 * self.rng.normal(like.shape, like.dtype)
 
-    def given(self, state: State) -> Any:
+    def pre_draw(self, state: State) -> Any:
         """Draw which leapfrog steps are taken: (leaps,) ones, then zeros."""
         least = max(1, self.leaps // 2) if self.vary else self.leaps
-        count = least + (self.noise.uniform((1,), torch.float64) * (self.leaps - least + 1)).floor()
+        count = least + (self.rng.uniform((1,), torch.float64) * (self.leaps - least + 1)).floor()
         return (torch.arange(self.leaps, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype)
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Follow a trajectory of every chain and accept or reject its end."""
         fresh, keep = self.draw_velocity(state.x), self.momentum
         x, v = state.x, keep * state.v + (1 - keep**2) ** 0.5 * fresh
@@ -99,8 +99,8 @@ class HMC(Hamiltonian):
         potential, g = self.target.gradient(x)
         before, energy = potential.double() + 0.5 * v.double().square().sum(-1), potential
         size, trail = self.size() * self.scale, [x]
-        for step in given.unbind():
-            if self.looks and not bool(step):
+        for step in pre_drawn.unbind():
+            if self.host_sync and not bool(step):
                 break
             # A step that is not taken has the size zero.
             h = size * step
@@ -109,19 +109,17 @@ class HMC(Hamiltonian):
             energy, g = self.target.gradient(x)
             v = v - 0.5 * h * g
             trail.append(x)
-        if self.looks:
+        if self.host_sync:
             self._trail = trail
         error = energy.double() + 0.5 * v.double().square().sum(-1) - before
         acceptance_probability = torch.exp((-error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
-        accepted = (
-            self.noise.uniform(acceptance_probability.shape, acceptance_probability.dtype) < acceptance_probability
-        )
+        accepted = self.rng.uniform(acceptance_probability.shape, acceptance_probability.dtype) < acceptance_probability
         finite = torch.isfinite(potential) & torch.isfinite(state.x).all(-1)
         end, v = torch.where(accepted[:, None], x, state.x), torch.where(accepted[:, None], v, -begun)
         after, failed = self.moved(state, finite, x=end, v=v)
         if self.tuning:
             self.learn(after.x, acceptance_probability, after.alive)
-        gradients = (1 + given.sum()).expand(acceptance_probability.shape)
+        gradients = (1 + pre_drawn.sum()).expand(acceptance_probability.shape)
         jump_distance = length(end - state.x)
         return after, Info(
             potential,

@@ -174,9 +174,9 @@ class NUTS(Hamiltonian):
             *(whole, whole, marks, marks, none, none),
         )
 
-    def given(self, state: State) -> Any:
+    def pre_draw(self, state: State) -> Any:
         """Draw velocities (chains, dim) for the chains that begin a tree; None where none does."""
-        if not self.looks:
+        if not self.host_sync:
             return (self._velocity(state.x),)
         chains = state.fresh.nonzero()[:, 0]
         if not len(chains):
@@ -184,13 +184,13 @@ class NUTS(Hamiltonian):
         return (torch.zeros_like(state.x).index_copy(0, chains, self._velocity(state.x[chains])),)
 
     def _velocity(self, like: Tensor) -> Tensor:
-        return self.temperature**0.5 * self.noise.normal(like.shape, like.dtype)
+        return self.temperature**0.5 * self.rng.normal(like.shape, like.dtype)
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Take one leapfrog step of every chain's tree."""
-        if given[0] is not None:
-            state = self._begun(state, given[0])
-        toss, lot, last = self.noise.uniform((3, len(state.x)), torch.float64)
+        if pre_drawn[0] is not None:
+            state = self._begun(state, pre_drawn[0])
+        toss, lot, last = self.rng.uniform((3, len(state.x)), torch.float64)
         first = state.leaf == 0
         forward = torch.where(first, toss < 0.5, state.forward)
         point, potential = self._leapfrog(_where(forward, state.right, state.left), forward)

@@ -24,7 +24,7 @@ from bnnviz.samplers.pdmp.exact_bound import Exact, Lines
 from bnnviz.samplers.pdmp.noisy_bound import NoisyGrid
 from bnnviz.samplers.pdmp.path_moments import PathSums
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Piece
-from bnnviz.samplers.random import Noise
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -123,8 +123,8 @@ class Info(NamedTuple):
     failed: Tensor
 
 
-class _Given(NamedTuple):
-    """What a step is given: fresh velocities (chains, dim), None where nobody is refreshed, and the batch."""
+class _PreDrawn(NamedTuple):
+    """What is drawn before a step: fresh velocities (chains, dim), None where nobody is refreshed, and the batch."""
 
     velocity: Tensor | None
     batch: Any
@@ -393,7 +393,7 @@ class PDMP(Sampler):
         super().prepare(target, mode)
         self.tuning = True
         # On a CPU it is free to look at a number; on a GPU one would wait for it, and what is compiled cannot.
-        self.looks = target.device.type == "cpu"
+        self.host_sync = target.device.type == "cpu"
         self._sums: PathSums | None = None
         self._set_anchor(mode)
 
@@ -426,7 +426,7 @@ class PDMP(Sampler):
 
     def init(self, x0: Tensor, rng: torch.Generator) -> State:
         """Return the state at path time zero, velocities drawn from their invariant law."""
-        self.noise = Noise(rng)
+        self.rng = RandomNumbers(rng)
         chains = x0.shape[0]
         zero = torch.zeros(chains, dtype=torch.float64, device=x0.device)
         v = self.draw_velocity(x0)
@@ -449,7 +449,7 @@ class PDMP(Sampler):
         horizon = self._horizon(pace)
         bound = self._thinner.start(x, v, zero, zero, alive & False, None, horizon)
         kind = torch.full_like(zero, START, dtype=torch.int8)
-        batch = self.source.hold(len(x), self.noise)
+        batch = self.source.hold(len(x), self.rng)
         return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive, batch)
 
     def resume(self, state: State, moved: bool = False) -> State:
@@ -471,7 +471,7 @@ class PDMP(Sampler):
         """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
         self.prepare(other.target, None)
         self._set_anchor(other._anchor)
-        self.tuning, self.noise, self._sums = other.tuning, other.noise, other._sums
+        self.tuning, self.rng, self._sums = other.tuning, other.rng, other._sums
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state as nested lists of tensors, whether the tuning goes on, and what it learns from."""
@@ -480,7 +480,7 @@ class PDMP(Sampler):
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
         """Return the saved state."""
-        self.noise, self.tuning = Noise(rng), saved["tuning"]
+        self.rng, self.tuning = RandomNumbers(rng), saved["tuning"]
         if saved["anchor"] is not None:
             self._set_anchor(saved["anchor"].to(self.target.device))
         self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
@@ -499,18 +499,18 @@ class PDMP(Sampler):
         return self._exponentials(like) / self.refresh_rate
 
     def _exponentials(self, like: Tensor) -> Tensor:
-        return self.noise.exponential(like.shape, like.dtype)
+        return self.rng.exponential(like.shape, like.dtype)
 
-    def given(self, state: State) -> _Given:
+    def pre_draw(self, state: State) -> _PreDrawn:
         """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
-        return _Given(self._fresh_velocities(state), self.source.draw(state.batch, len(state.x), self.noise))
+        return _PreDrawn(self._fresh_velocities(state), self.source.draw(state.batch, len(state.x), self.rng))
 
-    def core(self, state: State, given: _Given) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: _PreDrawn) -> tuple[State, Info]:
         """Evaluate the rate of every chain once, at its planned time, and plan the next evaluation."""
         x, v = self.flow(state.x, state.v, state.t)
-        if given.velocity is not None:
-            v = torch.where((state.kind == REFRESH)[:, None], given.velocity, v)
-        potential, g, curvature = self._evaluate(self.source.of(given.batch), x, v)
+        if pre_drawn.velocity is not None:
+            v = torch.where((state.kind == REFRESH)[:, None], pre_drawn.velocity, v)
+        potential, g, curvature = self._evaluate(self.source.of(pre_drawn.batch), x, v)
         f = self.rate(x, v, g).double()
         slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
         finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
@@ -547,7 +547,7 @@ class PDMP(Sampler):
 
     def _fresh_velocities(self, state: State) -> Tensor | None:
         """Return new velocities (chains, dim) for the chains that are refreshed, or None where there are none."""
-        if not self.looks:
+        if not self.host_sync:
             return self.draw_velocity(state.v)
         chains = (state.kind == REFRESH).nonzero()[:, 0]
         if not len(chains):
@@ -563,7 +563,7 @@ class PDMP(Sampler):
         """Accept or reject the proposals."""
         proposal = state.kind == PROPOSAL
         height = state.piece.at(state.t)
-        uniform = self.noise.uniform(f.shape, f.dtype)
+        uniform = self.rng.uniform(f.shape, f.dtype)
         ratio = proposal.to(f.dtype) if self._thinner.certain else torch.where(proposal & (f > 0), f / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self._thinner.reject_above)
@@ -619,7 +619,7 @@ class PDMP(Sampler):
         if self.source.held:
             moved = self._rebatched(moved, event)
         # Nearly always all chains are alive.
-        if self.looks and bool(alive.all()):
+        if self.host_sync and bool(alive.all()):
             return moved
         return _choose(alive, moved, state._replace(alive=alive))
 
@@ -627,7 +627,7 @@ class PDMP(Sampler):
         """Give a new batch to chains that have just had an event; their rate is evaluated anew with it."""
         zero = torch.zeros_like(state.t)
         return state._replace(
-            batch=_choose(event, self.source.hold(len(event), self.noise), state.batch),
+            batch=_choose(event, self.source.hold(len(event), self.rng), state.batch),
             t=torch.where(event, zero, state.t),
             s=torch.where(event, zero, state.s),
             kind=torch.where(event, torch.full_like(state.kind, START), state.kind),

@@ -261,7 +261,7 @@ class Boomerang(PDMP):
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, S)."""
-        return self.noise.normal(like.shape, like.dtype) * self.precision.rsqrt()
+        return self.rng.normal(like.shape, like.dtype) * self.precision.rsqrt()
 
 
 def _ellipse(x: Tensor, v: Tensor, t: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:

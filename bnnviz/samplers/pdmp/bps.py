@@ -82,4 +82,4 @@ class BPS(PDMP):
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, velocity_sd^2 I)."""
-        return self.velocity_sd * self.noise.normal(like.shape, like.dtype)
+        return self.velocity_sd * self.rng.normal(like.shape, like.dtype)

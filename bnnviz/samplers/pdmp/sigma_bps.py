@@ -80,7 +80,7 @@ class SigmaBPS(BPS):
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw A v with v from N(0, velocity_sd^2 I), or of the paper's variance."""
         scale = self.scale if self.variant == "corrected" else self.scale.square()
-        return self.velocity_sd * scale * self.noise.normal(like.shape, like.dtype)
+        return self.velocity_sd * scale * self.rng.normal(like.shape, like.dtype)
 
     def adopt(self, other: SigmaBPS) -> None:
         """Keep the scales that were learnt."""

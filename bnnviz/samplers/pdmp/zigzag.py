@@ -64,7 +64,7 @@ class ZigZag(PDMP):
     def reflect(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Turn one coordinate round, chosen in proportion to its rate."""
         heaped = (v * g).clamp_min(0).cumsum(-1)
-        mark = self.noise.uniform((len(v), 1), v.dtype) * heaped[:, -1:]
+        mark = self.rng.uniform((len(v), 1), v.dtype) * heaped[:, -1:]
         turning = (heaped <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
         return v.scatter(1, turning, -v.gather(1, turning))
 
@@ -82,5 +82,5 @@ class ZigZag(PDMP):
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw every sign anew."""
-        signs = self.noise.uniform(like.shape, like.dtype) < 0.5
+        signs = self.rng.uniform(like.shape, like.dtype) < 0.5
         return torch.where(signs, -self.velocity, self.velocity).to(like.dtype)

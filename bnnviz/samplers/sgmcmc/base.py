@@ -143,13 +143,13 @@ class StochasticGradient(Discrete):
             return torch.full_like(count, self.first())
         return self.first() * (1 + count / self.decay_after) ** -self.decay
 
-    def given(self, state: State) -> Any:
+    def pre_draw(self, state: State) -> Any:
         """Draw the batch."""
-        return self.source.draw((), len(state.x), self.noise)
+        return self.source.draw((), len(state.x), self.rng)
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Move every chain once."""
-        potential, g = self.source.of(given).gradient(state.x)
+        potential, g = self.source.of(pre_drawn).gradient(state.x)
         size = self.sizes(state.count)
         move = self.move(state.x, state.v, g, size[:, None].to(g.dtype))
         return self.arrived(state, potential, size, move)

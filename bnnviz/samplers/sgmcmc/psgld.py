@@ -122,11 +122,11 @@ class PSGLD(StochasticGradient):
     def _preconditioner(self, square: Tensor) -> Tensor:
         return 1 / (self.floor + square.sqrt())
 
-    def core(self, state: State, given: Any) -> tuple[State, Info]:
+    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
         """Move every chain once."""
-        source, product = self.source.of(given), None
+        source, product = self.source.of(pre_drawn), None
         if self._corrects:
-            sign = torch.where(self.noise.uniform(state.x.shape, state.x.dtype) < 0.5, -1.0, 1.0).to(state.x.dtype)
+            sign = torch.where(self.rng.uniform(state.x.shape, state.x.dtype) < 0.5, -1.0, 1.0).to(state.x.dtype)
             potential, g, product = source.gradient_and_product(state.x, sign)
             product = sign * product
         else:
@@ -140,7 +140,7 @@ class PSGLD(StochasticGradient):
             drift = drift + self.temperature * shape.square() * slope / (2 * square.sqrt()).clamp_min(1e-30)
         half = 0.5 * size[:, None].to(g.dtype) * drift
         noise = (size[:, None].to(g.dtype) * shape * self.temperature).sqrt()
-        noise = noise * self.noise.normal(g.shape, g.dtype)
+        noise = noise * self.rng.normal(g.shape, g.dtype)
         state = state._replace(slope=slope)
         return self.arrived(state, potential, size, Move(state.x - half + noise, square, half, noise))
 

@@ -39,10 +39,10 @@ class SGHMC(StochasticGradient):
     def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
         """Change the velocity by friction, gradient and noise, then move by it."""
         drift = size * g
-        noise = (2 * self.friction * size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
+        noise = (2 * self.friction * size * self.temperature).sqrt() * self.rng.normal(x.shape, x.dtype)
         v = (1 - self.friction) * v - drift + noise
         return Move(x + v, v, drift, noise)
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, eps T), the law that the dynamics keep as eps goes to 0."""
-        return (self.first() * self.temperature) ** 0.5 * self.noise.normal(like.shape, like.dtype)
+        return (self.first() * self.temperature) ** 0.5 * self.rng.normal(like.shape, like.dtype)

@@ -39,5 +39,5 @@ class SGLD(StochasticGradient):
     def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
         """Go half a step down the gradient and add noise of variance size x temperature."""
         drift = 0.5 * size * g
-        noise = (size * self.temperature).sqrt() * self.noise.normal(x.shape, x.dtype)
+        noise = (size * self.temperature).sqrt() * self.rng.normal(x.shape, x.dtype)
         return Move(x - drift + noise, v, drift, noise)
