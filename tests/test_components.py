@@ -9,7 +9,7 @@ import torch
 import bnnviz
 from bnnviz import diagnostics
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Rows
+from bnnviz.samplers.base import Draws
 from bnnviz.specs.run import Spec
 
 RNG = np.random.default_rng(4)
@@ -29,7 +29,7 @@ def holding(draws: np.ndarray) -> ViewedRun:
 def add(run: ViewedRun, draws: np.ndarray) -> None:
     begun = run.store.common(run.alive)
     chain, index = (torch.as_tensor(each.ravel()) for each in np.indices(draws.shape[:2]))
-    run.store.add(Rows(chain, index + begun, torch.as_tensor(draws.reshape(-1, draws.shape[2]))))
+    run.store.add(Draws(chain, index + begun, torch.as_tensor(draws.reshape(-1, draws.shape[2]))))
 
 
 def shown(run: ViewedRun, **component) -> tuple[dict, dict]:

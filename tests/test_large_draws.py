@@ -11,13 +11,13 @@ from bnnviz.diagnostics import pca
 from bnnviz.engine.run import draw_store
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Rows
+from bnnviz.samplers.base import Draws
 
 CPU = torch.device("cpu")
 
 
-def rows(chain: int, index: int, x: torch.Tensor) -> Rows:
-    return Rows(torch.tensor([chain]), torch.tensor([index]), x[None])
+def rows(chain: int, index: int, x: torch.Tensor) -> Draws:
+    return Draws(torch.tensor([chain]), torch.tensor([index]), x[None])
 
 
 def filled(limit: int | None, dim: int, count: int) -> DrawStore:

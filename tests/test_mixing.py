@@ -16,7 +16,7 @@ from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import mixing
 from bnnviz.engine.monitor.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Rows
+from bnnviz.samplers.base import Draws
 from bnnviz.specs.run import Spec
 
 
@@ -48,7 +48,7 @@ def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> Vie
     spec = Spec(target=name, target_settings=settings, sampler="bps", chains=chains, draws=count, warmup=0)
     run = ViewedRun(spec, **own)
     chain, index = (torch.as_tensor(each.ravel()) for each in np.indices((chains, count)))
-    run.store.add(Rows(chain, index, torch.as_tensor(draws.reshape(-1, dim), dtype=run.dtype)))
+    run.store.add(Draws(chain, index, torch.as_tensor(draws.reshape(-1, dim), dtype=run.dtype)))
     return run
 
 

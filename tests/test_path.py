@@ -11,8 +11,8 @@ import torch
 import bnnviz
 from bnnviz.diagnostics import path_moments
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Block
-from bnnviz.samplers.pdmp.draw_collector import PathEmitter
+from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.pdmp.draw_collector import PathDrawCollector
 from bnnviz.specs.run import Spec
 
 SAMPLERS = ["bps", "sigma_bps", "zigzag", "boomerang"]
@@ -169,10 +169,10 @@ def drawn(each: int) -> torch.Tensor:
         for k, t in enumerate(begins)
     ]
     infos = [SimpleNamespace(s0=0 * one, s1=(end - begin) * one) for begin, end in zip(begins, ends, strict=True)]
-    emitter, found = PathEmitter(line, states[0], spacing), []
+    draw_collector, found = PathDrawCollector(line, states[0], spacing), []
     for first in range(0, steps, each):
         part = slice(first, first + each)
-        found.append(emitter.collect(Block(states[part], infos[part], states[-1], first)).x)
+        found.append(draw_collector.collect(StepBatch(states[part], infos[part], states[-1], first)).x)
     return torch.cat(found)
 
 

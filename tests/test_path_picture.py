@@ -15,20 +15,20 @@ def run(request) -> ViewedRun:
     target = {"size": 3, "correlation": 0.4, "spread": 5.0}
     run = ViewedRun(Spec(target="gaussian", target_settings=target, sampler=request.param, chains=2, seed=3))
     run.prepare()
-    while run.steps < 200 or not run.tracer.now.duration > 0:
+    while run.steps < 200 or not run.chain_trace.now.duration > 0:
         run.step_proposal()
     return run
 
 
 def test_the_path_ends_where_the_flow_leads_and_heads_where_it_goes(run: ViewedRun):
-    path, plane, now = run.frame(["path"])["path"], run.plane(), run.tracer.now
-    x, v = (part.double().numpy() for part in run.tracer._at_end(now))
+    path, plane, now = run.frame(["path"])["path"], run.plane(), run.chain_trace.now
+    x, v = (part.double().numpy() for part in run.chain_trace._at_end(now))
     assert (path["now_x"], path["now_y"]) == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
     assert (path["now_dx"], path["now_dy"]) == pytest.approx(v @ plane.axes, abs=1e-5)
 
 
 def test_the_path_goes_through_the_flow_between_two_events(run: ViewedRun):
-    plane, segment = run.plane(), run.tracer.past[-1]
+    plane, segment = run.plane(), run.chain_trace.past[-1]
     path = run.frame(["path"])["path"]
     points = np.column_stack([path["x"], path["y"]])
     each = 8 if run.sampler.curved else 1
@@ -53,7 +53,7 @@ def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: 
         # A frame of many new steps may leave the path out, for the time that the last one took.
         seen = often.aside("path", steps - since)
         # Nobody has looked before: nothing is kept of earlier frames.
-        once.tracer._drawn = None
+        once.chain_trace._drawn = None
         anew, since = once.aside("path", steps - since), steps
         for name in ("x", "y", "age", "event_x", "event_y", "event_kind", "event_step", "now_x", "now_dx"):
             np.testing.assert_allclose(seen[name], anew[name], rtol=0, atol=1e-6, err_msg=name)
@@ -65,22 +65,22 @@ def test_another_plane_is_drawn_at_once(run: ViewedRun):
     run.watch(plane={"kind": "coordinates", "i": 2, "j": 1})
     path = run.frame(["path"])["path"]
     assert path["basis"] != before["basis"] and len(path["x"]) == len(before["x"])
-    x = run.tracer.past[-1].x.double().numpy()
+    x = run.chain_trace.past[-1].x.double().numpy()
     each = 8 if run.sampler.curved else 1
     assert (path["x"][-2 * each - 1], path["y"][-2 * each - 1]) == pytest.approx((x[2], x[1]), abs=1e-5)
 
 
 def test_at_speed_a_segment_is_shown_whose_rate_needs_no_gradient(run: ViewedRun):
-    tracer = run.tracer
-    tracer.shown(True)
-    seen = tracer.count
-    while tracer.count < seen + 12:
+    chain_trace = run.chain_trace
+    chain_trace.shown(True)
+    seen = chain_trace.count
+    while chain_trace.count < seen + 12:
         run.step_proposal()
-    fresh = list(tracer.past)[-(tracer.count - seen) :]
+    fresh = list(chain_trace.past)[-(chain_trace.count - seen) :]
     known = [segment for segment in fresh if len(segment.knots) > 2]
-    assert tracer.shown(True) is (known or fresh)[-1]
+    assert chain_trace.shown(True) is (known or fresh)[-1]
     # Step by step it is the last one, however little is known of it.
-    assert tracer.shown(False) in (tracer.now, tracer.past[-1])
+    assert chain_trace.shown(False) in (chain_trace.now, chain_trace.past[-1])
 
 
 @pytest.mark.parametrize("unknown", [[], [0]])

@@ -165,7 +165,7 @@ def test_an_iteration_is_a_step_to_the_next_event() -> None:
     run = ViewedRun(spec(draws=None, warmup=0))
     for iteration in (1, 2):
         run.step_event()
-        assert run.steps == 5 * iteration and run.tally.events == iteration
+        assert run.steps == 5 * iteration and run.sampler_stats.events == iteration
 
 
 def test_collapsed_weights_are_an_alarm() -> None:
@@ -214,7 +214,7 @@ def test_draws_where_u_is_not_finite_have_no_weight(beyond: float) -> None:
     assert run.phase == "done"
     weights = diagnostics.normalised(run.log_weights)
     assert (weights[run.draws[..., 0] <= 0] == 0).all() and not np.isnan(run.log_weights).any()
-    assert any("Draws without weight" in row[0] for row in run.tally.rows())
+    assert any("Draws without weight" in row[0] for row in run.sampler_stats.rows())
     assert all(np.isfinite(value) for value in run.summary()["mean"])
 
 
@@ -240,7 +240,7 @@ def test_a_covariance_that_cannot_be_factorised_stays(monkeypatch: pytest.Monkey
     monkeypatch.setattr(torch.linalg, "cholesky_ex", refused)
     run.step_proposal()
     torch.testing.assert_close(run.state.factor, before)
-    assert run.tally.summary()["fallbacks"] == 6
+    assert run.sampler_stats.summary()["fallbacks"] == 6
     assert "6 could not be factorised" in run.frame(["caption"])["caption"]["text"]
 
 

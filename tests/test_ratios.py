@@ -1,4 +1,4 @@
-"""Ratios rate / envelope: what the tally says of them, and their box plot."""
+"""Ratios rate / envelope: what the statistics say of them, and their box plot."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from example_frames import example_frame, example_scene
 
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Block
-from bnnviz.samplers.pdmp.draw_collector import RatioTally
+from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.pdmp.draw_collector import RatioStats
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
 from bnnviz.specs.run import Spec
 from bnnviz.views.chain.rate_ratios import EDGE, FARTHEST, RatiosView
@@ -20,13 +20,13 @@ from bnnviz.views.chain.rate_ratios import EDGE, FARTHEST, RatiosView
 NAMES = ("least", "q25", "median", "q75", "q99", "most")
 
 
-def counted(*ratios: np.ndarray) -> RatioTally:
-    """Return a tally that has counted proposals with these ratios, one block of one chain for each array."""
-    tally = RatioTally()
+def counted(*ratios: np.ndarray) -> RatioStats:
+    """Return statistics that has counted proposals with these ratios, one block of one chain for each array."""
+    sampler_stats = RatioStats()
     for values in ratios:
         infos = [SimpleNamespace(kind=torch.tensor([BOUNCE]), ratio=torch.tensor([float(v)])) for v in values]
-        tally.add(Block([], infos, None, 0), np.array([True]))
-    return tally
+        sampler_stats.add(StepBatch([], infos, None, 0), np.array([True]))
+    return sampler_stats
 
 
 def box(**changes: float) -> dict:
@@ -47,9 +47,9 @@ def test_a_box_holds_the_quantiles_to_within_a_cell():
 def test_a_box_of_one_ratio_is_a_point_and_without_proposals_there_is_none():
     found = counted(np.full(9, 0.123)).box()
     assert [found[name] for name in NAMES] == pytest.approx([0.123] * 6)
-    assert RatioTally().box() == {}
-    probes = RatioTally()
-    probes.add(Block([], [SimpleNamespace(kind=torch.tensor([PROBE]), ratio=torch.tensor([0.0]))], None, 0), [True])
+    assert RatioStats().box() == {}
+    probes = RatioStats()
+    probes.add(StepBatch([], [SimpleNamespace(kind=torch.tensor([PROBE]), ratio=torch.tensor([0.0]))], None, 0), [True])
     assert probes.box() == {}
 
 
@@ -60,7 +60,7 @@ def test_a_ratio_without_an_envelope_is_infinite_and_one_that_is_no_number_count
 
 def test_a_tally_that_goes_on_from_a_checkpoint_has_the_same_box():
     one = counted(np.array([0.2, 0.9, 1.4]))
-    other = RatioTally()
+    other = RatioStats()
     other.load(one.save())
     assert other.box() == one.box()
 
@@ -74,7 +74,7 @@ def test_a_run_gives_its_box():
     part = run.frame(["ratios"])["ratios"]
     assert "ratios" in run.scene()["emits"]
     assert [part[name] for name in NAMES] == sorted(part[name] for name in NAMES)
-    assert part["proposals"] == run.tally.proposals
+    assert part["proposals"] == run.sampler_stats.proposals
 
 
 # ---- the view ---------------------------------------------------------------------------------------------

@@ -122,10 +122,10 @@ def test_the_rate_drawn_at_speed_is_the_rate(sampler, target):
     close = []
     for _ in range(400):
         run.step_event()
-        segment = run.tracer.past[-1]
+        segment = run.chain_trace.past[-1]
         if len(segment.knots) <= 2:
             continue
-        t, quick = run.tracer._rate_curve(segment, 1.0, True)
+        t, quick = run.chain_trace._rate_curve(segment, 1.0, True)
         x, v = run.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), torch.as_tensor(t))
         exact = run.sampler.rate(x, v, run.target.gradient(x)[1]).double().numpy()
         # Between its grid points the bound trusts the rate to be as smooth as the curve takes it to be.
@@ -142,7 +142,7 @@ def test_a_path_is_drawn_where_it_went_in_any_plane():
         run.step_event()
         run.frame(PARTS)
         path, plane = run.frame(["path"])["path"], run._frames.plane()
-        began = torch.stack([segment.x for segment in [*run.tracer.past, run.tracer.now]])
+        began = torch.stack([segment.x for segment in [*run.chain_trace.past, run.chain_trace.now]])
         where = (began.double().numpy() - plane.centre) @ plane.axes
         drawn = np.stack([path["event_x"], path["event_y"]], axis=1)
         assert len(drawn) > 3
@@ -219,7 +219,7 @@ def test_a_change_takes_effect_in_the_kernel():
     run.advance(0.3)
     run.change({"refresh_rate": 20.0})
     run.advance(0.3)
-    figures = run.tally.summary()
+    figures = run.sampler_stats.summary()
     assert figures["refreshes"] > 3 * figures["bounces"]
 
 
@@ -299,8 +299,8 @@ def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
     assert target.beyond
     assert run.alive.all()
     assert run.draws.std() == pytest.approx(1, abs=0.1)
-    run.tracer.last = dataclasses.replace(run.tracer.last, kind=PROBE, rate=math.nan)
-    assert "went too far" in run.tracer.part("caption", None, False)["text"]
+    run.chain_trace.last = dataclasses.replace(run.chain_trace.last, kind=PROBE, rate=math.nan)
+    assert "went too far" in run.chain_trace.part("caption", None, False)["text"]
 
 
 @pytest.mark.demand
@@ -352,10 +352,10 @@ def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     run.watch(plane={"kind": "pca"})
     path, plane = run.frame(["path"])["path"], run._frames.plane()
     assert path["x_label"] == "PC 1"
-    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.tracer.past]
+    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.chain_trace.past]
     known = (torch.stack(ends[-len(path["event_x"]) :]).numpy() - plane.centre) @ plane.axes
     assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
-    now = (run.tracer.current_point().numpy() - plane.centre) @ plane.axes
+    now = (run.chain_trace.current_point().numpy() - plane.centre) @ plane.axes
     assert np.allclose([path["now_x"], path["now_y"]], now)
 
 
@@ -365,11 +365,11 @@ def test_a_path_that_is_looked_at_while_it_grows_has_its_corners_where_the_event
     for _ in range(60):
         run.step_proposal()
         path = run.frame(["path"])["path"]
-    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.tracer.past]
+    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.chain_trace.past]
     assert len(ends) > 5
     known = torch.stack(ends[-len(path["event_x"]) :]).numpy()
     assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
-    starts = torch.stack([s.x for s in run.tracer.past][1:]).numpy()
+    starts = torch.stack([s.x for s in run.chain_trace.past][1:]).numpy()
     assert np.allclose(known[:-1], starts[-len(known) + 1 :])
 
 
@@ -406,7 +406,7 @@ def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read():
     run.advance(0.5)
     run._frames._paces.clear()
     text = run.frame(["caption"])["caption"]["text"]
-    assert text.startswith(f"All chains so far: {run.tally.bounces:,} bounces and")
+    assert text.startswith(f"All chains so far: {run.sampler_stats.bounces:,} bounces and")
     run.advance(0.2)
     run._frames._paces.clear()
     assert run.frame(["caption"])["caption"]["text"] == text
@@ -691,7 +691,7 @@ def test_a_box_in_the_path_or_the_trace_picks_the_draws_that_lie_in_it(watched):
 def test_an_event_shows_the_function_of_its_weights(watched):
     step = int(watched.frame(["path"])["path"]["event_step"][-2])
     found = picked(watched, {"event": step})
-    segment = next(s for s in watched.tracer.past if s.step == step)
+    segment = next(s for s in watched.chain_trace.past if s.step == step)
     end = watched.sampler.flow(segment.x[None], segment.v[None], torch.tensor([segment.duration]))[0]
     assert np.allclose(found["functions"], watched._frames.predictor.functions(end), atol=1e-5)
     assert found["kind"] == "event" and found["text"].startswith(f"event {segment.number + 1:,}: ")

@@ -157,10 +157,10 @@ def test_a_path_is_folded_point_by_point_and_cut_where_it_jumps(run):
     path, plane = run.frame(["path"])["path"], run._frames.plane()
     points = np.column_stack([path["x"], path["y"]])
     gaps = np.isnan(points[:, 0])
-    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.tracer.past]
+    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.chain_trace.past]
     known = folded(run, torch.stack(ends[-len(path["event_x"]) :]).numpy())
     assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), (known - plane.centre) @ plane.axes)
-    now = folded(run, run.tracer.current_point().numpy())
+    now = folded(run, run.chain_trace.current_point().numpy())
     assert np.allclose([path["now_x"], path["now_y"]], (now - plane.centre) @ plane.axes)
     assert len(path["age"]) == len(points) and not gaps[[0, -1]].any()
 
@@ -174,7 +174,7 @@ def test_a_crossing_is_a_gap_of_the_path(run):
     both = torch.stack([x, v])
     plane = run._frames.plane()._replace(fold=partial(canonical, layers=run.target.units))
     t = np.linspace(0, 1.7, 9)
-    (piece,), heading = run.tracer._folded(both, t[None], plane)
+    (piece,), heading = run.chain_trace._folded(both, t[None], plane)
     # It is cut between 0.85 and 1.06, unless the flow is no straight line.
     if not run.sampler.curved:
         assert np.flatnonzero(np.isnan(piece[:, 0])).tolist() == [5]

@@ -151,16 +151,16 @@ def test_events_keep_their_numbers_and_pressing_back_quickly_goes_event_by_event
     async def story(lab: Lab) -> None:
         await lab.play_to(400)
         events = list(lab.actor._slot.past._history.timeline.steps)
-        assert lab.run.tracer.count == len(events)
+        assert lab.run.chain_trace.count == len(events)
         earlier = [step for step in events if step < lab.run.steps]
         for _ in range(3):  # each but the last while the run is still on its way
             await lab.actor.command("back", {"step": None})
         await lab.do("back", step=None)
         assert lab.run.steps == earlier[-4]
-        assert lab.run.tracer.count == events.index(earlier[-4]) + 1
+        assert lab.run.chain_trace.count == events.index(earlier[-4]) + 1
         await lab.do("fork")
         await lab.do("event")
-        assert lab.run.lead.tracer.count == events.index(earlier[-4]) + 2
+        assert lab.run.lead.chain_trace.count == events.index(earlier[-4]) + 2
 
     travel(story, spec_of())
 
@@ -169,12 +169,12 @@ def test_a_change_and_another_chain_go_on_with_the_numbers() -> None:
     run = at(spec_of(), 300)
     run.change(SAMPLERS["bps"])
     numbers = run.events.tolist()
-    assert numbers[0] == run.tracer.count > 0
+    assert numbers[0] == run.chain_trace.count > 0
     run.watch(chain=1)
-    while run.tracer.count == numbers[1]:
+    while run.chain_trace.count == numbers[1]:
         run.step_proposal()
     again = ViewedRun.restore(run.checkpoint())
-    assert run.tracer.count == numbers[1] + 1
+    assert run.chain_trace.count == numbers[1] + 1
     assert torch.equal(again.events, run.events)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import StepBatch
 from bnnviz.targets import Target
 
 _BLOCK = 16
@@ -84,16 +84,16 @@ def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("in
         If it takes longer than ``patience`` seconds. Chains that are slow are slow for where they are: without them
         the others would be a biased choice.
     """
-    emitter, chains, dim = sampler.emitter(state), *state.x.shape
+    draw_collector, chains, dim = sampler.draw_collector(state), *state.x.shape
     kept = torch.zeros(chains, draws, dim, dtype=state.x.dtype)
     path = torch.zeros(chains, draws, 1 + 2 * dim).double() if sampler.integrates(chains, dim) else None
     end = time.monotonic() + patience
-    while int(emitter.made.min()) < draws:
+    while int(draw_collector.made.min()) < draws:
         if time.monotonic() > end:
             raise BnnvizError(
                 f"The chains did not make their {draws} draws within {patience:g} s; give more --seconds."
             )
-        state, rows = _block(sampler, emitter, state)
+        state, rows = _block(sampler, draw_collector, state)
         inside = rows.index < draws
         where = rows.chain[inside], rows.index[inside]
         kept[where] = rows.x[inside]
@@ -102,10 +102,10 @@ def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("in
     return Course(kept.numpy(), None if path is None else path.numpy())
 
 
-def _block(sampler: Sampler, emitter: Any, state: Any) -> tuple[Any, Any]:
+def _block(sampler: Sampler, draw_collector: Any, state: Any) -> tuple[Any, Any]:
     before, infos = [], []
     for _ in range(_BLOCK):
         before.append(state)
         state, info = sampler.step(state)
         infos.append(info)
-    return state, emitter.collect(Block(before, infos, state, 0))
+    return state, draw_collector.collect(StepBatch(before, infos, state, 0))

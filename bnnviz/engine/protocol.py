@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.run.block_store import Vault
     from bnnviz.engine.run.draw_store import DrawStore
     from bnnviz.samplers import Sampler
-    from bnnviz.samplers.base import Block, Plane
+    from bnnviz.samplers.base import Projection, StepBatch
     from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 
@@ -114,7 +114,7 @@ class DrawSource(Protocol):
         Grows with each change, from which on estimates begin anew.
     origin : Tensor or None
         Where the first chain set out, (dim,).
-    tally : object
+    sampler_stats : object
         The sampler's counts.
     """
 
@@ -127,7 +127,7 @@ class DrawSource(Protocol):
     alive: np.ndarray
     era: int
     origin: torch.Tensor | None
-    tally: Any
+    sampler_stats: Any
     steps: int
     gradients: int
     seconds: float
@@ -136,7 +136,7 @@ class DrawSource(Protocol):
     phase: str
     notes: list[str]
     search: dict[str, Any] | None
-    emitter: Any
+    draw_collector: Any
 
     @property
     def finished(self) -> bool:
@@ -188,7 +188,7 @@ class SingleRun(DrawSource, Protocol):
 
     begun: Spec
     changes: list[Change]
-    listeners: list[Callable[[Block], None]]
+    listeners: list[Callable[[StepBatch], None]]
     on_move: list[Callable[[], None]]
     on_renewal: list[Callable[[], None]]
     events: torch.Tensor | None
@@ -236,12 +236,12 @@ class ShownRun(SingleRun, Simulation, Protocol):
 
     Attributes
     ----------
-    tracer : object
+    chain_trace : object
         What the sampler knows of the watched chain.
     """
 
     @property
-    def tracer(self) -> Any:
+    def chain_trace(self) -> Any:
         """What the sampler knows of the watched chain."""
 
     def aside(self, part: str, since: int) -> dict[str, Any]:
@@ -253,7 +253,7 @@ class ShownRun(SingleRun, Simulation, Protocol):
     def look_like(self, other: Any) -> None:
         """Show what another run of the same target shows."""
 
-    def plane(self) -> Plane:
+    def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""
 
     def summary(self) -> dict[str, Any]:

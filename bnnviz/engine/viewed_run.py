@@ -14,7 +14,7 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.recording import arviz
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers.base import Plane
+from bnnviz.samplers.base import Projection
 
 if TYPE_CHECKING:
     import xarray
@@ -37,9 +37,9 @@ class ViewedRun(Run):
     def step_event(self) -> None:
         """Step until the watched chain has had an event."""
         self.prepare()
-        before = self.tracer.count
+        before = self.chain_trace.count
         for _ in range(LONGEST_EVENT):
-            if self.finished or self.tracer.count != before:
+            if self.finished or self.chain_trace.count != before:
                 return
             self.step_proposal()
         self.notes.append(f"No event in {LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
@@ -80,7 +80,7 @@ class ViewedRun(Run):
         chain: int | None = None,
         plane: dict[str, Any] | None = None,
         component: dict[str, Any] | None = None,
-        block: int | None = None,
+        step_batch: int | None = None,
     ) -> None:
         """Choose what frames show; draws are not touched, and None changes nothing.
 
@@ -103,7 +103,7 @@ class ViewedRun(Run):
         BnnvizError
             If there is no such chain, coordinate, component or block.
         """
-        self._frames.watch(chain, plane, component, block)
+        self._frames.watch(chain, plane, component, step_batch)
 
     def look_like(self, other: ViewedRun) -> None:
         """Show what another run of the same target shows: its chain, its plane, and what it follows."""
@@ -114,16 +114,16 @@ class ViewedRun(Run):
         self._chain.show_here()
 
     @property
-    def tracer(self) -> Any:
+    def chain_trace(self) -> Any:
         """What the sampler knows of the watched chain."""
-        return self._chain.tracer
+        return self._chain.chain_trace
 
     @property
     def watched(self) -> int:
         """The chain whose path is shown."""
         return self._chain.number
 
-    def plane(self) -> Plane:
+    def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""
         return self._frames.plane()
 

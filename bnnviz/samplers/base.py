@@ -22,7 +22,7 @@ REGISTRY = Registry("sampler")
 
 
 @dataclass(slots=True)
-class Block:
+class StepBatch:
     """A few consecutive steps: the states they began on, what they did, and the number of the first."""
 
     before: list[Any]
@@ -39,8 +39,8 @@ class Block:
         return self._columns[name]
 
 
-class Rows(NamedTuple):
-    """Draws made in a block: chain (n,), the draw's number in its chain (n,), position (n, dim).
+class Draws(NamedTuple):
+    """Draws made in a batch of steps: chain (n,), the draw's number in its chain (n,), position (n, dim).
 
     A sampler with exact paths gives also what came before each draw: the time, and the integrals of the position and
     of its square along the path, (n, 1 + 2 dim) in float64. One whose draws are weighed gives the logarithms of their
@@ -54,11 +54,11 @@ class Rows(NamedTuple):
     log_weight: Tensor | None = None
 
 
-class Emitter(Protocol):
+class DrawCollector(Protocol):
     """Turns steps into draws, outside of `step`."""
 
-    def collect(self, block: Block) -> Rows:
-        """Return the draws that the block made."""
+    def collect(self, step_batch: StepBatch) -> Draws:
+        """Return the draws that the steps made."""
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
@@ -67,13 +67,13 @@ class Emitter(Protocol):
         """Take a saved state over."""
 
 
-class Tally(Protocol):
+class SamplerStats(Protocol):
     """Counts over all chains."""
 
     events: int
 
-    def add(self, block: Block, counted: np.ndarray) -> None:
-        """Count a block, for the chains (chains,) of which ``counted`` is true."""
+    def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
+        """Count the steps, for the chains (chains,) of which ``counted`` is true."""
 
     def summary(self) -> dict[str, float]:
         """Return named figures."""
@@ -91,7 +91,7 @@ class Tally(Protocol):
         """Take a saved state over."""
 
 
-class Plane(NamedTuple):
+class Projection(NamedTuple):
     """The plane that paths are drawn in: coordinate = (fold(x) - centre) @ axes.
 
     ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target. ``fold`` takes points (n, dim)
@@ -106,11 +106,11 @@ class Plane(NamedTuple):
     fold: Callable[..., np.ndarray] | None = None
 
 
-#: Events that a tracer holds for whoever collects them, and the kind of one that is a move of a discrete sampler.
+#: Events that a chain trace holds for whoever collects them, and the kind of one that is a move of a discrete sampler.
 LATELY, MOVE = 4096, 6
 
 
-class Tracer(Protocol):
+class ChainTrace(Protocol):
     """Follows one chain closely enough to draw it.
 
     Attributes
@@ -124,10 +124,10 @@ class Tracer(Protocol):
     def begin(self, state: Any, chain: int) -> None:
         """Stand where the watched chain is, before its first step."""
 
-    def record(self, block: Block, chain: int) -> None:
-        """Note what the watched chain did in a block."""
+    def record(self, step_batch: StepBatch, chain: int) -> None:
+        """Note what the watched chain did in these steps."""
 
-    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+    def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame."""
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
@@ -138,8 +138,8 @@ class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
 
     A subclass declares its settings as parameters, ``registered`` (a unique name), ``title``, and
-    ``emits``: the parts of a frame that its tracer can fill (``ratios``: its tally, by ``box``), which decide the
-    views that appear.
+    ``emits``: the parts of a frame that its chain trace can fill (``ratios``: its statistics, by ``box``), which
+    decide the views that appear.
     """
 
     registered: ClassVar[str] = ""
@@ -149,7 +149,7 @@ class Sampler(param.Parameterized):
     needs_mode: ClassVar[bool] = False
     #: Whether its draws follow the target but for chance, as those of a method without a step size do.
     exact: ClassVar[bool] = True
-    #: Whether its draws come with weights (`Rows.log_weight`): no sum over them is right without.
+    #: Whether its draws come with weights (`Draws.log_weight`): no sum over them is right without.
     weighted: ClassVar[bool] = False
     #: Whether a run of it begins with a tuning.
     tunes: ClassVar[bool] = True
@@ -165,7 +165,7 @@ class Sampler(param.Parameterized):
     tuning_limit: ClassVar[int] = 5000
     #: Gradients of single rows that a step of one chain is charged for, at most.
     examples_per_step: int
-    #: Whether its states are densities, which its tracer draws on a line (`FunctionalTracer.curves`).
+    #: Whether its states are densities, which its chain trace draws on a line (`FunctionalTrace.curves`).
     functional: ClassVar[bool] = False
     #: Place among the samplers for long runs that others are measured against; the highest is taken, 0 never is.
     reference_rank: ClassVar[int] = 0
@@ -182,9 +182,9 @@ class Sampler(param.Parameterized):
         """Numbers that a state holds of each chain and coordinate, about."""
         return 2
 
-    def charge(self, block: Block, counted: np.ndarray) -> int:
-        """Return the gradients of single rows that a block took, for the chains (chains,) that are counted."""
-        return self.examples_per_step * int(counted.sum()) * len(block.infos)
+    def charge(self, step_batch: StepBatch, counted: np.ndarray) -> int:
+        """Return the gradients of single rows that the steps took, for the chains (chains,) that are counted."""
+        return self.examples_per_step * int(counted.sum()) * len(step_batch.infos)
 
     def check(self, target: Target) -> None:
         """Raise a `BnnvizError` where these settings do not fit a target, before anything is touched."""
@@ -234,20 +234,20 @@ class Sampler(param.Parameterized):
         """
         return state, self.settled(state)
 
-    def emitter(self, state: Any) -> Emitter:
+    def draw_collector(self, state: Any) -> DrawCollector:
         """End the tuning and return what turns the steps from this state on into draws."""
         raise NotImplementedError
 
-    def tally(self) -> Tally:
+    def sampler_stats(self) -> SamplerStats:
         """Return counters at zero."""
         raise NotImplementedError
 
-    def events_in(self, block: Block) -> Tensor | None:
-        """Return how many events each chain had in a block (chains,); None where a sampler has none to number."""
+    def events_in(self, step_batch: StepBatch) -> Tensor | None:
+        """Return how many events each chain had in these steps (chains,); None where a sampler has none to number."""
         return None
 
-    def tracer(self) -> Tracer:
-        """Return a tracer that has seen nothing."""
+    def chain_trace(self) -> ChainTrace:
+        """Return a trace that has seen nothing."""
         raise NotImplementedError
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
@@ -260,7 +260,7 @@ class Sampler(param.Parameterized):
         return False
 
     def integrates(self, chains: int, dim: int) -> bool:
-        """Return whether its draws come with the integrals along the path (`Rows.path`)."""
+        """Return whether its draws come with the integrals along the path (`Draws.path`)."""
         return False
 
     def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler
-from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTally, MoveTracer
+from bnnviz.samplers.discrete_draws import MoveDrawCollector, MoveStats, MoveTrace
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
@@ -115,17 +115,17 @@ class Moving(Sampler):
         """Return which chains (chains,) may be drawn from where they are; None for all."""
         return None
 
-    def emitter(self, state: State) -> MoveEmitter:
+    def draw_collector(self, state: State) -> MoveDrawCollector:
         """Draw from this state on."""
-        return MoveEmitter(self, state)
+        return MoveDrawCollector(self, state)
 
-    def tally(self) -> MoveTally:
+    def sampler_stats(self) -> MoveStats:
         """Return counters at zero."""
-        return MoveTally(self)
+        return MoveStats(self)
 
-    def tracer(self) -> MoveTracer:
-        """Return a tracer that has seen nothing."""
-        return MoveTracer(self)
+    def chain_trace(self) -> MoveTrace:
+        """Return a trace that has seen nothing."""
+        return MoveTrace(self)
 
     def resume(self, state: State, moved: bool = False) -> State:
         """Return the state, which goes on."""

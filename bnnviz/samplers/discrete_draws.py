@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, MOVE, Block, Plane, Rows
+from bnnviz.samplers.base import LATELY, MOVE, Draws, Projection, StepBatch
 
 _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
-class MoveEmitter:
+class MoveDrawCollector:
     """Draws every few moves, of the chains that still move.
 
     Parameters
@@ -34,18 +34,18 @@ class MoveEmitter:
         self._first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
-    def collect(self, block: Block) -> Rows:
+    def collect(self, step_batch: StepBatch) -> Draws:
         """Return the positions after every so many moves."""
-        after, steps, chains, index = self.due(block)
+        after, steps, chains, index = self.due(step_batch)
         if not len(steps):
-            return Rows(chains, chains, block.after.x[:0])
+            return Draws(chains, chains, step_batch.after.x[:0])
         some, place = steps.unique_consecutive(return_inverse=True)
         x = torch.stack([after[step].x for step in some.tolist()])
-        return Rows(chains, index, x[place, chains])
+        return Draws(chains, index, x[place, chains])
 
-    def due(self, block: Block) -> tuple[list[Any], Tensor, Tensor, Tensor]:
+    def due(self, step_batch: StepBatch) -> tuple[list[Any], Tensor, Tensor, Tensor]:
         """Return the states after each step, and step, chain and number (n,) of what is due, step by step."""
-        states = [*block.before, block.after]
+        states = [*step_batch.before, step_batch.after]
         count = torch.stack([state.count for state in states])
         due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self._first, self._every) == 0)
         ready = [self._sampler.ready(state) for state in states[1:]]
@@ -65,7 +65,7 @@ class MoveEmitter:
         self._first, self.made = (saved[name].to(self.made.device) for name in ("first", "made"))
 
 
-class MoveTally:
+class MoveStats:
     """Counts of moves, and means of what the sampler tells of each; a step that ends no move tells zeros."""
 
     def __init__(self, sampler: Any) -> None:
@@ -78,12 +78,12 @@ class MoveTally:
         """Moves of all chains."""
         return self.moves
 
-    def add(self, block: Block, counted: np.ndarray) -> None:
+    def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
         """Count a block, for the chains of which ``counted`` is true."""
-        chosen = torch.as_tensor(counted, device=block.after.x.device)
-        self.moves += int((block.after.count - block.before[0].count)[chosen].sum())
+        chosen = torch.as_tensor(counted, device=step_batch.after.x.device)
+        self.moves += int((step_batch.after.count - step_batch.before[0].count)[chosen].sum())
         for name in self.sums:
-            values = block.column(name)[:, chosen].double()
+            values = step_batch.column(name)[:, chosen].double()
             self.sums[name] += float(values.nan_to_num(0.0, 0.0, 0.0).sum())
 
     def summary(self) -> dict[str, float]:
@@ -108,7 +108,7 @@ class MoveTally:
         self.moves, self.sums = saved["moves"], saved["sums"]
 
 
-class MoveTracer:
+class MoveTrace:
     """Follows one chain: its last points, and what moved it."""
 
     def __init__(self, sampler: Any) -> None:
@@ -125,22 +125,22 @@ class MoveTracer:
         self._points = deque([state.x[chain]], maxlen=max(2, min(_POINTS, _KEPT_NUMBERS // state.x.shape[1])))
         self.now = self._points[-1]
 
-    def record(self, block: Block, chain: int) -> None:
+    def record(self, step_batch: StepBatch, chain: int) -> None:
         """Note what the watched chain did in a block."""
-        states = [*block.before, block.after]
+        states = [*step_batch.before, step_batch.after]
         if self.now is None:
-            self.begin(block.before[0], chain)
+            self.begin(step_batch.before[0], chain)
         count = torch.stack([state.count[chain] for state in states]).tolist()
         ended = [i for i in range(1, len(states)) if count[i] > count[i - 1]]
         self._points.extend(states[i].x[chain] for i in ended[-_POINTS:])
         self.now = self._points[-1]
         self._visited = self.sampler.visited(self._visited, states, chain)
         self.count += len(ended)
-        self.lately.extend((block.first_step + i - 1, MOVE) for i in ended)
+        self.lately.extend((step_batch.first_step + i - 1, MOVE) for i in ended)
         if ended:
-            self._last = int(count[ended[-1]]), block.infos[ended[-1] - 1], chain
+            self._last = int(count[ended[-1]]), step_batch.infos[ended[-1] - 1], chain
 
-    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+    def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: path or caption."""
         if self.now is None:
             return {}
@@ -160,7 +160,7 @@ class MoveTracer:
         """Return the watched chain's position (dim,)."""
         return self.now
 
-    def _path(self, plane: Plane) -> dict[str, Any]:
+    def _path(self, plane: Projection) -> dict[str, Any]:
         points, nothing = self._projected(plane, self._points), np.empty(0)
         # In a phase plane they have no place: there it is moves that are drawn.
         visited = self._projected(plane, self._visited) if plane.axes is not None and self._visited else None
@@ -185,7 +185,7 @@ class MoveTracer:
             "contour": None,
         }
 
-    def _projected(self, plane: Plane, points: Iterable[Tensor]) -> np.ndarray:
+    def _projected(self, plane: Projection, points: Iterable[Tensor]) -> np.ndarray:
         """Return points in the plane (n, 2); in a phase plane position against the move that led there."""
         x = torch.stack(list(points)).double().cpu().numpy()
         if plane.axes is None:

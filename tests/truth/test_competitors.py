@@ -297,7 +297,7 @@ def moments(target: targets.BNN, w: Tensor, p: float) -> tuple[np.ndarray, np.nd
 @pytest.mark.parametrize("p", [0.5, 0.2])
 def test_masks_leave_the_mean_and_give_the_known_variance(p: float) -> None:
     target, sampler, state = dropping(p)
-    sampler.emitter(state)
+    sampler.draw_collector(state)
     x = after(sampler, state, 1).x
     f = target.outputs(x, target.x)[..., 0].numpy()
     mean, variance = moments(target, state.w[0], p)
@@ -330,7 +330,7 @@ def test_masks_that_are_not_divided_are_caught(monkeypatch: pytest.MonkeyPatch) 
     kept = MCDropout._kept
     monkeypatch.setattr(MCDropout, "_kept", lambda self, *what: (1 - self.drop) * kept(self, *what))
     target, sampler, state = dropping(0.5)
-    sampler.emitter(state)
+    sampler.draw_collector(state)
     f = target.outputs(after(sampler, state, 1).x, target.x)[..., 0].numpy()
     assert worst_z(f, moments(target, state.w[0], 0.5)[0]) > LIMIT
 
@@ -429,7 +429,7 @@ def test_later_members_follow_their_anchors(linear: Linear) -> None:
     settings = SAE | {"epochs": 150, "anchor_step": 0.3, "later_rate": 0.02}
     sampler, state = begun("sae", linear.target, 50, **settings)
     state = after(sampler, state, 1200)
-    sampler.emitter(state)
+    sampler.draw_collector(state)
     for _ in range(3):
         anchor = state.anchor
         state = after(sampler, state, 150)

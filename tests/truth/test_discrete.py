@@ -98,7 +98,7 @@ def test_psgld_with_a_preconditioner_that_is_kept_is_sgld(monkeypatch: pytest.Mo
     state = sampler.init(x0, rng)
     for _ in range(50):
         state, _ = sampler.step(state)
-    sampler.emitter(state)
+    sampler.draw_collector(state)
     kept = state.v.clone()
     for _ in range(120):
         state, _ = sampler.step(state)

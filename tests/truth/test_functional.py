@@ -95,7 +95,7 @@ def corrected() -> tuple[Any, Any]:
     """Return SGFuncRLD with a preconditioner that is learnt, 500 moves after its chains had the right law."""
     sampler, state = begun("sgfuncrld", step_size=0.01, smoothing=0.98)
     state = tune(sampler, state)
-    sampler.emitter(state)
+    sampler.draw_collector(state)
     return sampler, after(sampler, state._replace(c=exact(sampler, CHAINS)), 500)
 
 
@@ -128,8 +128,8 @@ def test_sgfuncrld_as_printed_has_another_law() -> None:
 def test_the_mixture_is_wider_than_the_target_and_weights_undo_it() -> None:
     sampler, state = begun("func_hmc", chains=2000, step_size=0.3, draws_each=1)
     state = after(sampler, state, 60)
-    emitter = sampler.emitter(state)
-    emitter.kept = [state.c[:1000]]
+    draw_collector = sampler.draw_collector(state)
+    draw_collector.kept = [state.c[:1000]]
     rng = torch.Generator().manual_seed(1)
     theta = sampler.reading.at(state.c[1000:], torch.randn(1000, 50, 1, generator=rng, dtype=torch.float64)).flatten(
         0, 1

@@ -145,7 +145,7 @@ class _Meter:
 
     def __init__(self, run: Run) -> None:
         self.run, self._used = run, 0.0
-        self._path, self._events, self._steps = _path_time(run), run.tally.events, run.steps
+        self._path, self._events, self._steps = _path_time(run), run.sampler_stats.events, run.steps
 
     def work(self) -> None:
         """Work for a slice."""
@@ -157,7 +157,7 @@ class _Meter:
         """Return events, evaluations and path time of all chains, and effective draws of the first coordinate."""
         run, draws = self.run, self.run.draws[..., 0]
         done = {
-            "events": run.tally.events - self._events,
+            "events": run.sampler_stats.events - self._events,
             "evaluations": run.spec.chains * (run.steps - self._steps),
             "path": _path_time(run) - self._path,
             "ess": diagnostics.ess(draws) if draws.shape[1] >= 4 else float("nan"),

@@ -202,7 +202,7 @@ class Wells:
             sampler.prepare(self.target, None)
             state = sampler.init(x0, self.rng)
             # Nothing is tuned: the step size is given.
-            sampler.emitter(state)
+            sampler.draw_collector(state)
             sides[name] = side(sampler, state, self.edges)
         # At once: who asks how far it is does so from another thread.
         self.sides = sides

@@ -20,7 +20,7 @@ from torch import Tensor
 from bnnviz import diagnostics, samplers, settings, targets
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block, Emitter
+from bnnviz.samplers.base import DrawCollector, StepBatch
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
 from bnnviz.specs.run import Spec
@@ -51,7 +51,7 @@ class _Lens:
     state: Any
     squares: Tensor  # (chains,): of the draws' distances from the mean, their sum
     draws: Tensor  # (chains,)
-    emitter: Emitter | None = None  # None while it is tuned
+    draw_collector: DrawCollector | None = None  # None while it is tuned
     tuned: int = 0
     moves: int = 0
     counts: np.ndarray = field(default_factory=lambda: np.zeros(_BINS))
@@ -69,8 +69,8 @@ class _Lens:
     def save(self) -> dict[str, Any]:
         """Return everything for a checkpoint."""
         kept = {name: getattr(self, name) for name in ("moves", "tuned", "squares", "draws")}
-        emitter = None if self.emitter is None else self.emitter.save()
-        kept |= {"counts": torch.as_tensor(self.counts), "emitter": emitter}
+        draw_collector = None if self.draw_collector is None else self.draw_collector.save()
+        kept |= {"counts": torch.as_tensor(self.counts), "emitter": draw_collector}
         return kept | {"kernel": self.sampler.save(self.state)}
 
     def load(self, saved: dict[str, Any], rng: torch.Generator) -> None:
@@ -80,8 +80,8 @@ class _Lens:
         self.counts = saved["counts"].numpy().copy()
         self.state = self.sampler.load(saved["kernel"], rng)
         if saved["emitter"] is not None:
-            self.emitter = self.sampler.emitter(self.state)
-            self.emitter.load(saved["emitter"])
+            self.draw_collector = self.sampler.draw_collector(self.state)
+            self.draw_collector.load(saved["emitter"])
 
 
 class Microscope:
@@ -203,7 +203,7 @@ class Microscope:
 
     def _look(self, lens: _Lens) -> None:
         """Move a lens's chains on, and count where they are."""
-        if lens.emitter is None:
+        if lens.draw_collector is None:
             self._tune(lens)
             return
         before, infos = [], []
@@ -211,7 +211,7 @@ class Microscope:
             before.append(lens.state)
             lens.state, info = lens.sampler.step(lens.state)
             infos.append(info)
-        rows = lens.emitter.collect(Block(before, infos, lens.state, lens.moves))
+        rows = lens.draw_collector.collect(StepBatch(before, infos, lens.state, lens.moves))
         lens.moves += _BLOCK
         if lens.moves > lens.wait:
             x = rows.x @ self._along
@@ -226,7 +226,7 @@ class Microscope:
         last = lens.tuned >= _LONGEST_TUNING
         lens.state, enough = lens.sampler.tune(lens.state, last)
         if enough or last:
-            lens.emitter = lens.sampler.emitter(lens.state)
+            lens.draw_collector = lens.sampler.draw_collector(lens.state)
 
     def choose(self, sampler: str, place: int) -> None:
         """Choose whose density is shown: a sampler by its registered name, and the place of a step size.
@@ -341,7 +341,7 @@ class Microscope:
             "size": lens.size,
             "limit": lens.limit,
             "wait": max(lens.wait - lens.moves + 1, 0),
-            "tuned": lens.emitter is None,
+            "tuned": lens.draw_collector is None,
             "guessed": lens.guessed,
             "diverged": lens.diverged,
             "x": (self._edges[:-1] + self._edges[1:]) / 2,

@@ -22,7 +22,7 @@ from bnnviz.engine.monitor.variances import AGED, Measures
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Plane
+from bnnviz.samplers.base import Projection
 from bnnviz.targets import BNN
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
@@ -230,21 +230,21 @@ class FrameBuilder:
         curved = self.run.sampler.functional
         return {"label": self._names[0], "x": x, "y": density / np.trapezoid(density, x), "curved": curved}
 
-    def plane(self) -> Plane:
+    def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""
         target, wanted, components = self.run.target, self._wanted_plane, self._components
         if target.dim == 1:
-            return Plane("phase", (self._names[0], "velocity"), np.zeros(1), None, components.basis)
+            return Projection("phase", (self._names[0], "velocity"), np.zeros(1), None, components.basis)
         names, fold = self._names, components.fold
         said = "" if fold is None else f" ({CANONICAL})"
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
         if not by_choice and components.pca is not None:
-            return Plane("pca", (f"PC 1{said}", f"PC 2{said}"), *components.pca, components.basis, fold)
+            return Projection("pca", (f"PC 1{said}", f"PC 2{said}"), *components.pca, components.basis, fold)
         i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
         axes[i, 0] = axes[j, 1] = 1
         labels = (names[i] + said, names[j] + said)
-        return Plane("coordinates", labels, np.zeros(target.dim), axes, components.basis, fold)
+        return Projection("coordinates", labels, np.zeros(target.dim), axes, components.basis, fold)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
@@ -309,17 +309,17 @@ class FrameBuilder:
                 return NOTHING
             return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
-            return {} if self.predictor is None or self._chain.tracer.now is None else self._predicted(name)
+            return {} if self.predictor is None or self._chain.chain_trace.now is None else self._predicted(name)
         if self._quality is not None and name in self._quality.emits:
             return self._quality.part(name)
         # A target that has failed is not asked again for the rate along a segment.
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
         if name == "ratios":
-            return run.tally.box()
+            return run.sampler_stats.box()
         if run.sampler.weighted:
             self._components.refit()
-        part = self._chain.tracer.part(name, self.plane(), fast)
+        part = self._chain.chain_trace.part(name, self.plane(), fast)
         if part and name == "path":
             part = part | {"awaits": self._awaited()}
         return part | self._counted.figures if part and name == "envelope" else part
@@ -330,10 +330,10 @@ class FrameBuilder:
             theta = self._weighing.current(_RESAMPLED)
             return self.predictor.spread_of(theta) if name == "spread" else self._predicted_by(theta)
         make = self.predictor.spread if name == "spread" else self.predictor.part
-        return make(run.store, run.alive, self._chain.tracer.current_point())
+        return make(run.store, run.alive, self._chain.chain_trace.current_point())
 
     def _predicted_by(self, theta: torch.Tensor) -> dict[str, Any]:
-        return self.predictor.part_of(theta, self._chain.tracer.current_point())
+        return self.predictor.part_of(theta, self._chain.chain_trace.current_point())
 
     def _status(self) -> dict[str, Any]:
         run = self.run
@@ -342,7 +342,7 @@ class FrameBuilder:
             "device": str(run.device),
             "kernel": run.kernel,
             "step": run.steps,
-            "events": run.tally.events,
+            "events": run.sampler_stats.events,
             "gradients": run.gradients,
             "draws": run.store.common(run.alive),
             "chains": run.spec.chains,
@@ -357,7 +357,7 @@ class FrameBuilder:
 
     def _caption(self, fast: bool) -> dict[str, Any]:
         run = self.run
-        part = self._chain.tracer.part("caption", self.plane(), False)
+        part = self._chain.chain_trace.part("caption", self.plane(), False)
         if not part:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
@@ -428,14 +428,14 @@ class FrameBuilder:
     def _curves(self, low: float, high: float) -> dict[str, Any]:
         """Return densities that the watched chain has been, where its states are densities."""
         run = self.run
-        if not run.sampler.functional or self._chain.tracer.now is None:
+        if not run.sampler.functional or self._chain.chain_trace.now is None:
             return {"curves": None}
         line = np.linspace(low, high, _CURVE_POINTS)
-        return {"curves": self._chain.tracer.curves(line) | {"x": line}}
+        return {"curves": self._chain.chain_trace.curves(line) | {"x": line}}
 
     def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run
-        counts = self._counted.rows if run.tally.events else []
+        counts = self._counted.rows if run.sampler_stats.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
         if run.sampler.weighted:
             return {"rows": [*self._weighing.rows(), *counts, *own]}
@@ -474,8 +474,8 @@ class _Counted:
             self._pace.spent()
         else:
             self._pace.expire()
-        tally = run.tally
-        self.figures, self.rows, self.sentence = tally.summary(), tally.rows(), tally.sentence()
+        sampler_stats = run.sampler_stats
+        self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
 
 
 class _Rates:
@@ -487,7 +487,7 @@ class _Rates:
 
     def note(self, run: SingleRun) -> None:
         """Note where the run is now."""
-        now = (time.perf_counter(), run.tally.events, run.gradients)
+        now = (time.perf_counter(), run.sampler_stats.events, run.gradients)
         if self._at is None or now[1] < self._at[1]:
             self._at = now
         elapsed = now[0] - self._at[0]

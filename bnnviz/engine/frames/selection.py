@@ -14,7 +14,7 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Plane
+from bnnviz.samplers.base import Projection
 
 VIEWS = ("prediction", "path", "trace")
 _MOST = 400
@@ -42,7 +42,7 @@ class Selection:
         self._view: str | None = None
         self._box: tuple[float, ...] = ()
         self._keys: list[Key] = []
-        self._plane: Plane | None = None  # that a box was drawn in
+        self._plane: Projection | None = None  # that a box was drawn in
         self._key: tuple = ()  # of the component that was followed then
         self._found = False
         self._event: tuple[int, str, Tensor] | None = None
@@ -52,13 +52,13 @@ class Selection:
         """Whether nothing is picked."""
         return self._event is None and self._view is None
 
-    def choose(self, choice: dict[str, Any] | None, plane: Plane, followed: tuple) -> None:
+    def choose(self, choice: dict[str, Any] | None, plane: Projection, followed: tuple) -> None:
         """Pick what `ViewedRun.select` describes; ``plane`` and the key of what is followed are the present ones."""
         event = None if choice is None else choice.get("event")
         checked = self._checked(choice) if choice is not None and event is None else None
         self.clear()
         if event is not None:
-            self._event = self._chain.tracer.event(event)
+            self._event = self._chain.chain_trace.event(event)
         elif checked is not None:
             self._view, self._box, self._plane, self._key = *checked, plane, followed
 
@@ -73,12 +73,12 @@ class Selection:
         x0, x1, y0, y1 = map(float, box)
         return view, (min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
 
-    def part(self, plane: Plane, component: Component, predictor: Predictor | None) -> dict[str, Any]:
+    def part(self, plane: Projection, component: Component, predictor: Predictor | None) -> dict[str, Any]:
         """Return the part of a frame.
 
         Parameters
         ----------
-        plane : Plane
+        plane : Projection
             What paths are drawn in.
         component : Component
             What the trace shows.
@@ -139,7 +139,7 @@ class Selection:
         picked = [keys[i] for i in evenly(len(keys), _FUNCTIONS)]
         return {"functions": predictor.functions(weights(self._run.store, picked))}
 
-    def _event_part(self, plane: Plane, predictor: Predictor | None) -> dict[str, Any]:
+    def _event_part(self, plane: Projection, predictor: Predictor | None) -> dict[str, Any]:
         _, text, point = self._event
         places = _projected(point[None], plane)
         functions = {} if predictor is None else {"functions": predictor.functions(point[None])}
@@ -158,7 +158,7 @@ class Selection:
         }
 
 
-def _projected(points: Tensor, plane: Plane) -> np.ndarray:
+def _projected(points: Tensor, plane: Projection) -> np.ndarray:
     """Return the places (n, 2) of points in a plane; a phase plane has no velocity for a draw."""
     if plane.axes is None:
         x = points[:, 0].double().cpu().numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnnviz.engine.protocol import SingleRun
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import StepBatch
 
 
 class WatchedChain:
@@ -17,13 +17,13 @@ class WatchedChain:
     ----------
     number : int
         Of the chain, from 0.
-    tracer : Tracer
+    chain_trace : ChainTrace
         What the sampler knows of its path.
     """
 
     def __init__(self, run: SingleRun) -> None:
         self._run, self.number = run, 0
-        self.tracer = run.sampler.tracer()
+        self.chain_trace = run.sampler.chain_trace()
         run.listeners.append(self._hear)
         run.on_move.append(self.trace_anew)
 
@@ -35,15 +35,15 @@ class WatchedChain:
 
     def trace_anew(self) -> None:
         """Follow the chain from here on, of which nothing has been seen; its events keep their numbers."""
-        self.tracer = self._run.sampler.tracer()
+        self.chain_trace = self._run.sampler.chain_trace()
         if self._run.events is not None:
-            self.tracer.count = int(self._run.events[self.number])
+            self.chain_trace.count = int(self._run.events[self.number])
 
     def show_here(self) -> None:
         """Show the chain from where it is, and nothing of how it came there."""
         self.trace_anew()
         if self._run.state is not None:
-            self.tracer.begin(self._run.state, self.number)
+            self.chain_trace.begin(self._run.state, self.number)
 
-    def _hear(self, block: Block) -> None:
-        self.tracer.record(block, self.number)
+    def _hear(self, step_batch: StepBatch) -> None:
+        self.chain_trace.record(step_batch, self.number)

@@ -190,9 +190,9 @@ class Fork:
 
     def step_event(self) -> None:
         """Step until the watched chain of the followed branch has had an event."""
-        before = self.lead.tracer.count
+        before = self.lead.chain_trace.count
         for _ in range(LONGEST_EVENT):
-            if self.finished or self.lead.tracer.count != before:
+            if self.finished or self.lead.chain_trace.count != before:
                 return
             self.take(1)
 
@@ -240,8 +240,8 @@ class Fork:
         """Put the path of the watched chain of each branch since the fork beside that of the followed one."""
         plane = self.lead.plane()
         if plane.basis != part["basis"]:  # the axes were fitted anew for another part of this frame
-            part = part | self.lead.tracer.part("path", plane, False)
-        parts = [part if run is self.lead else run.tracer.part("path", plane, False) for run in self._runs]
+            part = part | self.lead.chain_trace.part("path", plane, False)
+        parts = [part if run is self.lead else run.chain_trace.part("path", plane, False) for run in self._runs]
         return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
 
     def _trace(self, part: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     from bnnviz.engine.run.block_store import Vault
-    from bnnviz.samplers.base import Block
+    from bnnviz.samplers.base import StepBatch
 
 _MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
 _EVENTS = 100_000  # of the timeline; of more every second one is forgotten
@@ -83,8 +83,8 @@ class Timeline:
         if run is not None:
             run.listeners.append(self._hear)
 
-    def _hear(self, block: Block) -> None:
-        lately = self._run.tracer.lately
+    def _hear(self, step_batch: StepBatch) -> None:
+        lately = self._run.chain_trace.lately
         while lately:
             step, kind = lately.popleft()
             self.add(step + 1, kind)
@@ -196,8 +196,8 @@ class History:
 
     def _own(self) -> list[int]:
         """Return how many bytes go with each mark alone."""
-        users = Counter(block for mark in self._marks for block in mark.blocks)
-        alone = [[block for block in mark.blocks if users[block] == 1] for mark in self._marks]
+        users = Counter(step_batch for mark in self._marks for step_batch in mark.blocks)
+        alone = [[step_batch for step_batch in mark.blocks if users[step_batch] == 1] for mark in self._marks]
         return [
             len(mark.data) + (self._vault.size(blocks) if blocks else 0)
             for mark, blocks in zip(self._marks, alone, strict=True)

@@ -53,22 +53,22 @@ class Weighing:
     @property
     def worth(self) -> float:
         """How many plain draws those of the last iteration are worth; nan before there are any."""
-        return self._chain.tracer.worth
+        return self._chain.chain_trace.worth
 
     def current(self, count: int) -> Tensor:
         """Return draws (count, dim) without weights, of the last iteration; (0, dim) where none has a weight."""
-        found = self._chain.tracer.current()
+        found = self._chain.chain_trace.current()
         if found is None:
-            return self._chain.tracer.current_point()[None][:0]
+            return self._chain.chain_trace.current_point()[None][:0]
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table: what the draws are worth, and known variances beside theirs."""
-        found = self._chain.tracer.current()
+        found = self._chain.chain_trace.current()
         if found is None:
             # Between two iterations those of the last one stay.
             return self._rows
-        key = self._chain.tracer.iteration, self._run.era
+        key = self._chain.chain_trace.iteration, self._run.era
         if key != self._key:
             self._key, self._rows = key, self._taken(*found)
         return self._rows

@@ -58,7 +58,7 @@ class Quality:
 
     def part(self, name: str) -> dict[str, Any]:
         """Return a part of a frame; empty before there are draws."""
-        iteration = self._chain.tracer.iteration
+        iteration = self._chain.chain_trace.iteration
         if iteration and (iteration, self._run.era) != self._key:
             theta = self._weighing.current(_DRAWS)
             if len(theta):

@@ -16,7 +16,7 @@ from bnnviz.engine.race.estimates import Estimates
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import StepBatch
 from bnnviz.targets import BNN
 
 # Estimates are noted at so many places each, evenly spread and by equal factors, from this share of the budget on.
@@ -108,10 +108,10 @@ class Lane(ViewedRun):
         self.step_proposal()
         self._note(before)
 
-    def _note_failures(self, block: Block) -> None:
+    def _note_failures(self, step_batch: StepBatch) -> None:
         """Stop the chains that fail; the race says how many they are, not a sentence for each."""
         notes = list(self.notes)
-        super()._note_failures(block)
+        super()._note_failures(step_batch)
         self.notes = notes
 
     @functools.cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import StepBatch
 
 MOST_STEPS = 500_000
 
@@ -29,17 +29,17 @@ class StepLog:
         self.names: list[str] = []
         self._pieces: list[tuple[int, torch.Tensor]] = []
 
-    def __call__(self, block: Block) -> None:
+    def __call__(self, step_batch: StepBatch) -> None:
         """Note a block of steps."""
-        room = self.most - block.first_step
-        if room <= 0 or not block.infos:
+        room = self.most - step_batch.first_step
+        if room <= 0 or not step_batch.infos:
             return
-        first = block.infos[0]
+        first = step_batch.infos[0]
         each = first.failed.shape  # (chains,)
         if not self.names:
             self.names = [name for name in first._fields if getattr(getattr(first, name), "shape", None) == each]
-        told = torch.stack([block.column(name)[:room, 0].float() for name in self.names], dim=1)
-        self._pieces.append((block.first_step, told))
+        told = torch.stack([step_batch.column(name)[:room, 0].float() for name in self.names], dim=1)
+        self._pieces.append((step_batch.first_step, told))
 
     def take(self) -> tuple[int, np.ndarray] | None:
         """Return the first step and the figures (steps, names), float32, of what came since; None if nothing did."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from bnnviz import paths
 from bnnviz.engine.run.block_store import Vault
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Rows
+from bnnviz.samplers.base import Draws
 
 LIVE_CAPACITY = 2000
 _EARLY = 16
@@ -61,7 +61,7 @@ class DrawStore:
         self.made = np.zeros(chains, dtype=np.int64)
         self._blocks: list[str] = []  # names of the first draws' blocks in a vault, as far as they are whole
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Draws) -> None:
         """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
         if not len(rows.chain):
             return

@@ -25,7 +25,7 @@ from bnnviz.engine.run.initialization import Descent, Start, first_points
 from bnnviz.engine.run.memory import keep_freed
 from bnnviz.engine.run.start_points import Points, attached, held
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import StepBatch
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
@@ -129,8 +129,8 @@ class Run:
         self.error: str | None = None
         self.era, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
-        self.state, self.emitter = None, None
-        self.tally = self.sampler.tally()
+        self.state, self.draw_collector = None, None
+        self.sampler_stats = self.sampler.sampler_stats()
         self.events: torch.Tensor | None = None
         self._mark: dict[str, Any] | None = None  # of the target that draws are of
         self._new_stores()
@@ -146,7 +146,7 @@ class Run:
         self.compiled_since: int | None = None
         self._kernel: CompiledKernel | None = None
         self._compilation: Compilation | None = None
-        self.listeners: list[Callable[[Block], None]] = []
+        self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_move: list[Callable[[], None]] = []
         self.on_renewal: list[Callable[[], None]] = []
 
@@ -283,7 +283,7 @@ class Run:
                 " way."
             )
         if not self.sampler.tunes:
-            self.emitter, self.phase = self.sampler.emitter(self.state), "warm-up"
+            self.draw_collector, self.phase = self.sampler.draw_collector(self.state), "warm-up"
 
     def _first_points(self) -> Start:
         if self._points is not None:
@@ -311,10 +311,10 @@ class Run:
                 before.append(state)
                 state, info = step(state)
                 infos.append(info)
-            block = Block(before, infos, state, self.steps)
+            step_batch = StepBatch(before, infos, state, self.steps)
             self.state = state
             self.steps += length
-            self._account(block)
+            self._account(step_batch)
         self._step_seconds += 0.2 * (clock.worked / length - self._step_seconds)
 
     @property
@@ -350,21 +350,21 @@ class Run:
             self._compilation.cancel()
         self._kernel = self._compilation = self.compiled_since = None
 
-    def _account(self, block: Block) -> None:
+    def _account(self, step_batch: StepBatch) -> None:
         self._mark_of_target()  # now, as one that has failed could not be asked
         counted = self.alive & ~self.store.full()
-        self.gradients += self.sampler.charge(block, counted)
-        self.tally.add(block, counted)
-        events = self.sampler.events_in(block)
+        self.gradients += self.sampler.charge(step_batch, counted)
+        self.sampler_stats.add(step_batch, counted)
+        events = self.sampler.events_in(step_batch)
         if events is not None:
             self.events = events if self.events is None else self.events + events
         for hear in self.listeners:
-            hear(block)
-        self._note_failures(block)
+            hear(step_batch)
+        self._note_failures(step_batch)
         if self.phase == "tuning":
             self._end_tuning()
         elif not self.finished:
-            rows = self.emitter.collect(block)
+            rows = self.draw_collector.collect(step_batch)
             self.store.add(rows)
             if rows.log_weight is not None:
                 self.logs.add(rows._replace(x=rows.log_weight[:, None]))
@@ -386,8 +386,8 @@ class Run:
                 # No path leads from where they were to there.
                 _call(self.on_move)
                 _call(self.on_renewal)
-            self.emitter = self.sampler.emitter(self.state)
-            self.tally = self.sampler.tally()
+            self.draw_collector = self.sampler.draw_collector(self.state)
+            self.sampler_stats = self.sampler.sampler_stats()
             self.phase = "warm-up"
 
     def _next_phase(self) -> None:
@@ -397,14 +397,14 @@ class Run:
         if self.store.full()[living].all():
             self.phase = "done"
 
-    def _note_failures(self, block: Block) -> None:
-        failed = block.column("failed")
+    def _note_failures(self, step_batch: StepBatch) -> None:
+        failed = step_batch.column("failed")
         if not bool(failed.any()):
             return
         for step, chain in failed.nonzero().tolist():
             self.alive[chain] = False
             self.notes.append(
-                f"Chain {chain} met a value that is not finite at step {block.first_step + step}"
+                f"Chain {chain} met a value that is not finite at step {step_batch.first_step + step}"
                 f" ({self.sampler.registered}) and stopped; the others go on."
             )
             log.warning("%s", self.notes[-1])
@@ -493,9 +493,9 @@ class Run:
     def _new_era(self) -> None:
         self.era += 1
         self._new_stores()
-        self.tally = self.sampler.tally()
+        self.sampler_stats = self.sampler.sampler_stats()
         if self.phase in ("warm-up", "sampling", "done"):
-            self.emitter = self.sampler.emitter(self.state)
+            self.draw_collector = self.sampler.draw_collector(self.state)
             self.phase = "warm-up"
         _call(self.on_move)
         _call(self.on_renewal)
@@ -557,7 +557,7 @@ class Run:
     @property
     def stats(self) -> dict[str, Any]:
         """Counts and ratios of the kernel, over all chains since the tuning."""
-        return self.tally.summary() | {"steps": self.steps, "gradients": self.gradients}
+        return self.sampler_stats.summary() | {"steps": self.steps, "gradients": self.gradients}
 
     def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
         """Return everything needed to go on with the same draws.
@@ -592,10 +592,10 @@ class Run:
             "store": self.store.save(draws, vault),
             "logs": self.logs.save(draws, vault),
             "path": self.path.save(vault=vault),
-            "tally": self.tally.save(),
+            "tally": self.sampler_stats.save(),
             "events": self.events,
             "given": self._mark_of_target(),
-            "emitter": self.emitter.save() if self.emitter is not None else None,
+            "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
             "kernel": self.sampler.save(self.state) if self.state is not None else None,
             "compiled_since": self.compiled_since,
         }
@@ -691,12 +691,12 @@ class Run:
         self._check_target(self._mark)
         self.rng.set_state(saved["rng"])
         if saved["emitter"] is not None:
-            self.emitter = self.sampler.emitter(self.state)
-            self.emitter.load(saved["emitter"])
+            self.draw_collector = self.sampler.draw_collector(self.state)
+            self.draw_collector.load(saved["emitter"])
         self.store.load(saved["store"], vault)
         self.logs.load(saved["logs"], vault)
         self.path.load(saved["path"], vault)
-        self.tally.load(saved["tally"])
+        self.sampler_stats.load(saved["tally"])
         events = saved.get("events")  # checkpoints of before events were numbered have none
         self.events = None if events is None else events.to(self.device)
         _call(self.on_move)

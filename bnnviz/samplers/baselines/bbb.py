@@ -12,7 +12,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines.adam import Slope
 from bnnviz.samplers.baselines.descent import Descending
-from bnnviz.samplers.functional.base import Functional, FunctionalEmitter, MeanField
+from bnnviz.samplers.functional.base import Functional, FunctionalDrawCollector, MeanField
 from bnnviz.targets import BNN, Target
 
 
@@ -159,9 +159,9 @@ class BayesByBackprop(Functional, Descending):
             (gradient,) = torch.autograd.grad(fit.sum(), c)
         return fit.detach(), gradient
 
-    def emitter(self, state: State) -> FunctionalEmitter:
+    def draw_collector(self, state: State) -> FunctionalDrawCollector:
         """End the tuning, and draw from the distributions that chains have come to."""
-        return super().emitter(state)
+        return super().draw_collector(state)
 
     def placed(self, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim)."""

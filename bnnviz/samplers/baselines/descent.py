@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Block
+from bnnviz.samplers.base import StepBatch
 from bnnviz.samplers.baselines.adam import Info, Slope, Trained, adam, norm, squared
-from bnnviz.samplers.discrete_draws import MoveEmitter
+from bnnviz.samplers.discrete_draws import MoveDrawCollector
 from bnnviz.targets import Target
 
 
@@ -49,11 +49,11 @@ class Descending(Trained):
         """Gradients of single rows that a step is charged for; none at rest."""
         return 0 if self.resting else super().examples_per_step
 
-    def charge(self, block: Block, counted: np.ndarray) -> int:
+    def charge(self, step_batch: StepBatch, counted: np.ndarray) -> int:
         """Return the gradients of single rows that the descents of a block took."""
-        if self.resting and self.settled(block.before[0]):
+        if self.resting and self.settled(step_batch.before[0]):
             return 0
-        going = torch.stack([state.taken < self.steps for state in block.before]).cpu().numpy()
+        going = torch.stack([state.taken < self.steps for state in step_batch.before]).cpu().numpy()
         return super().examples_per_step * int(going[:, counted].sum())
 
     def pre_draw(self, state: Any) -> Any:
@@ -112,10 +112,10 @@ class Descending(Trained):
         """Return which chains (chains,) have arrived."""
         return None if self.resting else state.taken >= self.steps
 
-    def emitter(self, state: Any) -> MoveEmitter:
+    def draw_collector(self, state: Any) -> MoveDrawCollector:
         """End the tuning, and draw of chains that have arrived."""
         self.resting = self.settled(state)
-        return super().emitter(state)
+        return super().draw_collector(state)
 
     def resume(self, state: Any, moved: bool = False) -> Any:
         """Return the state; where the target has moved, the descent begins anew from there."""

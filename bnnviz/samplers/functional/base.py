@@ -15,9 +15,9 @@ from numpy.polynomial import hermite_e
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Block, Rows
+from bnnviz.samplers.base import Draws, StepBatch
 from bnnviz.samplers.discrete import Moving
-from bnnviz.samplers.discrete_draws import MoveEmitter, MoveTracer
+from bnnviz.samplers.discrete_draws import MoveDrawCollector, MoveTrace
 
 _NODES = 20  # of the quadrature in one dimension: exact for polynomials of degree 39
 _KEPT = 500  # moves whose functionals the correction by weights is made of
@@ -201,7 +201,7 @@ def quadrature(like: Tensor) -> tuple[Tensor, Tensor]:
     return like.new_tensor(nodes)[None, :, None], like.new_tensor(weights / weights.sum())
 
 
-class FunctionalEmitter(MoveEmitter):
+class FunctionalDrawCollector(MoveDrawCollector):
     """Draws a number of states from the functional of every few moves.
 
     Their random numbers come from a generator of its own, so that draws do not depend on how moves are grouped.
@@ -215,17 +215,17 @@ class FunctionalEmitter(MoveEmitter):
         self._rng = torch.Generator(rng.device).manual_seed(seed)
         self.kept: list[Tensor] = []
 
-    def collect(self, block: Block) -> Rows:
+    def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws from the functionals that are due."""
-        after, steps, chains, index = self.due(block)
+        after, steps, chains, index = self.due(step_batch)
         # Step by step: how many numbers are asked for at once decides which they are.
         parts = [self._drawn(after[step].c) for step in steps.unique_consecutive().tolist()]
         if not parts:
-            return Rows(chains, chains, block.after.x[:0])
+            return Draws(chains, chains, step_batch.after.x[:0])
         place = steps.unique_consecutive(return_inverse=True)[1]
         theta = torch.stack(parts)[place, chains].flatten(0, 1)
         number = torch.arange(self._each, device=chains.device).repeat(len(chains))
-        return Rows(
+        return Draws(
             chains.repeat_interleave(self._each),
             index.repeat_interleave(self._each) * self._each + number,
             theta,
@@ -250,7 +250,7 @@ class FunctionalEmitter(MoveEmitter):
         self.kept = [part.to(self._rng.device) for part in saved["kept"]]
 
 
-class FunctionalTracer(MoveTracer):
+class FunctionalTrace(MoveTrace):
     """Follows one chain: its functionals' means, and on a line their densities."""
 
     def __init__(self, sampler: Any) -> None:
@@ -263,11 +263,11 @@ class FunctionalTracer(MoveTracer):
         super().begin(state, chain)
         self._functionals, self._accepted = [state.c[chain]], [True]
 
-    def record(self, block: Block, chain: int) -> None:
+    def record(self, step_batch: StepBatch, chain: int) -> None:
         """Note the watched chain's functionals."""
-        super().record(block, chain)
-        states = [*block.before[1:], block.after]
-        moved = [bool(info.accepted[chain]) if "accepted" in info._fields else True for info in block.infos]
+        super().record(step_batch, chain)
+        states = [*step_batch.before[1:], step_batch.after]
+        moved = [bool(info.accepted[chain]) if "accepted" in info._fields else True for info in step_batch.infos]
         self._functionals = [*self._functionals, *(state.c[chain] for state in states)][-_SHOWN:]
         self._accepted = [*self._accepted, *moved][-_SHOWN:]
 
@@ -314,15 +314,15 @@ class Functional(Moving):
         sd = self.first_sd if self.first_sd is not None else 0.1 if on_network else 1.0
         return self.reading.first(x0 if on_network else torch.zeros_like(x0), sd)
 
-    def emitter(self, state: Any) -> FunctionalEmitter:
+    def draw_collector(self, state: Any) -> FunctionalDrawCollector:
         """Draw from the functionals from this state on."""
-        super().emitter(state)
-        self._drawer = FunctionalEmitter(self, state)
+        super().draw_collector(state)
+        self._drawer = FunctionalDrawCollector(self, state)
         return self._drawer
 
-    def tracer(self) -> FunctionalTracer:
-        """Return a tracer that has seen nothing."""
-        return FunctionalTracer(self)
+    def chain_trace(self) -> FunctionalTrace:
+        """Return a trace that has seen nothing."""
+        return FunctionalTrace(self)
 
     @property
     def weighs(self) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.discrete import length
-from bnnviz.samplers.functional.base import Functional, FunctionalEmitter, MeanField
+from bnnviz.samplers.functional.base import Functional, FunctionalDrawCollector, MeanField
 from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
 from bnnviz.targets import Target
 
@@ -157,13 +157,13 @@ class SGFuncRLD(Functional, StochasticGradient):
         """Return whether the mean square has forgotten how it began."""
         return self.variant == "paper" or float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
-    def emitter(self, state: State) -> FunctionalEmitter:
+    def draw_collector(self, state: State) -> FunctionalDrawCollector:
         """Keep the preconditioner from here on, but in the paper's variant, and find the step size for it."""
         if not self.frozen and self.variant == "corrected":
             self.frozen = True
             living = state.alive if bool(state.alive.any()) else ~state.alive
             self._learn_size(state.x[living], state.square[living])
-        return super().emitter(state)
+        return super().draw_collector(state)
 
     def placed(self, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""

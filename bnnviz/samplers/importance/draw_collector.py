@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, MOVE, Block, Plane, Rows
+from bnnviz.samplers.base import LATELY, MOVE, Draws, Projection, StepBatch
 
 _WEIGH, _MOVE = 1, 4
 _SHOWN = 1500  # draws in one picture: half of them those with the largest weights
 _REMEMBERED = 400  # iterations of which the effective number of draws is known
 
 
-class PopulationEmitter:
+class PopulationDrawCollector:
     """Hands on the draws of each iteration when they have been weighed."""
 
     spacing = float("nan")
@@ -25,20 +25,20 @@ class PopulationEmitter:
     def __init__(self, state: Any) -> None:
         self.made = 0
 
-    def collect(self, block: Block) -> Rows:
+    def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws that were weighed in a block."""
-        states = [*block.before[1:], block.after]
-        weighed = [state for state, info in zip(states, block.infos, strict=True) if info.phase == _WEIGH]
-        after = block.after
+        states = [*step_batch.before[1:], step_batch.after]
+        weighed = [state for state, info in zip(states, step_batch.infos, strict=True) if info.phase == _WEIGH]
+        after = step_batch.after
         if not weighed:
             none = torch.empty(0, dtype=torch.int64, device=after.x.device)
-            return Rows(none, none, after.x[:0], log_weight=after.logs.new_empty(0))
+            return Draws(none, none, after.x[:0], log_weight=after.logs.new_empty(0))
         proposals, each = after.logs.shape
         draws = torch.stack([state.draws for state in weighed])
         number = torch.arange(self.made, self.made + len(weighed) * each, device=draws.device)
         self.made += len(weighed) * each
         chain = torch.arange(proposals, device=draws.device)
-        return Rows(
+        return Draws(
             chain.view(1, -1, 1).expand(len(weighed), -1, each).flatten(),
             number.view(len(weighed), 1, each).expand(-1, proposals, -1).flatten(),
             draws.flatten(0, 2),
@@ -54,7 +54,7 @@ class PopulationEmitter:
         self.made = saved["made"]
 
 
-class PopulationTally:
+class PopulationStats:
     """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
 
     _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
@@ -68,10 +68,10 @@ class PopulationTally:
         """Iterations that have ended."""
         return self.counts["iterations"]
 
-    def add(self, block: Block, counted: np.ndarray) -> None:
+    def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
         """Count a block; all proposals count, since each is in the mixture."""
-        states = [*block.before[1:], block.after]
-        for state, info in zip(states, block.infos, strict=True):
+        states = [*step_batch.before[1:], step_batch.after]
+        for state, info in zip(states, step_batch.infos, strict=True):
             for name in ("weightless", "lost", "fallbacks"):
                 self.counts[name] += getattr(info, name)
             if info.phase == _WEIGH:
@@ -124,7 +124,7 @@ class PopulationTally:
         self.counts, self.worth, self.of = dict(saved["counts"]), saved["worth"], saved["of"]
 
 
-class PopulationTracer:
+class PopulationTrace:
     """Holds the population as it is after the last phase, and the effective number of draws of each iteration."""
 
     def __init__(self, sampler: Any) -> None:
@@ -142,16 +142,16 @@ class PopulationTracer:
     def begin(self, state: Any, chain: int) -> None:
         """Wait for the first phase: before it there is nothing to show."""
 
-    def record(self, block: Block, chain: int) -> None:
+    def record(self, step_batch: StepBatch, chain: int) -> None:
         """Note where the population is."""
-        states = [*block.before[1:], block.after]
-        for step, (state, info) in enumerate(zip(states, block.infos, strict=True), block.first_step):
+        states = [*step_batch.before[1:], step_batch.after]
+        for step, (state, info) in enumerate(zip(states, step_batch.infos, strict=True), step_batch.first_step):
             if info.phase == _WEIGH:
                 self._weighed(state)
             if info.phase == _MOVE:
                 self.count += 1
                 self.lately.append((step, MOVE))
-        self._state, self._info, self._chain = block.after, block.infos[-1], chain
+        self._state, self._info, self._chain = step_batch.after, step_batch.infos[-1], chain
         self.last = self._info.phase
         self.now = self._state.x[chain]
 
@@ -189,7 +189,7 @@ class PopulationTracer:
         """
         raise BnnvizError("This sampler has no events to pick.", "event")
 
-    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+    def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: population, gauge or caption."""
         if self._state is None:
             return {}
@@ -206,7 +206,7 @@ class PopulationTracer:
             "ess": self.worth,
         }
 
-    def _population(self, plane: Plane) -> dict[str, Any]:
+    def _population(self, plane: Projection) -> dict[str, Any]:
         state, last = self._state, self.last
         number, size = self._shown()
         draws = state.draws.flatten(0, 1)[number]
@@ -249,7 +249,7 @@ class PopulationTracer:
         size = (logs[number] - logs.max()).exp() if bool(torch.isfinite(logs).any()) else torch.zeros_like(logs[number])
         return number, size.float().cpu().numpy()
 
-    def _roots(self, plane: Plane) -> np.ndarray:
+    def _roots(self, plane: Projection) -> np.ndarray:
         """Return (proposals, 2, 2): roots of the covariances that the last draws came from, as the plane has them."""
         factor = self._state.factor
         if plane.axes is None:
@@ -304,7 +304,7 @@ def worth(logs: Tensor) -> float:
     return float(1 / torch.softmax(logs.flatten(), 0).square().sum())
 
 
-def _project(plane: Plane, points: Tensor) -> np.ndarray:
+def _project(plane: Projection, points: Tensor) -> np.ndarray:
     """Return points (n, dim) in the plane, (n, 2); of one coordinate on a line."""
     x = points.double().cpu().numpy()
     if plane.axes is None:

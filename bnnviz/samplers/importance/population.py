@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Block, Sampler
-from bnnviz.samplers.importance.draw_collector import PopulationEmitter, PopulationTally, PopulationTracer
+from bnnviz.samplers.base import Sampler, StepBatch
+from bnnviz.samplers.importance.draw_collector import PopulationDrawCollector, PopulationStats, PopulationTrace
 from bnnviz.samplers.importance.mixture import Covariance, Full
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
@@ -157,9 +157,9 @@ class Population(Sampler):
         """Data rows that a phase may take of each proposal, at most: those of the draws, or of a gradient step."""
         return self.target.examples * max(self.draws_each, self.most_halvings + 3)
 
-    def charge(self, block: Block, counted: Any) -> int:
+    def charge(self, step_batch: StepBatch, counted: Any) -> int:
         """Return the data rows that U or its gradient was taken of: an evaluation counts as a gradient."""
-        return sum(info.examples for info in block.infos)
+        return sum(info.examples for info in step_batch.infos)
 
     def check(self, target: Target) -> None:
         """Raise where the covariances would take more memory than there is."""
@@ -333,17 +333,17 @@ class Population(Sampler):
         """Return that there is no tuning."""
         return True
 
-    def emitter(self, state: State) -> PopulationEmitter:
+    def draw_collector(self, state: State) -> PopulationDrawCollector:
         """Hand on what is drawn from this state on."""
-        return PopulationEmitter(state)
+        return PopulationDrawCollector(state)
 
-    def tally(self) -> PopulationTally:
+    def sampler_stats(self) -> PopulationStats:
         """Return counters at zero."""
-        return PopulationTally()
+        return PopulationStats()
 
-    def tracer(self) -> PopulationTracer:
-        """Return a tracer that has seen nothing."""
-        return PopulationTracer(self)
+    def chain_trace(self) -> PopulationTrace:
+        """Return a trace that has seen nothing."""
+        return PopulationTrace(self)
 
     def remarks(self) -> list[str]:
         """Say what K makes impossible."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.discrete import Discrete
-from bnnviz.samplers.discrete_draws import MoveEmitter
+from bnnviz.samplers.discrete_draws import MoveDrawCollector
 from bnnviz.targets import Target
 
 # Moves of each chain that a stage of the tuning takes, on average; the scales are learnt in those between the first
@@ -159,11 +159,11 @@ class Hamiltonian(Discrete):
         """Return whether the tuning is over."""
         return not self.tuning
 
-    def emitter(self, state: Any) -> MoveEmitter:
+    def draw_collector(self, state: Any) -> MoveDrawCollector:
         """End the tuning, and draw from this state on."""
         if self.tuning:
             self.found, self.tuning = self._averaging.size(), False
-        return super().emitter(state)
+        return super().draw_collector(state)
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the step size."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Block
+from bnnviz.samplers.base import REGISTRY, StepBatch
 from bnnviz.samplers.discrete import State, length
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian
 
@@ -76,10 +76,10 @@ class HMC(Hamiltonian):
         """Gradients of single rows that the longest trajectory takes."""
         return self.target.examples * (1 + self.leaps)
 
-    def charge(self, block: Block, counted: np.ndarray) -> int:
+    def charge(self, step_batch: StepBatch, counted: np.ndarray) -> int:
         """Return the gradients of single rows that the block's trajectories took."""
-        chosen = torch.as_tensor(counted, device=block.after.x.device)
-        return self.target.examples * int(block.column("gradients")[:, chosen].sum())
+        chosen = torch.as_tensor(counted, device=step_batch.after.x.device)
+        return self.target.examples * int(step_batch.column("gradients")[:, chosen].sum())
 
     def draw_velocity(self, like: Tensor) -> Tensor:
         """Draw from N(0, temperature)."""

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Block, Sampler
+from bnnviz.samplers.base import Sampler, StepBatch
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.pdmp import thinning
-from bnnviz.samplers.pdmp.chain_trace import PathTracer
-from bnnviz.samplers.pdmp.draw_collector import EventEmitter, PathEmitter, RatioTally
+from bnnviz.samplers.pdmp.chain_trace import PathTrace
+from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
 from bnnviz.samplers.pdmp.exact_bound import Exact, Lines
 from bnnviz.samplers.pdmp.noisy_bound import NoisyGrid
 from bnnviz.samplers.pdmp.path_moments import PathSums
@@ -676,26 +676,26 @@ class PDMP(Sampler):
         pace = (state.gaps * state.pace + _POOLED_GAPS * pooled) / (state.gaps + _POOLED_GAPS)
         return state._replace(pace=pace), enough
 
-    def emitter(self, state: State) -> PathEmitter | EventEmitter:
+    def draw_collector(self, state: State) -> PathDrawCollector | EventDrawCollector:
         """End the tuning, and draw from this state on."""
         self.tuning = False
         if self.samples == "events":
-            return EventEmitter(self, state)
+            return EventDrawCollector(self, state)
         spacing = 2 * float(state.pace[state.alive].mean()) if self.spacing is None else self.spacing
-        return PathEmitter(self, state, spacing)
+        return PathDrawCollector(self, state, spacing)
 
-    def tally(self) -> RatioTally:
+    def sampler_stats(self) -> RatioStats:
         """Return counters at zero."""
-        return RatioTally()
+        return RatioStats()
 
-    def events_in(self, block: Block) -> Tensor:
+    def events_in(self, step_batch: StepBatch) -> Tensor:
         """Return how many bounces and refreshments each chain had in a block (chains,)."""
-        kind = block.column("kind")
+        kind = step_batch.column("kind")
         return ((kind == BOUNCE) | (kind == REFRESH)).sum(0)
 
-    def tracer(self) -> PathTracer:
-        """Return a tracer that has seen nothing."""
-        return PathTracer(self)
+    def chain_trace(self) -> PathTrace:
+        """Return a trace that has seen nothing."""
+        return PathTrace(self)
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Say in a sentence what is known to be wrong with these settings, and how to mend it."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, Block, Plane
+from bnnviz.samplers.base import LATELY, Projection, StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 
 _EVENTS = 150
@@ -112,7 +112,7 @@ def clipped_line(t0: float, t1: float, slope: float, height: float) -> list[tupl
 class _Projection:
     """Onto a plane: points (n, dim) of the sampler's device to (n, 2) on the CPU, in float64."""
 
-    def __init__(self, plane: Plane, device: torch.device) -> None:
+    def __init__(self, plane: Projection, device: torch.device) -> None:
         self._axes = torch.as_tensor(plane.axes, device=device)
         self.offset = plane.centre @ plane.axes
 
@@ -174,7 +174,7 @@ class _Trail:
         return np.concatenate([self.points, *(piece[1:] if self.joined else piece for piece in pieces)])
 
 
-class PathTracer:
+class PathTrace:
     """Follows one chain: its segments, its events, its evaluations, and the envelopes they were judged by."""
 
     def __init__(self, sampler: Any) -> None:
@@ -195,17 +195,17 @@ class PathTracer:
         self.past = deque(maxlen=max(2, min(_SEGMENTS, _KEPT_NUMBERS // (2 * len(state.x[chain])))))
         self.state = (state, chain)
 
-    def record(self, block: Block, chain: int) -> None:
+    def record(self, step_batch: StepBatch, chain: int) -> None:
         """Note what the watched chain did in a block."""
-        columns = [block.column(name)[:, chain].tolist() for name in _FIELDS]
-        pieces = [_columns(block.before, chain, name) for name in ("piece", "skipped")]
+        columns = [step_batch.column(name)[:, chain].tolist() for name in _FIELDS]
+        pieces = [_columns(step_batch.before, chain, name) for name in ("piece", "skipped")]
         if self.now is None:
-            self.begin(block.before[0], chain)
-        states = [*block.before[1:], block.after]
+            self.begin(step_batch.before[0], chain)
+        states = [*step_batch.before[1:], step_batch.after]
         for k, (kind, t, rate, height, uniform, violated, s0, s1, slope) in enumerate(zip(*columns, strict=True)):
-            evaluation = Evaluation(block.first_step + k, int(kind), t, rate, height, uniform, bool(violated))
+            evaluation = Evaluation(step_batch.first_step + k, int(kind), t, rate, height, uniform, bool(violated))
             self._note(evaluation, slope, s0, s1, pieces[0][k], chain, states[k])
-        self.state = (block.after, chain)
+        self.state = (step_batch.after, chain)
 
     def _note(
         self,
@@ -245,7 +245,7 @@ class PathTracer:
         source = self.sampler.source.seen_by(state.batch, chain)
         return Segment(self.count, state.x[chain], state.v[chain], source, knots=knots)
 
-    def part(self, name: str, plane: Plane, playing: bool) -> dict[str, Any]:
+    def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: events, envelope, path or caption."""
         if self.now is None:
             return {}
@@ -344,7 +344,7 @@ class PathTracer:
         rate = self.sampler.rate(x, v, segment.source.gradient(x)[1])
         return t.cpu().numpy(), rate.double().cpu().numpy()
 
-    def _path(self, plane: Plane) -> dict[str, Any]:
+    def _path(self, plane: Projection) -> dict[str, Any]:
         most = _CURVED_SEGMENTS if self.sampler.curved or plane.fold else _SEGMENTS
         ended, trail = list(self.past)[-most:], self._trail(plane)
         new = trail.missing(ended)
@@ -370,14 +370,14 @@ class PathTracer:
             "contour": None,
         }
 
-    def _trail(self, plane: Plane) -> _Trail:
+    def _trail(self, plane: Projection) -> _Trail:
         key = (plane.kind, plane.basis)
         if self._drawn is None or self._drawn[0] != key:
             # In a phase plane the velocity jumps at an event.
             self._drawn = (key, _Trail(joined=plane.axes is not None))
         return self._drawn[1]
 
-    def _project(self, segments: list[Segment], plane: Plane) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
+    def _project(self, segments: list[Segment], plane: Projection) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
         """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the last one's end.
 
         Where a fold cuts a segment, nan lies between its points.
@@ -392,7 +392,7 @@ class PathTracer:
         heading = (points[-1, -1, 1], 0.0) if plane.axes is None else velocity[-1, -1]
         return points, (float(heading[0]), float(heading[1]))
 
-    def _folded(self, both: Tensor, t: np.ndarray, plane: Plane) -> tuple[list[np.ndarray], tuple[float, float]]:
+    def _folded(self, both: Tensor, t: np.ndarray, plane: Projection) -> tuple[list[np.ndarray], tuple[float, float]]:
         """Return the points of segments whose path is folded, cut where it jumps, and where the last one is going."""
         x, v = self._moved(both, t)
         folded = plane.fold(x)
@@ -406,14 +406,14 @@ class PathTracer:
         across, up = plane.fold(x[-1], vectors=v[-1]) @ plane.axes
         return pieces, (float(across), float(up))
 
-    def _planar(self, both: Tensor, t: np.ndarray, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
+    def _planar(self, both: Tensor, t: np.ndarray, plane: Projection) -> tuple[np.ndarray, np.ndarray]:
         """Return points and velocities (n, 1 + points each, 2) of segments in a plane."""
         project = self._projection(plane)
         # Few points of a plane: in NumPy, on the CPU, they cost a fraction of what as many calls of torch do.
         flat = project.linear(both)[:, None]
         return self.sampler.planar_flow(project)(flat[: len(t)] - project.offset, flat[len(t) :], t[..., None])
 
-    def _projection(self, plane: Plane) -> _Projection:
+    def _projection(self, plane: Projection) -> _Projection:
         key = (plane.kind, plane.basis)
         if self._plane is None or self._plane[0] != key:
             self._plane = (key, _Projection(plane, self.now.x.device))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.base import Block, Rows
+from bnnviz.samplers.base import Draws, StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED
 
 _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
@@ -26,11 +26,11 @@ class _Path:
     def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> Tensor:
         return torch.cat([(s1 - s0)[:, None], *self._sampler.integrals(x, v, s0, s1)], dim=1)
 
-    def add(self, block: Block) -> Tensor:
+    def add(self, step_batch: StepBatch) -> Tensor:
         """Add a block; return the sums before each of its steps (steps, chains, 1 + 2 dim)."""
-        x, v = (torch.cat([getattr(state, name) for state in block.before]) for name in ("x", "v"))
-        s0, s1 = (block.column(name).flatten() for name in ("s0", "s1"))
-        pieces = self._integrate(x, v, s0, s1).view(len(block.infos), *self.sums.shape)
+        x, v = (torch.cat([getattr(state, name) for state in step_batch.before]) for name in ("x", "v"))
+        s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
+        pieces = self._integrate(x, v, s0, s1).view(len(step_batch.infos), *self.sums.shape)
         reached = self.sums + pieces.cumsum(0)
         before = torch.cat([self.sums[None], reached[:-1]])
         self.sums = reached[-1]
@@ -41,7 +41,7 @@ class _Path:
         return before + self._integrate(x, v, s0, s)
 
 
-class _Emitter:
+class _DrawCollector:
     """Moves to the draws of a block, and keeps the integrals along the path up to each of them."""
 
     def __init__(self, sampler: Any, state: Any) -> None:
@@ -50,20 +50,20 @@ class _Emitter:
         self.made = torch.zeros(chains, dtype=torch.int64, device=state.x.device)
         self.path = _Path(sampler, chains, dim, state.x.device) if sampler.integrates(chains, dim) else None
 
-    def _rows(self, block: Block, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Rows:
+    def _rows(self, step_batch: StepBatch, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Draws:
         """Move to time t of the segments that the steps began on; ordered by step."""
-        sums = None if self.path is None else self.path.add(block)
+        sums = None if self.path is None else self.path.add(step_batch)
         if not len(step):
-            return Rows(chain, index, block.after.x[:0])
+            return Draws(chain, index, step_batch.after.x[:0])
         order = torch.argsort(step, stable=True)
         step, chain, index, t = step[order], chain[order], index[order], t[order]
         steps, counts = torch.unique_consecutive(step, return_counts=True)
         groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
-        x = torch.cat([block.before[k].x[chains] for k, chains in groups])
-        v = torch.cat([block.before[k].v[chains] for k, chains in groups])
+        x = torch.cat([step_batch.before[k].x[chains] for k, chains in groups])
+        v = torch.cat([step_batch.before[k].v[chains] for k, chains in groups])
         if sums is not None:
-            sums = self.path.until(sums[step, chain], x, v, block.column("s0")[step, chain], t)
-        return Rows(chain, index, self.sampler.flow(x, v, t)[0], sums)
+            sums = self.path.until(sums[step, chain], x, v, step_batch.column("s0")[step, chain], t)
+        return Draws(chain, index, self.sampler.flow(x, v, t)[0], sums)
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
@@ -76,30 +76,30 @@ class _Emitter:
             self.path.sums = saved["path"].to(self.made.device)
 
 
-class PathEmitter(_Emitter):
+class PathDrawCollector(_DrawCollector):
     """Draws uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
 
     def __init__(self, sampler: Any, state: Any, spacing: float) -> None:
         super().__init__(sampler, state)
         self.origin, self.spacing = state.clock + state.s, spacing
 
-    def collect(self, block: Block) -> Rows:
+    def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws whose times the block passed."""
-        clock = torch.stack([state.clock for state in block.before])
-        start, reached = clock + block.column("s0"), clock + block.column("s1")
+        clock = torch.stack([state.clock for state in step_batch.before])
+        start, reached = clock + step_batch.column("s0"), clock + step_batch.column("s1")
         passed = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
         most = int((passed + 1 - self.made).max().clamp_min(0))
         index = self.made[:, None] + torch.arange(most, device=clock.device)
         times = self.origin[:, None] + (index + 1) * self.spacing
         # By the times themselves: a draw is of the first step that reaches its time, wherever blocks begin and end.
         due = times <= reached[-1][:, None]
-        step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(block.infos) - 1)
+        step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(step_batch.infos) - 1)
         chain, column = torch.nonzero(due, as_tuple=True)
         step, index, time = step[chain, column], index[chain, column], times[chain, column]
         self.made = self.made + due.sum(1)
         # Rounding may put a time a hair outside its piece of path.
         s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
-        return self._rows(block, step, chain, index, s)
+        return self._rows(step_batch, step, chain, index, s)
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
@@ -111,22 +111,22 @@ class PathEmitter(_Emitter):
         self.origin, self.spacing = saved["origin"].to(self.made.device), saved["spacing"]
 
 
-class EventEmitter(_Emitter):
+class EventDrawCollector(_DrawCollector):
     """Draws at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
 
     spacing = float("nan")
 
-    def collect(self, block: Block) -> Rows:
+    def collect(self, step_batch: StepBatch) -> Draws:
         """Return the positions at the block's events."""
-        kind = block.column("kind")
+        kind = step_batch.column("kind")
         event = (kind == BOUNCE) | (kind == REFRESH)
         step, chain = torch.nonzero(event, as_tuple=True)
         number = self.made + event.cumsum(0) - 1
         self.made = self.made + event.sum(0)
-        return self._rows(block, step, chain, number[step, chain], block.column("t")[step, chain])
+        return self._rows(step_batch, step, chain, number[step, chain], step_batch.column("t")[step, chain])
 
 
-class RatioTally:
+class RatioStats:
     """Counts of events and proposals, and how rate / envelope was distributed."""
 
     def __init__(self) -> None:
@@ -140,11 +140,11 @@ class RatioTally:
         """Bounces and refreshments."""
         return self.bounces + self.refreshes
 
-    def add(self, block: Block, counted: np.ndarray) -> None:
+    def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
         """Count a block, for the chains of which ``counted`` is true."""
-        kind = block.column("kind").cpu().numpy()[:, counted]
+        kind = step_batch.column("kind").cpu().numpy()[:, counted]
         proposal = (kind == REJECTED) | (kind == BOUNCE)
-        ratio = block.column("ratio").cpu().numpy()[:, counted][proposal]
+        ratio = step_batch.column("ratio").cpu().numpy()[:, counted][proposal]
         finite = ratio[np.isfinite(ratio)]
         self.evaluations += kind.size
         self.bounces += int((kind == BOUNCE).sum())

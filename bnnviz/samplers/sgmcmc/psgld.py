@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.discrete_draws import MoveEmitter
+from bnnviz.samplers.discrete_draws import MoveDrawCollector
 from bnnviz.samplers.sgmcmc.base import SAFE, Info, Move, StochasticGradient
 from bnnviz.targets import Target
 
@@ -159,13 +159,13 @@ class PSGLD(StochasticGradient):
         """Return whether the mean square has forgotten how it began."""
         return float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
-    def emitter(self, state: State) -> MoveEmitter:
+    def draw_collector(self, state: State) -> MoveDrawCollector:
         """Keep the preconditioner from here on, where it is learnt in the tuning, and find the step size for it."""
         if not self.frozen and self.adapt == "tuning":
             self.frozen = True
             self._square = state.v[state.alive].mean(0) if bool(state.alive.any()) else state.v.mean(0)
             self.found = self.first_size(state.x)
-        return super().emitter(state)
+        return super().draw_collector(state)
 
     def placed(self, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
