@@ -26,7 +26,7 @@ from bnnviz.engine.recording import export, reader, recorded_frames, warm_start
 from bnnviz.engine.recording import replay_frames as filming
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.double_well import WellsSpec
@@ -68,11 +68,11 @@ class Run(Background):
     """
 
     _run: ViewedRun
-    _recorder: Recorder | None = None
+    _recorder: RecordingWriter | None = None
 
     def _keep(self, folder: Path) -> Run:
         """Record the run from now on."""
-        self._recorder = Recorder(self._run, folder)
+        self._recorder = RecordingWriter(self._run, folder)
         return self
 
     @property
@@ -554,7 +554,7 @@ def replay(
 
     Parameters
     ----------
-    run : Run, Spec, Film, str or Path
+    run : Run, Spec, ReplayFrames, str or Path
         A run of this process, which is done again from its spec and change log and not touched; what to run; a film; or
         where one is: a recording's folder, a saved run (.nc), a spec (.json) or a film (.npz).
     out : str or Path
@@ -591,9 +591,9 @@ def replay(
             run = filming.past_of_run(run._run)
     elif isinstance(run, str | Path):
         run = recorded_frames.film_of(run, frames, steps=steps, recorded=recorded, progress=progress)
-    elif not isinstance(run, Spec | filming.Film):
-        raise BnnvizError(f"Give a run, a Spec, a Film or a path to replay, not {type(run).__name__}.", "run")
-    found = run if isinstance(run, filming.Film) else filming.film(run, frames, steps=steps, progress=progress)
+    elif not isinstance(run, Spec | filming.ReplayFrames):
+        raise BnnvizError(f"Give a run, a Spec, a film or a path to replay, not {type(run).__name__}.", "run")
+    found = run if isinstance(run, filming.ReplayFrames) else filming.film(run, frames, steps=steps, progress=progress)
     return write(found, out, dark)
 
 

@@ -379,7 +379,7 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(loop: LiveLoop) -> None:
     async def main() -> None:
         run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True, lease_s=None)
         await run.ready()
-        kept = [weakref.ref(run._slot.run), weakref.ref(run._slot.past)]
+        kept = [weakref.ref(run._slot.run), weakref.ref(run._slot.history)]
         await until(lambda: run._slot.step > 100)
         await run.stop()
         await until(lambda: loop.census() == [] and [ref() for ref in kept] == [None, None])

@@ -10,7 +10,7 @@ import pytest
 
 from bnnviz.diagnostics import Widening
 from bnnviz.engine.monitor.run_warnings import warnings
-from bnnviz.engine.monitor.variances import Measures
+from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -96,9 +96,9 @@ def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_a
         assert says in " ".join(made.summary()["warnings"])
 
 
-def measures(variance: float) -> Measures:
+def measures(variance: float) -> Variances:
     """Return the measures of draws whose second variance, truly 4, is this, and which Stein's identity finds wide."""
-    found = Measures(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
+    found = Variances(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
     found._moments, found._count = (np.array([1.0, variance]), np.array([0.1, 0.1]), np.array([1.0, 4.0])), 1000
     found.widening = Widening(0.49, 0.05, None, None)
     return found

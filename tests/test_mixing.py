@@ -162,10 +162,10 @@ def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
         rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
         assert rows["ESS of U; functions (least, median)"].count(",") == 1
         per_second = float(rows["ESS per second; per million gradients"].split("; ")[0])
-        seconds = run.seconds - run._frames._measures._spent[0]
-        assert per_second == pytest.approx(run._frames._measures.ess / seconds, rel=0.1)
+        seconds = run.seconds - run._frames._variances._spent[0]
+        assert per_second == pytest.approx(run._frames._variances.ess / seconds, rel=0.1)
         run.change({"refresh_rate": 2.0})
-    assert run._frames._measures._spent[1] == run.gradients
+    assert run._frames._variances._spent[1] == run.gradients
 
 
 @pytest.mark.parametrize(("work", "known"), [(60, True), (59, False)])
@@ -184,10 +184,10 @@ def test_what_has_been_drawn_for_long_is_measured_less_often(age: float, measure
     while run.store.common(run.alive) < 30:
         run.advance(0.05)
     builder, now = run._frames, time.perf_counter()
-    builder._begun = builder._measures._begun = now - age
-    builder._measures._pace.share = 1e-9  # however little they cost
+    builder._begun = builder._variances._begun = now - age
+    builder._variances._pace.share = 1e-9  # however little they cost
     first = builder._components.first
-    builder._measures.take(first, first, True)
-    assert builder._measures._pace.left == pytest.approx(measured, abs=0.5)
+    builder._variances.take(first, first, True)
+    assert builder._variances._pace.left == pytest.approx(measured, abs=0.5)
     assert builder._seldom("marginal") == pytest.approx(density, abs=0.5)
     assert builder._seldom("path") == 0

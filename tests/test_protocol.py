@@ -8,7 +8,7 @@ from bnnviz.engine.demos.double_well import Wells
 from bnnviz.engine.demos.step_size import Scope
 from bnnviz.engine.history.fork import Fork
 from bnnviz.engine.protocol import Simulation
-from bnnviz.engine.race.image_race import Gallery
+from bnnviz.engine.race.image_race import ImageRace
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 
@@ -16,7 +16,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 CAPABILITIES = {
     ViewedRun: (True, True, False),
     Race: (False, False, False),
-    Gallery: (False, False, False),
+    ImageRace: (False, False, False),
     Wells: (False, False, False),
     Scope: (False, False, False),
     Fork: (False, True, True),

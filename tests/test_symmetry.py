@@ -200,7 +200,7 @@ def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
 
 def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
     run._frames._paces.clear()
-    run._frames._measures.expire()
+    run._frames._variances.expire()
     frame = run.frame(["acf", "table", "status"])
     first = run._frames._components.first
     assert np.isnan(frame["acf"]["ess"]), "a fold's jumps would pass for mixing"

@@ -18,9 +18,9 @@ from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.history import timeline as timetravel
 from bnnviz.engine.history.fork import Fork, taken_up
-from bnnviz.engine.history.timeline import History, Journey, Mark, Timeline, log_of
+from bnnviz.engine.history.timeline import Checkpoint, History, ReplayTo, Timeline, log_of
 from bnnviz.engine.recording import reader
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.run import block_store
 from bnnviz.engine.run import run as runs
 from bnnviz.engine.viewed_run import ViewedRun
@@ -136,7 +136,7 @@ def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any,
 def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     async def story(lab: Lab) -> None:
         await lab.play_to(300)
-        events = list(lab.actor._slot.past._history.timeline.steps)
+        events = list(lab.actor._slot.history._history.timeline.steps)
         for expected in events[-1:-5:-1]:
             if expected < lab.run.steps:
                 await lab.do("back", step=None)
@@ -150,7 +150,7 @@ def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
 def test_events_keep_their_numbers_and_pressing_back_quickly_goes_event_by_event(travel: Any) -> None:
     async def story(lab: Lab) -> None:
         await lab.play_to(400)
-        events = list(lab.actor._slot.past._history.timeline.steps)
+        events = list(lab.actor._slot.history._history.timeline.steps)
         assert lab.run.chain_trace.count == len(events)
         earlier = [step for step in events if step < lab.run.steps]
         for _ in range(3):  # each but the last while the run is still on its way
@@ -392,7 +392,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
 ) -> None:
     spec = spec_of(draws=draws)
     run = ViewedRun(spec)
-    recorder = Recorder(run, reader.new_place("mine"), every_s=1e9)
+    recorder = RecordingWriter(run, reader.new_place("mine"), every_s=1e9)
     run.prepare()
     for step in (100, 200, 300):
         while run.steps < step:
@@ -435,7 +435,7 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     history = History(taken_up)
     for step in range(0, 200_000, 50):
         history.reached(step)
-        history.add(Mark(step, bytes(1000)))
+        history.add(Checkpoint(step, bytes(1000)))
     steps = np.array([mark.step for mark in history._marks])
     assert len(steps) <= 160
     assert (steps[0], steps[-1]) == (0, 199_950)
@@ -445,7 +445,7 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     # Large ones: what they take has a limit, and the first and the last stay.
     large = History(taken_up)
     for step in range(40):
-        large.add(Mark(step, bytes(timetravel._BYTES // 10)))
+        large.add(Checkpoint(step, bytes(timetravel._BYTES // 10)))
     assert len(large._marks) <= 10
     assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
@@ -500,7 +500,10 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     each = sum(store.buffer[:, 0].numel() * store.buffer.element_size() for store in stores)
     times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
-    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * block_store.BLOCK * each
+    assert (
+        history._block_store.size(history._block_store._blocks)
+        < times * full + len(history._marks) * block_store.BLOCK * each
+    )
     history.part(500)
     history.note(history.taken_up(history._marks[-1]))
     assert all_come_back(history, had) == 20
@@ -564,7 +567,7 @@ def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
         run.take(4)
     again = ViewedRun.restore(mark)
     again.patient = False
-    journey = Journey(again, run.steps, log_of(run))
+    journey = ReplayTo(again, run.steps, log_of(run))
     while not journey.done:
         journey.advance(0.1)
     assert again.compiled_since == swapped

@@ -43,7 +43,7 @@ class Replications(BNN):
         return compute(*tensors)
 
 
-class Simulation:
+class SimulatedNetwork:
     """Weights from the prior, and data from the weights.
 
     Parameters

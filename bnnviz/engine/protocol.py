@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from bnnviz import diagnostics
-    from bnnviz.engine.run.block_store import Vault
+    from bnnviz.engine.run.block_store import BlockStore
     from bnnviz.engine.run.draw_store import DrawStore
     from bnnviz.samplers import Sampler
     from bnnviz.samplers.base import Projection, StepBatch
@@ -163,7 +163,7 @@ class DrawSource(Protocol):
     def resampled(self, count: int) -> torch.Tensor:
         """Return draws without weights (count, dim)."""
 
-    def answers(self) -> torch.Tensor | None:
+    def test_outputs(self) -> torch.Tensor | None:
         """Return what the draws put out at a network's test rows."""
 
 
@@ -224,7 +224,7 @@ class SingleRun(DrawSource, Protocol):
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps."""
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
 
     def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
@@ -278,7 +278,7 @@ class Forked(Simulation, Protocol):
     def take(self, most: int, seconds: float = 0.02) -> int:
         """Take one block of at most so many steps in each branch; return how many."""
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
 
 

@@ -1,4 +1,4 @@
-"""A reel: what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
+"""A timeline: what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
 
 Views are fed with the film as a page feeds them, and what changes in their figures is kept: columns of numbers in
 whole numbers of 16 bits where that is not seen, everything else as BokehJS reads it. What a key was at a frame is its
@@ -15,7 +15,7 @@ from bokeh.core.serialization import Serializer
 from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
-from bnnviz.engine.recording.replay_frames import Film
+from bnnviz.engine.recording.replay_frames import ReplayFrames
 from bnnviz.views import View, views
 from bnnviz.views.canvas import Sheet
 
@@ -56,12 +56,12 @@ class Series(NamedTuple):
         return {"at": self.at, "of": order, "values": found}
 
 
-class Reel:
+class ReplayTimeline:
     """The figures of a film, and what changes in them.
 
     Parameters
     ----------
-    film : Film
+    film : ReplayFrames
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Reel:
         By the name of a view its legend, light and dark.
     """
 
-    def __init__(self, film: Film) -> None:
+    def __init__(self, film: ReplayFrames) -> None:
         emitted = set(film.scene["emits"])
         self.film = film
         self.views: list[View] = [view(film.scene) for view in views() if emitted.issuperset(view.needs)]

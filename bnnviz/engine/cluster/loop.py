@@ -20,7 +20,7 @@ from bnnviz.engine.cluster import frame_socket
 from bnnviz.engine.cluster.checkpoints import Checkpoints, Saved
 from bnnviz.engine.cluster.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
 from bnnviz.engine.frames import wire
-from bnnviz.engine.history.commands import COMMANDS, Past
+from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
 from bnnviz.engine.protocol import Simulation
 from bnnviz.errors import BnnvizError
 
@@ -207,7 +207,7 @@ class LiveLoop:
         with self._guarded(slot):
             run = slot.build(slot)
             slot.run = run
-            slot.past = _past(slot)
+            slot.history = _past(slot)
             slot.show_anew()
             slot.catch_up()
             slot.state = "running"
@@ -245,7 +245,7 @@ class LiveLoop:
         slot.state, slot.message = state, message
         slot.playing = False
         # its memory goes now, not when the last caller has let go of the actor or Python next looks for cycles
-        slot.run = slot.past = None
+        slot.run = slot.history = None
         gc.collect()
         self._answer_all(slot)
         self._changed_together()
@@ -296,7 +296,7 @@ class LiveLoop:
             else:
                 self._changed_together()
                 if waiter is not None:
-                    waiter.resolve(slot.report() | ({"log": slot.past.whole_log} if name in COMMANDS else {}))
+                    waiter.resolve(slot.report() | ({"log": slot.history.whole_log} if name in COMMANDS else {}))
 
     def _command(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
         if name == "play":
@@ -319,19 +319,19 @@ class LiveLoop:
         elif name == "change":
             self._change(slot, args["settings"])
         elif name in COMMANDS:
-            if slot.past is None:
+            if slot.history is None:
                 raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
             self._end_recording_of_the_past(slot, name)
-            slot.past.obey(name, args)
+            slot.history.obey(name, args)
         elif name == "record":
             self._record(slot, args.get("recording"))
         else:
             raise BnnvizError(f"A live run has no command {name!r}.", "command")
 
     def _change(self, slot: Slot, settings: dict[str, Any]) -> None:
-        if slot.past is not None:
-            slot.past.change(settings)
-            slot.changes = len(slot.past.log)
+        if slot.history is not None:
+            slot.history.change(settings)
+            slot.changes = len(slot.history.log)
         else:
             slot.run.change(settings)
             # a new change takes the place of what a lost run would have done later
@@ -351,8 +351,8 @@ class LiveLoop:
             raise BnnvizError("This run has made all its draws; reset it to step again.")
         slot.catch_up()
         step()
-        if slot.past is not None:
-            slot.past.moved()
+        if slot.history is not None:
+            slot.history.moved()
         slot.dirty = True
         self._ask(slot)
 
@@ -371,8 +371,8 @@ class LiveLoop:
         if slot.record is None or slot.run is None or slot.state != "running":
             return
         try:
-            if slot.past is not None:
-                slot.past.recall(_recording(slot.record))
+            if slot.history is not None:
+                slot.history.recall(_recording(slot.record))
             slot.recorder = _recorder(slot.run, slot.record)
         except BnnvizError as error:
             slot.record, slot.message = None, error.sentence
@@ -416,8 +416,8 @@ class LiveLoop:
             finally:
                 slot.used += _worked(slot.run) - begin
             slot.dirty = slot.dirty or steps > 0
-            if slot.past is not None:
-                slot.past.moved()
+            if slot.history is not None:
+                slot.history.moved()
             # On the way to its start a run does not step, but says now and then how far it is.
             tells = phase == "start" and time.monotonic() >= slot.changed_at + START_S
             if steps or slot.run.phase != phase or tells:
@@ -469,8 +469,8 @@ class LiveLoop:
             raise
         if "status" in frame:
             frame["status"] = frame["status"] | self._status(slot, frame["status"])
-        if TIMELINE in wanted and slot.past is not None:
-            frame[TIMELINE] = slot.past.shown()
+        if TIMELINE in wanted and slot.history is not None:
+            frame[TIMELINE] = slot.history.shown()
         for want, waiter in pulls:
             part = {name: value for name, value in frame.items() if name == "seq" or name in want}
             waiter.resolve(wire.dumps(slot.report() | {"frame": part}))
@@ -484,7 +484,7 @@ class LiveLoop:
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,
             "message": slot.message or status.get("message", ""),
-            **({} if slot.past is None else slot.past.status()),
+            **({} if slot.history is None else slot.history.status()),
         }
 
     # checkpoints
@@ -524,14 +524,14 @@ class LiveLoop:
 def _recorder(run: Simulation, name: str, anew: bool = False) -> Any:
     """Return what keeps a run in the recording of this name, a new one or one that it goes on with."""
     from bnnviz.engine.recording import reader
-    from bnnviz.engine.recording.writer import Recorder
+    from bnnviz.engine.recording.writer import RecordingWriter
 
     if run.is_fork:
         raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
     if not run.can_record:
         raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
     folder = reader.place(name)  # a page names no paths
-    return Recorder(run, reader.new_place(name) if anew else folder)
+    return RecordingWriter(run, reader.new_place(name) if anew else folder)
 
 
 def _recording(name: str) -> Any:
@@ -541,13 +541,13 @@ def _recording(name: str) -> Any:
     return reader.Recording(reader.place(name))
 
 
-def _past(slot: Slot) -> Past | None:
+def _past(slot: Slot) -> HistoryCommands | None:
     """Return the past of a run that can go back; None of one that cannot."""
     if not slot.run.has_history:
         return None
     from bnnviz.engine.history.fork import taken_up  # a run is there, and so is torch
 
-    return Past(slot, taken_up)
+    return HistoryCommands(slot, taken_up)
 
 
 def _worked(run: Simulation) -> float:

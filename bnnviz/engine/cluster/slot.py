@@ -15,7 +15,7 @@ from typing import Any
 
 from bnnviz.engine.cluster import frame_socket
 from bnnviz.engine.drive import Pace
-from bnnviz.engine.history.commands import Past
+from bnnviz.engine.history.commands import HistoryCommands
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -97,7 +97,7 @@ class Slot:
 
     run: Any = None
     recorder: Any = None
-    past: Past | None = None  # of a run that can go back
+    history: HistoryCommands | None = None  # of a run that can go back
     scene: dict[str, Any] | None = None
     state: str = "queued"
     message: str = ""
@@ -143,7 +143,7 @@ class Slot:
     @property
     def under_way(self) -> bool:
         """Whether it is on its way to a step that was."""
-        return self.past is not None and self.past.journey is not None
+        return self.history is not None and self.history.replay_to is not None
 
     def watched(self, now: float) -> bool:
         """Whether somebody has pulled lately; a run without a lease needs nobody."""
@@ -156,7 +156,7 @@ class Slot:
     def show_anew(self) -> None:
         """Make the scene of what runs now."""
         scene = self.run.scene()
-        known = [TIMELINE] if self.past is not None else []
+        known = [TIMELINE] if self.history is not None else []
         self.scene = scene | {"emits": [*scene["emits"], *known]} if known else scene
 
     def touch(self) -> None:
@@ -167,7 +167,7 @@ class Slot:
     def advance(self, seconds: float) -> int:
         """Let the run step for at most so many seconds, or as its speed asks; return the steps done."""
         if self.under_way:
-            return self.past.advance(seconds)
+            return self.history.advance(seconds)
         if self.replay and self.playing:
             return self._replay(seconds)
         return self.pace.advance(self.run, seconds)
@@ -188,7 +188,7 @@ class Slot:
         """Make the changes of the lost run that belong to this step."""
         while self.replay and self.replay[0][0] <= self.run.steps:
             self.run.change(self.replay.popleft()[1])
-            self.changes = self.changes + 1 if self.past is None else len(self.past.log)
+            self.changes = self.changes + 1 if self.history is None else len(self.history.log)
 
     def report(self) -> dict[str, Any]:
         """Return what a caller must know besides the frame."""

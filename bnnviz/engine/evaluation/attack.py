@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.metrics import Given, class_names, given_draws
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, given_draws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.uncertainty import Predictive, class_rows, kept, pixel_scale, predictive, row_numbers
 from bnnviz.engine.protocol import DrawSource
@@ -159,7 +159,7 @@ def _sizes(eps: Sequence[float]) -> list[float]:
     return steps
 
 
-def _roles(given: Given, attacker: int | str, judge: str) -> _Roles:
+def _roles(given: NetworkDraws, attacker: int | str, judge: str) -> _Roles:
     """Return who attacks and who judges."""
     if judge not in get_args(Judge):
         raise BnnvizError(f"judge cannot be {judge!r}; choose one of {', '.join(get_args(Judge))}.", "judge")

@@ -13,7 +13,7 @@ from bnnviz.engine.run.draw_store import Room
 _MOST = 500_000_000  # numbers: 2 GB, which lie in a file on a CPU
 
 
-class Answers:
+class OutputCache:
     """The outputs of a network at its test rows, of the draws that a run keeps.
 
     Figures at the end of a run, `bnnviz.measure` and `bnnviz.uncertainty` read the same outputs; to compute them takes

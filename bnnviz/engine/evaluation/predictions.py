@@ -322,7 +322,7 @@ def averaged(
     weights : ndarray or None, shape (draws,)
         Of sum 1; None for equal ones.
     known : Tensor or None, shape (draws, rows, outputs)
-        What the draws put out at the test rows, where that is known already (`Run.answers`).
+        What the draws put out at the test rows, where that is known already (`Run.test_outputs`).
 
     Returns
     -------

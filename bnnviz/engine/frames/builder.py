@@ -17,8 +17,8 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.monitor.importance import Weighing
 from bnnviz.engine.monitor.mixing import LiveMixing
-from bnnviz.engine.monitor.test_metrics import Quality
-from bnnviz.engine.monitor.variances import AGED, Measures
+from bnnviz.engine.monitor.test_metrics import TestMetrics
+from bnnviz.engine.monitor.variances import AGED, Variances
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -74,10 +74,10 @@ class FrameBuilder:
         self._last_frame = -np.inf
         self._paces: dict[str, Throttle] = {}  # of the parts
         self._rates = _Rates()
-        self._measures, self._mixing = Measures(run), LiveMixing(run, self.predictor)
-        self._weighing = Weighing(run, chain)
+        self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
+        self._importance = Weighing(run, chain)
         measured = run.sampler.weighted and self.predictor is not None
-        self._quality = Quality(run, chain, self._weighing) if measured else None
+        self._test_metrics = TestMetrics(run, chain, self._importance) if measured else None
         self._counted = _Counted()
         self._begun = time.perf_counter()  # this era
 
@@ -85,11 +85,11 @@ class FrameBuilder:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         self._components.forget()
         self._selection.clear()
-        self._measures.forget()
+        self._variances.forget()
         self._mixing.forget()
-        self._weighing.forget()
-        if self._quality is not None:
-            self._quality.forget()
+        self._importance.forget()
+        if self._test_metrics is not None:
+            self._test_metrics.forget()
         self._counted, self._begun = _Counted(), time.perf_counter()
         if self.predictor is not None:
             self.predictor.forget()
@@ -99,7 +99,7 @@ class FrameBuilder:
         self._chain.choose(other._chain.number)
         self._wanted_plane, self._block = other._wanted_plane, other._block
         self._components.look_like(other._components)
-        self._measures.expire()
+        self._variances.expire()
 
     @property
     def following(self) -> tuple[str, int]:
@@ -129,7 +129,7 @@ class FrameBuilder:
             self._components.basis += 1
         if component is not None:
             self._components.follow(component)
-            self._measures.expire()
+            self._variances.expire()
             self._paces.pop("marginal", None)
         if block is not None:
             self._choose_block(block)
@@ -166,8 +166,8 @@ class FrameBuilder:
             parts.append("prediction")
             if self.predictor.kind == "area":
                 parts.append("spread")
-        if self._quality is not None:
-            parts += self._quality.emits
+        if self._test_metrics is not None:
+            parts += self._test_metrics.emits
         truth = None
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
@@ -274,7 +274,7 @@ class FrameBuilder:
     @property
     def _apart(self) -> float:
         """CPU seconds of what takes its own time when it is due, in whichever part that falls."""
-        return self._measures.cpu_seconds + self._mixing.cpu_seconds
+        return self._variances.cpu_seconds + self._mixing.cpu_seconds
 
     def _goes_fast(self) -> bool:
         """Return whether more steps were made since the last frame than anybody follows one by one."""
@@ -310,8 +310,8 @@ class FrameBuilder:
             return self._selection.part(self.plane(), self._components.followed, self.predictor)
         if name in ("prediction", "spread"):
             return {} if self.predictor is None or self._chain.chain_trace.now is None else self._predicted(name)
-        if self._quality is not None and name in self._quality.emits:
-            return self._quality.part(name)
+        if self._test_metrics is not None and name in self._test_metrics.emits:
+            return self._test_metrics.part(name)
         # A target that has failed is not asked again for the rate along a segment.
         if name not in run.sampler.emits or (name == "envelope" and run.phase == "failed"):
             return {}
@@ -327,7 +327,7 @@ class FrameBuilder:
     def _predicted(self, name: str) -> dict[str, Any]:
         run = self.run
         if run.sampler.weighted:
-            theta = self._weighing.current(_RESAMPLED)
+            theta = self._importance.current(_RESAMPLED)
             return self.predictor.spread_of(theta) if name == "spread" else self._predicted_by(theta)
         make = self.predictor.spread if name == "spread" else self.predictor.part
         return make(run.store, run.alive, self._chain.chain_trace.current_point())
@@ -346,7 +346,7 @@ class FrameBuilder:
             "gradients": run.gradients,
             "draws": run.store.common(run.alive),
             "chains": run.spec.chains,
-            "ess": self._weighing.worth if run.sampler.weighted else self._measures.ess,
+            "ess": self._importance.worth if run.sampler.weighted else self._variances.ess,
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
@@ -362,9 +362,9 @@ class FrameBuilder:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
-            part = {"text": changed + self._counted.sentence + self._measures.remark(), "kind": "summary"}
+            part = {"text": changed + self._counted.sentence + self._variances.remark(), "kind": "summary"}
         warning, remedies = run.sampler.warning(self._counted.figures)
-        measured = self._measures.sentence()
+        measured = self._variances.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
     def _way(self) -> str:
@@ -391,12 +391,12 @@ class FrameBuilder:
     def _acf(self, fast: bool) -> dict[str, Any]:
         followed = self._components.followed
         acf = diagnostics.autocorrelation(followed.values)
-        self._measures.take(self._components.first, followed, fast)
+        self._variances.take(self._components.first, followed, fast)
         return {
             "label": followed.label,
             "lag": np.arange(len(acf)),
             "acf": acf,
-            "ess": self._measures.followed,
+            "ess": self._variances.followed,
             "draws": followed.values.size,
         }
 
@@ -438,13 +438,13 @@ class FrameBuilder:
         counts = self._counted.rows if run.sampler_stats.events else []
         own = [] if run.state is None else run.sampler.rows(run.state)
         if run.sampler.weighted:
-            return {"rows": [*self._weighing.rows(), *counts, *own]}
+            return {"rows": [*self._importance.rows(), *counts, *own]}
         first = self._components.first
         if first.values.size:
-            self._measures.take(first, self._components.followed, fast)
+            self._variances.take(first, self._components.followed, fast)
             self._mixing.take(first.values)
-        mixing = self._measures.mixing(first.label, self._mixing.tail)
-        return {"rows": [*self._measures.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
+        mixing = self._variances.mixing(first.label, self._mixing.tail)
+        return {"rows": [*self._variances.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
 
 
 _PHASES = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bnnviz.engine.history.timeline import History, Journey, Restore, asked
+from bnnviz.engine.history.timeline import History, ReplayTo, Restore, asked
 from bnnviz.engine.protocol import Place
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -24,7 +24,7 @@ _EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints of its own, and of the t
 COMMANDS = ("back", "return", "fork", "follow", "keep")
 
 
-class Past:
+class HistoryCommands:
     """The past of the run in a place of the loop, and the futures that it was parted in.
 
     Parameters
@@ -40,7 +40,7 @@ class Past:
         self._history = History(restore)
         self._history.timeline.follow(slot.run)
         self._history.furthest = slot.run.steps
-        self.journey: Journey | None = None
+        self.replay_to: ReplayTo | None = None
         self._pace = Throttle(_SHARE, least=_EVERY_S)  # of marks
         self.jumps = 0  # grows whenever what is seen is another state than the one before
         # Changes that were made before the page's: those of a recording that goes on.
@@ -56,23 +56,23 @@ class Past:
     @property
     def whole_log(self) -> list[tuple[int, dict[str, Any]]]:
         """The change log with what is still to come of it, where the run repeats what was."""
-        run, left = self._slot.run, self._slot.replay if self.journey is None else self.journey.left
+        run, left = self._slot.run, self._slot.replay if self.replay_to is None else self.replay_to.left
         script = run.branches[run.followed].script if run.is_fork else left
         return self.log + asked(list(script))
 
     def advance(self, seconds: float) -> int:
         """Go on with the way back for at most so many seconds; return the steps that were taken."""
-        journey = self.journey
-        steps = journey.advance(seconds)
-        if journey.done:
-            self._slot.replay, self.journey = journey.left, None
-            self._history.reached(journey.run.steps)
+        replaying = self.replay_to
+        steps = replaying.advance(seconds)
+        if replaying.done:
+            self._slot.replay, self.replay_to = replaying.left, None
+            self._history.reached(replaying.run.steps)
         return steps
 
     def moved(self) -> None:
         """Note that the run may have moved; where it has found its start it is kept to go back to."""
         run = self._slot.run
-        if run.phase == "start" or self.journey is not None:
+        if run.phase == "start" or self.replay_to is not None:
             return
         self._history.reached(run.steps)
         if self._history.empty or self._pace.due:
@@ -106,8 +106,8 @@ class Past:
         BnnvizError
             If it cannot be done.
         """
-        if self.journey is not None and name not in ("back", "return"):
-            raise BnnvizError(f"The run is on its way to step {self.journey.goal:,}; wait until it is there.", "fork")
+        if self.replay_to is not None and name not in ("back", "return"):
+            raise BnnvizError(f"The run is on its way to step {self.replay_to.goal:,}; wait until it is there.", "fork")
         if name == "back":
             self._back(args.get("step"))
         elif name == "return":
@@ -127,9 +127,9 @@ class Past:
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings; where it is known what comes next, in a future beside the one that was."""
-        if self.journey is not None:
+        if self.replay_to is not None:
             raise BnnvizError(
-                f"The run is on its way to step {self.journey.goal:,}; change it when it is there.",
+                f"The run is on its way to step {self.replay_to.goal:,}; change it when it is there.",
                 next(iter(settings)),
             )
         if self._history.behind and not self._slot.run.is_fork:
@@ -148,18 +148,18 @@ class Past:
 
     def status(self) -> dict[str, Any]:
         """Return what is told of the past in the part ``status``."""
-        behind = self._history.behind or self.journey is not None
+        behind = self._history.behind or self.replay_to is not None
         told = {"behind": behind, "furthest": self._history.furthest, "jumps": self.jumps}
         if not behind and not self._slot.run.is_fork:
             return told
-        goal = None if self.journey is None else self.journey.goal
+        goal = None if self.replay_to is None else self.replay_to.goal
         return told | {"goal": goal, "spec": self._slot.run.spec.to_json()}
 
     def _back(self, step: int | None) -> None:
         """Go back to a step, or, without one, to the last event before this one."""
         if step is None:
             # On its way the run is at steps that it passes only, from the checkpoint before its goal on.
-            here = self._slot.run.steps if self.journey is None else self.journey.goal
+            here = self._slot.run.steps if self.replay_to is None else self.replay_to.goal
             step = self._history.timeline.before(here)
             if step is None:
                 raise BnnvizError("No event of this run is known before this step.", "step")
@@ -170,10 +170,10 @@ class Past:
     def _go(self, step: int) -> None:
         slot, history = self._slot, self._history
         mark = history.before(step)
-        if self.journey is None:
+        if self.replay_to is None:
             history.leave(slot.run)
         run, before = history.taken_up(mark), slot.run
-        self.journey = Journey(run, step, history.log(before))
+        self.replay_to = ReplayTo(run, step, history.log(before))
         run.look_like(before)
         run.show_here()
         history.timeline.follow(None)

@@ -17,10 +17,10 @@ import numpy as np
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.engine.history.timeline import MAGIC, Change, Mark, Timeline, asked
+from bnnviz.engine.history.timeline import MAGIC, Change, Checkpoint, Timeline, asked
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.block_store import Vault
+from bnnviz.engine.run.block_store import BlockStore
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
@@ -307,12 +307,12 @@ class Fork:
 
     # --- kept
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on with the same draws in each branch (see `Run.checkpoint`)."""
         branches = [
             {
                 "letter": branch.letter,
-                "run": branch.run.checkpoint(draws, vault),
+                "run": branch.run.checkpoint(draws, block_store),
                 "steps": list(branch.timeline.steps),
                 "kinds": list(branch.timeline.kinds),
                 "since": branch.since,
@@ -326,7 +326,7 @@ class Fork:
         return MAGIC + checkpoint.pack(saved)
 
     @classmethod
-    def restore(cls, data: bytes, vault: Vault | None = None) -> Fork:
+    def restore(cls, data: bytes, block_store: BlockStore | None = None) -> Fork:
         """Return a fork that goes on from a checkpoint.
 
         Raises
@@ -335,10 +335,10 @@ class Fork:
             If the bytes are no checkpoint of this version.
         """
         saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run anew")
-        return cls(saved["at"], [_restored(each, vault) for each in saved["branches"]], saved["followed"])
+        return cls(saved["at"], [_restored(each, block_store) for each in saved["branches"]], saved["followed"])
 
 
-def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
+def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | Fork:
     """Return the run or the fork of a live checkpoint.
 
     Raises
@@ -346,7 +346,9 @@ def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
     BnnvizError
         If the bytes are no checkpoint of this version.
     """
-    run = Fork.restore(data, vault) if data.startswith(MAGIC) else ViewedRun.restore(data, vault=vault)
+    run = (
+        Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
+    )
     for each in run.branches if isinstance(run, Fork) else ():
         each.run.patient = False
     if isinstance(run, ViewedRun):
@@ -354,7 +356,7 @@ def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
     return run
 
 
-def taken_up(mark: Mark, vault: Vault | None = None) -> ViewedRun | Fork:
+def taken_up(mark: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
     """Return the run or the fork that a mark of a history was made of, as it was then.
 
     Raises
@@ -363,7 +365,7 @@ def taken_up(mark: Mark, vault: Vault | None = None) -> ViewedRun | Fork:
         If it cannot be read.
     """
     if mark.folder is None:
-        return restored(mark.data, vault)
+        return restored(mark.data, block_store)
     run = resume(mark.folder, mark.step)
     run.patient = False
     return run
@@ -379,8 +381,8 @@ def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[Chang
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
 
 
-def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
-    run, timeline = ViewedRun.restore(saved["run"], vault=vault), Timeline()
+def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
+    run, timeline = ViewedRun.restore(saved["run"], block_store=block_store), Timeline()
     for step, kind in zip(saved["steps"], saved["kinds"], strict=True):
         timeline.add(step, kind)
     timeline.follow(run)

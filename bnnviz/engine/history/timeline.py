@@ -20,7 +20,7 @@ from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run.block_store import Vault
+    from bnnviz.engine.run.block_store import BlockStore
     from bnnviz.samplers.base import StepBatch
 
 _MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
@@ -31,7 +31,7 @@ _KERNEL = {"kernel"}
 MAGIC = b"bnnviz fork\n"  # begins the checkpoint of a fork
 
 
-class Mark(NamedTuple):
+class Checkpoint(NamedTuple):
     """A checkpoint to go back to: its step, and the run's bytes and blocks of draws, or the recording that has them."""
 
     step: int
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
 
 
 #: Returns what a mark was made of.
-Restore = Callable[[Mark, "Vault | None"], "ShownRun | Forked"]
+Restore = Callable[[Checkpoint, "BlockStore | None"], "ShownRun | Forked"]
 
 
 def asked(changes: list[Change]) -> list[Change]:
@@ -129,7 +129,7 @@ class History:
     Parameters
     ----------
     restore : callable
-        Returns what a mark was made of, given the mark and the vault that holds its blocks.
+        Returns what a mark was made of, given the mark and the block_store that holds its blocks.
 
     Attributes
     ----------
@@ -142,8 +142,8 @@ class History:
         self._restore = restore
         self.timeline = Timeline()
         self.furthest = 0
-        self._marks: list[Mark] = []
-        self._vault: Vault | None = None
+        self._marks: list[Checkpoint] = []
+        self._block_store: BlockStore | None = None
         self._forks: list[int] = []  # where the run was parted; no way leads over such a step
         self._log: Log | None = None  # as it was when somebody went back
 
@@ -168,15 +168,15 @@ class History:
 
     def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
-        if self._vault is None:
-            from bnnviz.engine.run.block_store import Vault
+        if self._block_store is None:
+            from bnnviz.engine.run.block_store import BlockStore
 
-            self._vault = Vault()
-        self._vault.asked.clear()
-        data = run.checkpoint(vault=self._vault)
-        self.add(Mark(run.steps, data, None, frozenset(self._vault.asked)))
+            self._block_store = BlockStore()
+        self._block_store.asked.clear()
+        data = run.checkpoint(block_store=self._block_store)
+        self.add(Checkpoint(run.steps, data, None, frozenset(self._block_store.asked)))
 
-    def add(self, mark: Mark) -> None:
+    def add(self, mark: Checkpoint) -> None:
         """Keep a mark, and as many of the others as there is room for."""
         steps = [mark.step for mark in self._marks]
         place = bisect_left(steps, mark.step)
@@ -186,24 +186,24 @@ class History:
             # Where there are too many, all are as large; where they are too large, those go first that free the most.
             sizes = [1] * len(self._marks) if len(self._marks) > _MARKS else self._own()
             del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest, sizes)]
-        if self._vault is not None:
-            self._vault.keep(set().union(*(mark.blocks for mark in self._marks)))
+        if self._block_store is not None:
+            self._block_store.keep(set().union(*(mark.blocks for mark in self._marks)))
 
     def _size(self) -> int:
         """Return how many bytes all marks take."""
         blocks = set().union(*(mark.blocks for mark in self._marks))
-        return sum(len(mark.data) for mark in self._marks) + (self._vault.size(blocks) if blocks else 0)
+        return sum(len(mark.data) for mark in self._marks) + (self._block_store.size(blocks) if blocks else 0)
 
     def _own(self) -> list[int]:
         """Return how many bytes go with each mark alone."""
         users = Counter(step_batch for mark in self._marks for step_batch in mark.blocks)
         alone = [[step_batch for step_batch in mark.blocks if users[step_batch] == 1] for mark in self._marks]
         return [
-            len(mark.data) + (self._vault.size(blocks) if blocks else 0)
+            len(mark.data) + (self._block_store.size(blocks) if blocks else 0)
             for mark, blocks in zip(self._marks, alone, strict=True)
         ]
 
-    def taken_up(self, mark: Mark) -> ShownRun | Forked:
+    def taken_up(self, mark: Checkpoint) -> ShownRun | Forked:
         """Return what a mark was made of, as it was then.
 
         Raises
@@ -211,14 +211,14 @@ class History:
         BnnvizError
             If it cannot be read.
         """
-        return self._restore(mark, self._vault)
+        return self._restore(mark, self._block_store)
 
     def recall(self, step: int, folder: Path) -> None:
         """Remember a checkpoint that a recording has."""
-        self._marks.append(Mark(step, b"", folder))
+        self._marks.append(Checkpoint(step, b"", folder))
         self._marks.sort()
 
-    def before(self, step: int) -> Mark:
+    def before(self, step: int) -> Checkpoint:
         """Return the checkpoint to go to a step from; some steps before it where there is one.
 
         Raises
@@ -271,7 +271,7 @@ def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
     return 1 + int(np.argmin(gaps))
 
 
-class Journey:
+class ReplayTo:
     """The way of what was restored to a step that was, with the changes that were made on it.
 
     Parameters

@@ -23,7 +23,7 @@ _CHUNK = 64
 Key = tuple[int, int]
 
 
-class Mixing(NamedTuple):
+class MixingEss(NamedTuple):
     """Bulk effective sample sizes; nan where they are not known.
 
     Attributes
@@ -75,13 +75,13 @@ class _Values:
         return np.column_stack([energy, functions[:, evenly(functions.shape[1], self._points)]])
 
 
-def _measured(table: np.ndarray) -> Mixing:
+def _measured(table: np.ndarray) -> MixingEss:
     """Return the sizes from (chains, draws, 1 + points)."""
     energy, *functions = diagnostics.ess_each(table)
     known = [size for size in functions if np.isfinite(size)]
     if not known:
-        return Mixing(energy)
-    return Mixing(energy, float(min(known)), float(np.median(known)))
+        return MixingEss(energy)
+    return MixingEss(energy, float(min(known)), float(np.median(known)))
 
 
 class LiveMixing:
@@ -95,7 +95,7 @@ class LiveMixing:
 
     Attributes
     ----------
-    found : Mixing
+    found : MixingEss
     tail : float
         Tail ESS of the first principal component. Both as they were when they were last measured.
     cpu_seconds : float
@@ -108,7 +108,7 @@ class LiveMixing:
 
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
-        self.found, self.tail = Mixing(), float("nan")
+        self.found, self.tail = MixingEss(), float("nan")
         self._values = _Values(self._run, self._predictor, _POINTS)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
@@ -136,7 +136,7 @@ class LiveMixing:
         return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""]]
 
 
-def measured_mixing(run: DrawSource, predictor: Predictor | None) -> Mixing:
+def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
     """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
 
     They are not known where the work allows neither all draws nor a hundred.
@@ -150,4 +150,4 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> Mixing:
     values = _Values(run, predictor, _END_POINTS)
     draws = int(min(_END_DRAWS, _END_WORK / values.work))
     enough = draws >= min(_END_FEWEST, run.store.common(run.alive) * int(run.alive.sum()))
-    return _measured(values.table(draws, np.inf)) if draws and enough else Mixing()
+    return _measured(values.table(draws, np.inf)) if draws and enough else MixingEss()

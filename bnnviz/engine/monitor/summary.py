@@ -143,7 +143,7 @@ def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws.astype(float)) | _along_path(run)
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive), known=run.answers()) | {"metrics": measure(run)}
+        found |= scores(run.target, run.store.view(run.alive), known=run.test_outputs()) | {"metrics": measure(run)}
     return found
 
 

@@ -32,8 +32,8 @@ _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
 BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
-class Measures:
-    """Measures of a run's draws, taken anew now and then; nothing that a draw depends on.
+class Variances:
+    """Variances of a run's draws, taken anew now and then; nothing that a draw depends on.
 
     Attributes
     ----------

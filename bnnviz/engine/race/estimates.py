@@ -18,7 +18,7 @@ _LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
 Key = tuple[int, int]
 
 
-class Truth(NamedTuple):
+class TrueMoments(NamedTuple):
     """Means and standard deviations that estimates are compared with, each (quantities,).
 
     Attributes
@@ -51,15 +51,15 @@ class Error(NamedTuple):
         return float(np.sqrt((self.mean**2 + self.sd**2) / 2))
 
 
-def known_truth(target: Target) -> Truth | None:
+def known_truth(target: Target) -> TrueMoments | None:
     """Return the truth where the target knows its moments, else None."""
     if target.mean() is None:
         return None
     sd = np.sqrt(np.diag(target.cov()))
-    return Truth(target.mean(), sd, sd)
+    return TrueMoments(target.mean(), sd, sd)
 
 
-def error(mean: np.ndarray, sd: np.ndarray, truth: Truth) -> Error:
+def error(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> Error:
     """Return how far means and standard deviations (quantities,) are from the truth."""
     with np.errstate(over="ignore", invalid="ignore"):
         return Error(
@@ -131,6 +131,6 @@ class Estimates:
         values = self._predictor.functions(run.resampled(_RESAMPLED), _INPUTS)
         return values.mean(0), values.std(0)
 
-    def truth(self, mean: np.ndarray, sd: np.ndarray) -> Truth:
+    def truth(self, mean: np.ndarray, sd: np.ndarray) -> TrueMoments:
         """Return means and standard deviations (quantities,) as a truth; a chance that is certain keeps a scale."""
-        return Truth(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_probabilities else sd)
+        return TrueMoments(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_probabilities else sd)

@@ -19,7 +19,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.base import StepBatch
 from bnnviz.targets import BNN
 
-# Estimates are noted at so many places each, evenly spread and by equal factors, from this share of the budget on.
+# Estimates are recorded at so many places each, evenly spread and by equal factors, from this share of the budget on.
 _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
 # Of the budget, that a lane may be ahead of the others.
 _STRETCH = 1 / 500
@@ -40,7 +40,7 @@ class Note(NamedTuple):
     sd: np.ndarray
 
 
-def dearest_step(run: Run) -> int:
+def largest_step_cost(run: Run) -> int:
     """Return the most gradients that the next step of a run may cost, all its living chains together."""
     return run.sampler.examples_per_step * int(run.alive.sum())
 
@@ -52,14 +52,14 @@ class Lane(ViewedRun):
     ----------
     budget : int
         Per-example gradients that it may spend; set before the first step.
-    noted : list of Note
+    recorded : list of Note
         Its estimates on the way.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.budget = 0
-        self.noted: list[Note] = []
+        self.recorded: list[Note] = []
         self.estimates = Estimates(self)
         self._figures = _Figures(self)
 
@@ -87,15 +87,15 @@ class Lane(ViewedRun):
         """
         if self.phase == "start" or self.diverged:
             return self.diverged
-        cost = dearest_step(self)
+        cost = largest_step_cost(self)
         if not cost:
             return int(self.store.made[self.alive].min()) >= self.spec.warmup + self.capacity
         return self.gradients + cost > self.budget
 
     def go_on(self, seconds: float) -> int:
         """Take a block of steps, no longer than other lanes can follow at once; return the steps that were done."""
-        before, cost = self.gradients, dearest_step(self)
-        # As far as the next note is due, to the step: what is noted does not depend on how the time is cut.
+        before, cost = self.gradients, largest_step_cost(self)
+        # As far as the next note is due, to the step: what is recorded does not depend on how the time is cut.
         near = min(self._next_note(), before + max(1, int(_STRETCH * self.budget))) - before
         most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
         done = self.take(most, seconds)
@@ -116,7 +116,7 @@ class Lane(ViewedRun):
 
     @functools.cached_property
     def _schedule(self) -> np.ndarray:
-        """The spent gradients at which estimates are noted, the budget last."""
+        """The spent gradients at which estimates are recorded, the budget last."""
         shares = np.concatenate([np.linspace(0, 1, _EVEN + 1)[1:], np.geomspace(_FIRST, 1, _FACTORS)])
         return np.unique(np.ceil(shares * self.budget).astype(np.int64))
 
@@ -132,7 +132,7 @@ class Lane(ViewedRun):
             return
         moments = self.estimates.moments()
         if moments is not None:
-            self.noted.append(Note(self.gradients, self.store.common(self.alive), *moments))
+            self.recorded.append(Note(self.gradients, self.store.common(self.alive), *moments))
 
     def figures(self) -> dict[str, float]:
         """Return ESS and R-hat of the first component, and of a network its scores; now and then taken anew."""
@@ -147,12 +147,12 @@ class Lane(ViewedRun):
         return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
 
     def save_notes(self) -> list[list[Any]]:
-        """Return what was noted, for a checkpoint."""
-        return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.noted]
+        """Return what was recorded, for a checkpoint."""
+        return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.recorded]
 
     def load_notes(self, saved: list[list[Any]]) -> None:
-        """Take over what was noted."""
-        self.noted = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
+        """Take over what was recorded."""
+        self.recorded = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
 
 
 class _Figures:

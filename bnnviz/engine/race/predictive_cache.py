@@ -18,7 +18,7 @@ _PIECE = 256  # rows at once
 _WEIGHED_ANEW = 1.3  # weighted draws are chosen anew when there are so many times as many
 
 
-class Opinions:
+class PredictiveCache:
     """The chances of each class that evenly spread draws give to rows.
 
     Draws are chosen as `chosen_draws` does, so that of more draws the choice is made of known ones; weighted draws are

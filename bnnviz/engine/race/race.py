@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from bnnviz.engine.race.estimates import Truth, known_truth
+from bnnviz.engine.race.estimates import TrueMoments, known_truth
 from bnnviz.engine.race.lane import Lane
 from bnnviz.engine.race.reference import Reference
-from bnnviz.engine.race.view import RaceCard
+from bnnviz.engine.race.view import RaceView
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.initialization import Descent, Start, first_points
 from bnnviz.errors import BnnvizError
@@ -51,7 +51,7 @@ class Race:
     is_fork: ClassVar[bool] = False
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec
     lane_class: ClassVar[type[Lane]] = Lane
-    card_class: ClassVar[type[RaceCard]] = RaceCard
+    view_class: ClassVar[type[RaceView]] = RaceView
 
     def __init__(self, spec: RaceSpec) -> None:
         self.spec = spec = spec.checked()
@@ -86,10 +86,10 @@ class Race:
                 # One plane for all; the principal axes of each lane's own draws would be others.
                 lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
         self._known = known_truth(lanes[0].target)
-        self._card = self.card_class(self)
+        self._view = self.view_class(self)
 
     @property
-    def truth(self) -> Truth | None:
+    def truth(self) -> TrueMoments | None:
         """What the lanes are measured against; None as long as nobody knows."""
         return self._known if self.reference is None else self.reference.truth
 
@@ -273,23 +273,23 @@ class Race:
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same while the race goes on: each lane's scene, names and budget."""
-        return self._card.scene()
+        return self._view.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the wanted parts: status, caption, table and curves of the race, or as ``path.2`` those of a lane."""
-        return self._card.frame(want)
+        return self._view.frame(want)
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row of figures for each lane, the best first; an unknown figure is nan."""
-        return self._card.table()
+        return self._view.table()
 
     def curves(self) -> list[dict[str, Any]]:
         """Return for each lane its errors against the gradients it had spent."""
-        return self._card.curves()
+        return self._view.curves()
 
     def summary(self) -> dict[str, Any]:
         """Return what ``bnnviz race --json`` prints."""
-        return self._card.summary()
+        return self._view.summary()
 
     # checkpoints
 
@@ -319,8 +319,8 @@ class Race:
         race = cls(cls.spec_class.from_json(saved["spec"], saved["attachment"]))
         if saved["phase"] != "start":
             race._take_lanes([cls.lane_class.restore(lane) for lane in saved["lanes"]])
-            for lane, noted in zip(race.lanes, saved["noted"], strict=True):
-                lane.load_notes(noted)
+            for lane, recorded in zip(race.lanes, saved["noted"], strict=True):
+                lane.load_notes(recorded)
             race.phase = saved["phase"]
             if saved["reference"] is not None and race.reference is not None:
                 race.reference.load(saved["reference"])

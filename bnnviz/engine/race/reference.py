@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics, files, paths, samplers
-from bnnviz.engine.race.estimates import Estimates, Truth
+from bnnviz.engine.race.estimates import Estimates, TrueMoments
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs import url
@@ -54,13 +54,13 @@ class Reference:
         self.seconds, self.error = 0.0, None
         self._run: Run | None = None
         self._estimates: Estimates | None = None
-        self._truth: Truth | None = None
+        self._truth: TrueMoments | None = None
         self._told: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
         self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = self._load()
 
     @property
-    def truth(self) -> Truth | None:
+    def truth(self) -> TrueMoments | None:
         """Means and standard deviations as it has them now; None as long as there are too few draws."""
         return self._truth
 
@@ -126,7 +126,7 @@ class Reference:
         """Take over what an earlier race has left; return whether there was something."""
         try:
             with np.load(self._path, allow_pickle=False) as saved:
-                self._truth = Truth(saved["mean"], saved["sd"], saved["scale"])
+                self._truth = TrueMoments(saved["mean"], saved["sd"], saved["scale"])
                 draws, rhat, ess = saved["told"].tolist()
         except FileNotFoundError:
             return False

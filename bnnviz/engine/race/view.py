@@ -1,4 +1,4 @@
-"""What a race shows and says of itself: scene, frames, table, curves and the sentence on how it stands."""
+"""Build what a race shows and says of itself: scene, frames, table, curves and the sentence on how it stands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from bnnviz.engine.race.estimates import Error, Truth, error
+from bnnviz.engine.race.estimates import Error, TrueMoments, error
 from bnnviz.specs.race import RaceSpec
 from bnnviz.targets import BNN
 
@@ -25,8 +25,8 @@ _UNKNOWN = Error(math.nan, math.nan)
 _RATE_S = 0.5
 
 
-class Lanes(Protocol):
-    """What a card reads of a race.
+class RaceSource(Protocol):
+    """What the view reads of a race.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Lanes(Protocol):
     device: torch.device
 
     @property
-    def truth(self) -> Truth | None:
+    def truth(self) -> TrueMoments | None:
         """What the lanes are measured against."""
 
     @property
@@ -75,7 +75,7 @@ class Lanes(Protocol):
         """What the lanes had to say."""
 
 
-class RaceCard:
+class RaceView:
     """Builds what is looked at; holds nothing that a draw depends on."""
 
     parts: ClassVar[tuple[str, ...]] = PARTS
@@ -84,7 +84,7 @@ class RaceCard:
     #: What lanes may show of themselves.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
-    def __init__(self, race: Lanes) -> None:
+    def __init__(self, race: RaceSource) -> None:
         self._race = race
         self._id = uuid.uuid4().hex[:12]
         self._names = race.spec.names()
@@ -197,7 +197,7 @@ class RaceCard:
         }
         if lane.diverged:
             return row
-        found = self._errors(number)[-1] if lane.noted else _UNKNOWN
+        found = self._errors(number)[-1] if lane.recorded else _UNKNOWN
         return row | {"error": found.both, "error_mean": found.mean, "error_sd": found.sd} | lane.figures()
 
     def _scores(self) -> list[str]:
@@ -208,14 +208,14 @@ class RaceCard:
         return ["nll", "accuracy", "ece"] if target.likelihood.task == "classification" else ["nll", "rmse"]
 
     def _errors(self, number: int) -> list[Error]:
-        """Return the errors of what a lane has noted, against the truth as it is known now."""
-        truth, noted = self._race.truth, self._race.lanes[number].noted
+        """Return the errors of what a lane has recorded, against the truth as it is known now."""
+        truth, recorded = self._race.truth, self._race.lanes[number].recorded
         if truth is None:
-            return [_UNKNOWN] * len(noted)
+            return [_UNKNOWN] * len(recorded)
         known = self._known.setdefault(number, [])
         if known and known[0][0] is not truth:
             known.clear()
-        known += [(truth, error(note.mean, note.sd, truth)) for note in noted[len(known) :]]
+        known += [(truth, error(note.mean, note.sd, truth)) for note in recorded[len(known) :]]
         return [found for _, found in known]
 
     def curves(self) -> list[dict[str, Any]]:
@@ -227,7 +227,7 @@ class RaceCard:
                 {
                     "lane": number,
                     "name": self._names[number],
-                    "gradients": np.array([note.gradients for note in lane.noted], dtype=float),
+                    "gradients": np.array([note.gradients for note in lane.recorded], dtype=float),
                     "error": np.array([each.both for each in errors]),
                     "error_mean": np.array([each.mean for each in errors]),
                     "error_sd": np.array([each.sd for each in errors]),
@@ -311,7 +311,7 @@ class RaceCard:
         return f"{leads}, {by} smaller than that of {second['name']}, which is next."
 
     def _why_unknown(self) -> str:
-        if any(lane.noted for lane in self._race.lanes):
+        if any(lane.recorded for lane in self._race.lanes):
             return f"nobody can be ranked yet, as the reference run of {self._race.reference.title} has too few draws."
         return "no lane has draws yet, as tuning and warm-up are charged too."
 
@@ -347,7 +347,7 @@ class RaceCard:
 
     def _silent(self, lane: Lane) -> bool:
         """Whether nothing has come of a lane."""
-        return not lane.noted
+        return not lane.recorded
 
 
 def _state(lane: Lane) -> str:

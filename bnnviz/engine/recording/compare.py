@@ -32,7 +32,7 @@ FIGURES = {
 }
 
 
-class Seen(NamedTuple):
+class CoordinateCurves(NamedTuple):
     """One coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
 
     Each is a pair of arrays; ``ess`` is the coordinate's effective sample size, nan where draws have weights.
@@ -63,7 +63,7 @@ def readable(recording: Recording) -> Kept:
     return kept(recording)
 
 
-def seen(found: Kept, coordinate: int) -> Seen:
+def seen(found: Kept, coordinate: int) -> CoordinateCurves:
     """Return what is drawn of one coordinate."""
     values = found.draws[..., coordinate].astype(np.float64)
     every = max(1, values.shape[1] // _MOST_POINTS)
@@ -73,9 +73,9 @@ def seen(found: Kept, coordinate: int) -> Seen:
         rng = np.random.default_rng(0)
         shown = rng.choice(values.ravel(), size=min(4000, values.size), p=weights.ravel() / weights.sum())
         nothing = (np.empty(0), np.empty(0))
-        return Seen(diagnostics.density(shown), (index, values[0, index]), nothing, float("nan"))
+        return CoordinateCurves(diagnostics.density(shown), (index, values[0, index]), nothing, float("nan"))
     acf = diagnostics.autocorrelation(values, _LAGS)
-    return Seen(
+    return CoordinateCurves(
         diagnostics.density(values.ravel()),
         (index, values[0, index]),
         (np.arange(len(acf)), acf),

@@ -32,18 +32,18 @@ _PIECE = 16  # frames of one file
 _MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
 
 
-class Footage:
+class RecordedFrames:
     """Takes frames of a run, and gives them as files.
 
     Parameters
     ----------
     run : ShownRun
-    known : Known, optional
+    known : FramesSoFar, optional
         What is there already of a run that goes on.
     """
 
-    def __init__(self, run: ShownRun, known: Known | None = None) -> None:
-        known = known or Known(None, [], [])
+    def __init__(self, run: ShownRun, known: FramesSoFar | None = None) -> None:
+        known = known or FramesSoFar(None, [], [])
         self.run = run
         self._scene, self._shown = known.scene, None
         self._closed, self._open = list(known.closed), list(known.open)
@@ -137,7 +137,7 @@ class Footage:
         self._whole = True
 
 
-class Known(NamedTuple):
+class FramesSoFar(NamedTuple):
     """Frames of a run that goes on: the files of its scene and of what came first, and the frames of the last file."""
 
     scene: dict[str, Any] | None
@@ -162,7 +162,7 @@ def _piece(frames: list[dict[str, Any]], made: dict[str, bytes]) -> dict[str, An
     return _entry(frames, str(first), made) | {"first": first, "last": last, "count": len(frames)}
 
 
-def until(recording: Recording, step: int) -> Known:
+def until(recording: Recording, step: int) -> FramesSoFar:
     """Return what there is of a run that goes on from a step.
 
     Raises
@@ -173,10 +173,12 @@ def until(recording: Recording, step: int) -> Known:
     scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if piece["first"] <= step]
     frames = [frame for piece in pieces[-1:] for frame in recording.frames(piece) if _step(frame) <= step]
-    return Known(scene, pieces[:-1], frames)
+    return FramesSoFar(scene, pieces[:-1], frames)
 
 
-def shown(recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None) -> replay_frames.Film:
+def shown(
+    recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None
+) -> replay_frames.ReplayFrames:
     """Return the film that a recording has of its run.
 
     Parameters
@@ -210,7 +212,7 @@ def shown(recording: Recording, most: int = replay_frames.FRAMES, step: int | No
         "steps": _step(frames[-1]),
         "notes": [note, *header.get("notes", [])],
     }
-    return replay_frames.Film(recording.frames(scene), frames, told)
+    return replay_frames.ReplayFrames(recording.frames(scene), frames, told)
 
 
 def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
@@ -228,7 +230,7 @@ def film_of(
     steps: int | None = None,
     recorded: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
-) -> replay_frames.Film:
+) -> replay_frames.ReplayFrames:
     """Return the film of what a path names: done again, or as it was recorded.
 
     Parameters
@@ -252,7 +254,7 @@ def film_of(
     """
     path = Path(path)
     if path.suffix == ".npz":
-        return replay_frames.Film.load(path)
+        return replay_frames.ReplayFrames.load(path)
     replay_frames.check_frames(frames)
     folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
     recording = Recording(folder) if folder is not None else None

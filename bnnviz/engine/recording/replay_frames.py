@@ -43,7 +43,7 @@ Change = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Film:
+class ReplayFrames:
     """The frames of a run, and its scene.
 
     Parameters
@@ -83,7 +83,7 @@ class Film:
         return codec.pack({"scene": self.scene, "frames": self.frames, "header": self.header})
 
     @classmethod
-    def load(cls, path: str | Path) -> Film:
+    def load(cls, path: str | Path) -> ReplayFrames:
         """Read a film.
 
         Raises
@@ -107,7 +107,7 @@ class Film:
 
 
 @dataclass(frozen=True)
-class Past:
+class PastRun:
     """A run that was, as a file has it.
 
     Parameters
@@ -131,17 +131,17 @@ class Past:
 
 
 def film(
-    past: Past | ShownRun | Spec,
+    past: PastRun | ShownRun | Spec,
     frames: int = FRAMES,
     *,
     steps: int | None = None,
     progress: Callable[[float, str], Any] | None = None,
-) -> Film:
+) -> ReplayFrames:
     """Do a run again, and take its film.
 
     Parameters
     ----------
-    past : Past, Run or Spec
+    past : PastRun, Run or Spec
         The run: as a file has it, as it is (it is not touched), or what to run.
     frames : int, default 300
         At most; a run of fewer steps has a frame for each.
@@ -152,7 +152,7 @@ def film(
 
     Returns
     -------
-    Film
+    ReplayFrames
 
     Raises
     ------
@@ -160,8 +160,8 @@ def film(
         If the run cannot be done again, or the number of frames is no number from 2 to 2000.
     """
     check_frames(frames)
-    if not isinstance(past, Past):
-        past = Past(past.checked()) if isinstance(past, Spec) else past_of_run(past)
+    if not isinstance(past, PastRun):
+        past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
     run, note = _begin(past)
     taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
     taking.progress = progress or (lambda share, phase: None)
@@ -182,7 +182,7 @@ def film(
         taken.append(_frame(run, scene))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": plain(past.changes)}
     notes = [*([note] if note else []), *run.notes]
-    return Film(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
+    return ReplayFrames(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
 
 
 def check_frames(frames: int) -> None:
@@ -235,15 +235,15 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def past_of_run(run: ShownRun) -> Past:
+def past_of_run(run: ShownRun) -> PastRun:
     """Return a run of this process as a file would have it."""
     own = run.target if run.own_target else None
-    return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
+    return PastRun(run.begun, list(run.changes), run.steps, str(run.device), own)
 
 
 def past_of(
     header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
-) -> Past:
+) -> PastRun:
     """Return the run that a header tells of.
 
     Parameters
@@ -269,10 +269,10 @@ def past_of(
         changes = [(int(step), dict(settings)) for step, settings in changes]
     except (TypeError, ValueError):
         raise BnnvizError(f"The change log of {name} is damaged; it cannot be done again.", "run") from None
-    return Past(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
+    return PastRun(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
 
 
-def read_past(path: str | Path) -> Past:
+def read_past(path: str | Path) -> PastRun:
     """Read what is needed to do a run again: from a recording's folder, a spec (JSON) or a saved run (NetCDF).
 
     Raises
@@ -296,7 +296,7 @@ def read_past(path: str | Path) -> Past:
     spec = _json(path, path)
     if "lanes" in spec:
         raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
-    return Past(Spec.from_json(spec))
+    return PastRun(Spec.from_json(spec))
 
 
 def _json(path: Path, name: Path) -> dict[str, Any]:
@@ -327,7 +327,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
 # --- doing a run again
 
 
-def _begin(past: Past) -> tuple[ShownRun, str]:
+def _begin(past: PastRun) -> tuple[ShownRun, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.run.device import choose_device

@@ -41,7 +41,7 @@ from bnnviz.engine.recording.reader import (
     X,
     check_zarr,
 )
-from bnnviz.engine.recording.recorded_frames import Footage
+from bnnviz.engine.recording.recorded_frames import RecordedFrames
 from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -61,7 +61,7 @@ _ARRAYS = {X: "store", LOG_WEIGHT: "logs"}
 _COMING, _GOING = ".coming", ".going"
 
 
-class Recorder:
+class RecordingWriter:
     """Keeps a run on disk.
 
     Parameters
@@ -95,7 +95,7 @@ class Recorder:
         self._whole = 0  # draws of all chains that are on disk
         self._marks: list[dict[str, Any]] = []
         self._log = StepLog()
-        self._footage, self._looks_on = Footage(run), frames
+        self._frames, self._looks_on = RecordedFrames(run), frames
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             known = (self.folder / PROGRESS).exists()
@@ -123,7 +123,7 @@ class Recorder:
             If the disk is full or cannot be written to; what was written before stays.
         """
         if self._looks_on:
-            self._footage.look()
+            self._frames.look()
         if not now and not self._due():
             return False
         self._begun = time.perf_counter()
@@ -171,7 +171,7 @@ class Recorder:
             self.run.listeners.remove(self._log)
         self._looks_on = self._looks_on and asks
         if self._looks_on:
-            self._footage.end()
+            self._frames.end()
         self.note(now=True)
         try:
             if self.run.spec.draws is None:
@@ -221,7 +221,7 @@ class Recorder:
         known = Recording(self.folder)
         self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
-        self._footage = Footage(self.run, recorded_frames.until(known, self.run.steps))
+        self._frames = RecordedFrames(self.run, recorded_frames.until(known, self.run.steps))
         if self.run.steps < known.progress["steps"]:
             # Nothing may be cut that the progress speaks of.
             self._mark()
@@ -251,7 +251,7 @@ class Recorder:
         self._write_progress()
         self._whole = int(run.store.counts.min())
         kept = {mark["file"] for mark in self._marks}
-        kept |= self._footage.names
+        kept |= self._frames.names
         for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("frames-*")):
             if old.name not in kept:
                 old.unlink(missing_ok=True)
@@ -293,7 +293,7 @@ class Recorder:
             del self._marks[_least_missed([mark["step"] for mark in self._marks])]
 
     def _write_frames(self) -> None:
-        for name, content in self._footage.files().items():
+        for name, content in self._frames.files().items():
             write_whole(self.folder / name, content)
 
     def _write_progress(self) -> None:
@@ -303,7 +303,7 @@ class Recorder:
             "counts": run.store.counts.tolist(),
             "alive": run.alive.tolist(),
             "marks": self._marks,
-            "frames": self._footage.index,
+            "frames": self._frames.index,
             "spec": run.spec.to_json(),
             "changes": run.changes,
             "finished": run.finished,

@@ -14,7 +14,7 @@ from torch import Tensor
 BLOCK = 16  # draws of each chain
 
 
-class Vault:
+class BlockStore:
     """Keeps blocks of draws by their content.
 
     Attributes

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics, samplers, targets
-from bnnviz.engine.evaluation.output_cache import Answers
+from bnnviz.engine.evaluation.output_cache import OutputCache
 from bnnviz.engine.monitor.importance import resampled
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.block_store import Vault
+from bnnviz.engine.run.block_store import BlockStore
 from bnnviz.engine.run.compiled_step import Compilation, CompiledKernel
 from bnnviz.engine.run.device import Clock, choose_device
 from bnnviz.engine.run.draw_store import LIVE_CAPACITY, DrawStore
@@ -167,7 +167,7 @@ class Run:
         self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
         self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
-        self._answers = Answers(self) if isinstance(self.target, BNN) else None
+        self._outputs = OutputCache(self) if isinstance(self.target, BNN) else None
 
     @property
     def capacity(self) -> int:
@@ -505,7 +505,7 @@ class Run:
         """Kept draws of the living chains, (chains, draws, dim)."""
         return self.store.view(self.alive).cpu().numpy()
 
-    def answers(self) -> torch.Tensor | None:
+    def test_outputs(self) -> torch.Tensor | None:
         """Return what the draws put out at a network's test rows, computed once for each draw.
 
         Returns
@@ -513,7 +513,7 @@ class Run:
         Tensor or None, shape (draws of all living chains, rows, outputs)
             None for what is no network, for draws with weights, and where the numbers are too many to keep.
         """
-        return None if self._answers is None else self._answers.outputs()
+        return None if self._outputs is None else self._outputs.outputs()
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none.
@@ -559,14 +559,14 @@ class Run:
         """Counts and ratios of the kernel, over all chains since the tuning."""
         return self.sampler_stats.summary() | {"steps": self.steps, "gradients": self.gradients}
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on with the same draws.
 
         Parameters
         ----------
         draws : bool, default True
             Whether the draws that were kept are in it; without, whoever restores it has to `refill` the run.
-        vault : Vault, optional
+        block_store : BlockStore, optional
             Where the draws are put, of which the bytes have the names then; the run is restored with it.
         """
         saved = {
@@ -589,9 +589,9 @@ class Run:
             "mode": self.mode,
             "origin": self.origin,
             "rng": self.rng.get_state(),
-            "store": self.store.save(draws, vault),
-            "logs": self.logs.save(draws, vault),
-            "path": self.path.save(vault=vault),
+            "store": self.store.save(draws, block_store),
+            "logs": self.logs.save(draws, block_store),
+            "path": self.path.save(block_store=block_store),
             "tally": self.sampler_stats.save(),
             "events": self.events,
             "given": self._mark_of_target(),
@@ -643,7 +643,7 @@ class Run:
         *,
         target: targets.Target | None = None,
         sampler: samplers.Sampler | None = None,
-        vault: Vault | None = None,
+        block_store: BlockStore | None = None,
     ) -> Self:
         """Return a run that goes on from a checkpoint.
 
@@ -652,7 +652,7 @@ class Run:
         data : bytes
         target, sampler : optional
             Objects of your own, where it began with such.
-        vault : Vault, optional
+        block_store : BlockStore, optional
             Where the draws are, if the checkpoint was made with one.
 
         Raises
@@ -668,7 +668,7 @@ class Run:
         run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
-            run._load(saved, vault)
+            run._load(saved, block_store)
         return run
 
     def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
@@ -677,7 +677,7 @@ class Run:
         if log_weights is not None:
             self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
 
-    def _load(self, saved: dict[str, Any], vault: Vault | None) -> None:
+    def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
         self._check_dimension(saved.get("given"))
         times = ("seconds", "cpu_seconds", "device_seconds")
         for name in ("phase", "steps", "gradients", "notes", "era", *times, "compiled_since"):
@@ -693,9 +693,9 @@ class Run:
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.state)
             self.draw_collector.load(saved["emitter"])
-        self.store.load(saved["store"], vault)
-        self.logs.load(saved["logs"], vault)
-        self.path.load(saved["path"], vault)
+        self.store.load(saved["store"], block_store)
+        self.logs.load(saved["logs"], block_store)
+        self.path.load(saved["path"], block_store)
         self.sampler_stats.load(saved["tally"])
         events = saved.get("events")  # checkpoints of before events were numbered have none
         self.events = None if events is None else events.to(self.device)

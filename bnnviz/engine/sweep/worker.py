@@ -26,7 +26,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import plain, write_json
 
 if TYPE_CHECKING:
-    from bnnviz.engine.recording.writer import Recorder
+    from bnnviz.engine.recording.writer import RecordingWriter
     from bnnviz.engine.run.run import Run
 
 GOING = ".runs"
@@ -170,7 +170,7 @@ def _lost_or(folder: Path, error: Exception) -> Exception:
 def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
     """Advance a run to its end, recording it, and write its summary."""
     from bnnviz.engine.recording.resume import resume
-    from bnnviz.engine.recording.writer import PROGRESS, Recorder
+    from bnnviz.engine.recording.writer import PROGRESS, RecordingWriter
     from bnnviz.engine.run.run import Run
     from bnnviz.specs.run import Spec
 
@@ -178,7 +178,7 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
         run = resume(folder, run_class=Run)
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
-    recorder = Recorder(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
+    recorder = RecordingWriter(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
     telling = Throttle(least=_TOLD_S)
 
     def write_and_tell() -> None:
@@ -197,7 +197,7 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
         raise _lost_or(folder, error) from error
 
 
-def _note(folder: Path, recorder: Recorder, now: bool = False) -> None:
+def _note(folder: Path, recorder: RecordingWriter, now: bool = False) -> None:
     """Write what is due, unless somebody else has taken the run over."""
     if not (folder / _WHOLE).exists():
         raise Stopped
