@@ -14,7 +14,7 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
-from bnnviz.engine.demos.double_well import Wells
+from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.evaluation import attack as attacking
 from bnnviz.engine.evaluation import metrics
 from bnnviz.engine.evaluation import prior_search as searching
@@ -451,7 +451,7 @@ def search_prior(
     return searching.search_prior(spec.checked(), low=low, high=high, tries=tries, by=by, progress=progress)
 
 
-def wells(**settings: Any) -> Wells:
+def wells(**settings: Any) -> DoubleWellDemo:
     """Sample the double well with FuncHMC and with HMC, 400 runs of each, and return what came out.
 
     Parameters
@@ -461,8 +461,8 @@ def wells(**settings: Any) -> Wells:
 
     Returns
     -------
-    Wells
-        Finished; `Wells.figures` has distances from the truth, coverage, crossings and costs.
+    DoubleWellDemo
+        Finished; `DoubleWellDemo.figures` has distances from the truth, coverage, crossings and costs.
 
     Raises
     ------
@@ -475,7 +475,7 @@ def wells(**settings: Any) -> Wells:
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
     20
     """
-    made = Wells(WellsSpec(settings))
+    made = DoubleWellDemo(WellsSpec(settings))
     while not made.finished:
         made.advance(1.0)
     return made

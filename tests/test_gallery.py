@@ -13,7 +13,6 @@ from bnnviz import diagnostics
 from bnnviz.engine.evaluation.attack import EPS
 from bnnviz.engine.race.image_queries import ANGLES
 from bnnviz.engine.race.image_race import ImageRace
-from bnnviz.engine.race.image_view import ImageRaceView
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import race_url
 from bnnviz.specs.image_race import GallerySpec
@@ -40,8 +39,8 @@ def gallery() -> ImageRace:
 
 
 def test_every_part_is_there(gallery: ImageRace) -> None:
-    frame = gallery.frame(list(ImageRaceView.parts))
-    assert set(ImageRaceView.parts) <= set(frame)
+    frame = gallery.frame(list(gallery._view.parts))
+    assert set(gallery._view.parts) <= set(frame)
     assert [lane["name"] for lane in frame["course"]["lanes"]] == gallery.spec.names()
     for lane in frame["attack"]["lanes"]:
         assert lane["eps"] == list(EPS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bnnviz.engine.demos.double_well import Wells
-from bnnviz.engine.demos.step_size import Scope
+from bnnviz.engine.demos.double_well import DoubleWellDemo
+from bnnviz.engine.demos.step_size import StepSizeDemo
 from bnnviz.engine.history.fork import Fork
 from bnnviz.engine.protocol import Simulation
 from bnnviz.engine.race.image_race import ImageRace
@@ -17,8 +17,8 @@ CAPABILITIES = {
     ViewedRun: (True, True, False),
     Race: (False, False, False),
     ImageRace: (False, False, False),
-    Wells: (False, False, False),
-    Scope: (False, False, False),
+    DoubleWellDemo: (False, False, False),
+    StepSizeDemo: (False, False, False),
     Fork: (False, True, True),
 }
 METHODS = [name for name, member in vars(Simulation).items() if callable(member) and not name.startswith("_")]

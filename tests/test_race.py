@@ -281,7 +281,7 @@ def test_what_is_not_finite_never_ranks(errors):
     """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
     race = ended()
     known = iter(errors)
-    race._card._errors = lambda number: [estimates.Error(*[next(known)] * 2)]
+    race._view._errors = lambda number: [estimates.Error(*[next(known)] * 2)]
     rows = race.table()
     ranked = [row["error"] for row in rows if row["rank"] is not None]
     assert ranked == sorted(error for error in errors if math.isfinite(error))

@@ -357,7 +357,7 @@ def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None
 def again(recording: Recording) -> ViewedRun:
     """Do the run of a recording again, as far as it came, from its spec and change log."""
     run = ViewedRun(Spec.from_json(recording.header["spec"]))
-    run.patient = False
+    run.wait_for_compile = False
     run.prepare()
     for step, settings in [*recording.progress["changes"], (recording.progress["steps"], None)]:
         step_to(run, step)

@@ -556,7 +556,7 @@ def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.
 def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     spec = spec_of("bps", kernel="compiled")
     run = ViewedRun(spec)
-    run.patient = False
+    run.wait_for_compile = False
     run.prepare()
     mark = run.checkpoint()
     while run.compiled_since is None:  # few steps: they are taken again, one by one
@@ -566,7 +566,7 @@ def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     while run.steps < swapped + 40:
         run.take(4)
     again = ViewedRun.restore(mark)
-    again.patient = False
+    again.wait_for_compile = False
     journey = ReplayTo(again, run.steps, log_of(run))
     while not journey.done:
         journey.advance(0.1)

@@ -1,6 +1,6 @@
 """What the parts of the engine ask of each other, so that none of them knows another one's class.
 
-- `Simulation` is what a driver moves: a run, a race, a gallery, the double well, the microscope or a fork.
+- `Simulation` is what a driver moves: a run, a race, a race on images, the double well, the step-size grid or a fork.
 - `DrawSource` is what figures of draws read.
 - `SingleRun` is a run of one sampler, `ShownRun` one with what looks on, which is a `Simulation` too.
 
@@ -39,8 +39,8 @@ class Simulation(Protocol):
         Whether it can go back to its earlier steps.
     is_fork : bool
         Whether it has branches.
-    patient : bool
-        Whether it waits for compiled kernels that it is to have.
+    wait_for_compile : bool
+        Whether it blocks until compilation has finished.
     device : torch.device
         Where it computes.
     """
@@ -48,7 +48,7 @@ class Simulation(Protocol):
     can_record: bool
     has_history: bool
     is_fork: bool
-    patient: bool
+    wait_for_compile: bool
     device: torch.device
     spec: Any
 
@@ -193,7 +193,7 @@ class SingleRun(DrawSource, Protocol):
     on_renewal: list[Callable[[], None]]
     events: torch.Tensor | None
     error: str | None
-    patient: bool
+    wait_for_compile: bool
     compiled_since: int | None
     own_target: bool
     threads: int

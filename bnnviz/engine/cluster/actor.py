@@ -87,7 +87,7 @@ class LiveRun:
             if restore:
                 slot.resumed = int(run.steps)
             # Who looks on does not wait for a compiler.
-            run.patient = False
+            run.wait_for_compile = False
             if slot.watch:
                 run.watch(**slot.watch)
             return run

@@ -134,7 +134,7 @@ class Fork:
             raise BnnvizError(f"There are {MOST} futures already; keep one of them first.", "fork")
         lead = self.branches[self.followed]
         run = ViewedRun.restore(lead.run.checkpoint())
-        run.patient = False
+        run.wait_for_compile = False
         run.look_like(lead.run)
         run.show_here()
         timeline = lead.timeline.copied()
@@ -350,9 +350,9 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
         Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
     )
     for each in run.branches if isinstance(run, Fork) else ():
-        each.run.patient = False
+        each.run.wait_for_compile = False
     if isinstance(run, ViewedRun):
-        run.patient = False
+        run.wait_for_compile = False
     return run
 
 
@@ -367,7 +367,7 @@ def taken_up(mark: Checkpoint, block_store: BlockStore | None = None) -> ViewedR
     if mark.folder is None:
         return restored(mark.data, block_store)
     run = resume(mark.folder, mark.step)
-    run.patient = False
+    run.wait_for_compile = False
     return run
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.race.image_queries import ANGLES, ImageQueries
-from bnnviz.engine.race.view import PARTS, RaceSource, RaceView
+from bnnviz.engine.race.view import RaceSource, RaceView
 
 _HARDEST = 28  # images on the wall
 _ATTACKED = tuple(f"{figure}{end}" for figure in ("accuracy", "entropy") for end in ("", "_low", "_high"))
@@ -47,24 +48,26 @@ class ImageRaceSource(RaceSource, Protocol):
 class ImageRaceView(RaceView):
     """Builds what is looked at; holds nothing that a draw depends on."""
 
-    parts: ClassVar[tuple[str, ...]] = (
-        *(part for part in PARTS if part != "curves"),
-        "course",
-        "wall",
-        "digit",
-        "turned",
-        "entropy",
-        "reliability",
-        "attack",
-        "attack_entropy",
-    )
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False
+    ranked_by: ClassVar[str] = "nll"
     _race: ImageRaceSource
 
     def __init__(self, race: ImageRaceSource) -> None:
         super().__init__(race)
         self._detected: dict[int, tuple[Any, diagnostics.Detection]] = {}
+
+    def _pictures(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        return {
+            "course": self._course,
+            "wall": self._wall,
+            "digit": self._digit,
+            "turned": self._turned,
+            "entropy": self._entropy,
+            "reliability": self._reliability,
+            "attack": self._attack,
+            "attack_entropy": self._attack,
+        }
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same: as of a race, and the images' shape, classes and counts."""
@@ -95,15 +98,8 @@ class ImageRaceView(RaceView):
 
     # ---- parts --------------------------------------------------------------------------------------------
 
-    def table(self) -> list[dict[str, Any]]:
-        """Return one row for each lane, those with the smallest nll first."""
-        rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
-        for row in rows:
-            row["auroc"] = self.detected(row["lane"]).auroc
-        rows.sort(key=lambda row: (row["diverged"], row["nll"] if math.isfinite(row["nll"]) else math.inf))
-        for place, row in enumerate(rows):
-            row["rank"] = place + 1 if math.isfinite(row["nll"]) else None
-        return rows
+    def _row(self, number: int, lane: Any) -> dict[str, Any]:
+        return super()._row(number, lane) | {"auroc": self.detected(number).auroc}
 
     def _scores(self) -> list[str]:
         return ["nll", "accuracy", "ece", "auroc"]
@@ -242,9 +238,6 @@ class ImageRaceView(RaceView):
             lanes.append({"name": name, "eps": [each["eps"][0] for each in done] or [0.0], **columns})
         top = math.log(self._race.images.classes)
         return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "lanes": lanes}
-
-    def _attack_entropy(self) -> dict[str, Any]:
-        return self._attack()
 
     # ---- words --------------------------------------------------------------------------------------------
 

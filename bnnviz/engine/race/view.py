@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from bnnviz.engine.race.lane import Lane
     from bnnviz.engine.race.reference import Reference
 
-PARTS = ("status", "caption", "table", "curves")
 _LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
 _UNKNOWN = Error(math.nan, math.nan)
 _RATE_S = 0.5
@@ -76,11 +76,18 @@ class RaceSource(Protocol):
 
 
 class RaceView:
-    """Builds what is looked at; holds nothing that a draw depends on."""
+    """Build what is looked at; nothing here is anything that a draw depends on.
 
-    parts: ClassVar[tuple[str, ...]] = PARTS
+    Attributes
+    ----------
+    parts : dict of str to callable
+        What makes each part of a frame, but for the lanes' own, which are named ``path.2``.
+    """
+
     #: Whether lanes are measured against a truth.
     errors: ClassVar[bool] = True
+    #: The figure that lanes are ranked by, the smallest first.
+    ranked_by: ClassVar[str] = "error"
     #: What lanes may show of themselves.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
@@ -91,6 +98,16 @@ class RaceView:
         self._seq = 0
         self._rate, self._at = math.nan, (time.perf_counter(), race.gradients)
         self._known: dict[int, list[tuple[Any, Error]]] = {}
+        self.parts: dict[str, Callable[[], dict[str, Any]]] = {
+            "status": self._status,
+            "caption": self._caption,
+            "table": self._table,
+            **self._pictures(),
+        }
+
+    def _pictures(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        """Return what makes the parts that are not the same for all races."""
+        return {"curves": lambda: {"lanes": self.curves(), "budget": self._race.spec.budget}}
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same."""
@@ -132,17 +149,8 @@ class RaceView:
             part, _, number = name.partition(".")
             if number.isdecimal() and int(number) < len(self._race.lanes):
                 pictures.setdefault(int(number), []).append(part)
-            elif name == "table":
-                frame[name] = {
-                    "rows": self.table(),
-                    "scores": self._scores(),
-                    "errors": self.errors,
-                    "reference": self._reference(),
-                }
-            elif name == "curves":
-                frame[name] = {"lanes": self.curves(), "budget": self._race.spec.budget}
             elif name in self.parts:
-                frame[name] = getattr(self, f"_{name}")()
+                frame[name] = self.parts[name]()
         for number, parts in pictures.items():
             built = self._race.lanes[number].frame(parts)
             frame |= {f"{part}.{number}": built[part] for part in parts if part in built}
@@ -166,12 +174,16 @@ class RaceView:
 
     # ---- figures ------------------------------------------------------------------------------------------
 
+    def _table(self) -> dict[str, Any]:
+        table = {"rows": self.table(), "scores": self._scores(), "errors": self.errors}
+        return table | {"reference": self._reference()}
+
     def table(self) -> list[dict[str, Any]]:
-        """Return one row for each lane; those with the smallest error first, those without one after them."""
+        """Return one row for each lane: the best first, those without a figure last."""
         rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
-        rows.sort(key=lambda row: (row["diverged"], _last(row["error"])))
+        rows.sort(key=lambda row: (row["diverged"], _last(row[self.ranked_by])))
         for place, row in enumerate(rows):
-            row["rank"] = place + 1 if math.isfinite(row["error"]) else None
+            row["rank"] = place + 1 if math.isfinite(row[self.ranked_by]) else None
         return rows
 
     def _row(self, number: int, lane: Lane) -> dict[str, Any]:

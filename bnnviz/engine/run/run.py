@@ -87,7 +87,7 @@ class Run:
         Events of each chain since the beginning, (chains,); None of samplers that have none.
     origin : Tensor or None
         Where the first chain set out, (dim,).
-    patient : bool
+    wait_for_compile : bool
         Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
     own_target : bool
@@ -142,7 +142,7 @@ class Run:
         work = 6 * spec.chains * self.target.examples * self.target.row_work
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self.search: dict[str, Any] | None = None
-        self.patient = spec.draws is not None
+        self.wait_for_compile = spec.draws is not None
         self.compiled_since: int | None = None
         self._kernel: CompiledKernel | None = None
         self._compilation: Compilation | None = None
@@ -327,7 +327,7 @@ class Run:
         if wanted and self._compilation is None:
             self._compilation = Compilation(self.sampler, self.state, self.threads)
         # One that goes on from a checkpoint had its kernel before.
-        due = self.patient or self.compiled_since is not None
+        due = self.wait_for_compile or self.compiled_since is not None
         return wanted and due and self._kernel is None and not self._compilation.done
 
     def _swap_kernel(self) -> None:

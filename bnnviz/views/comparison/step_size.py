@@ -107,12 +107,12 @@ class StepErrorView(View):
         return columns(x=[self._x.range.start, self._x.range.end], y=[level, level])
 
 
-class LensView(DensityView):
+class CellView(DensityView):
     """The histogram of one sampler at one step size, over the exact density."""
 
-    name = "lens"
+    name = "cell"
     title = "Density"
-    needs = ("lens",)
+    needs = ("cell",)
 
     def _show(self, part: dict) -> bool:
         changed = super()._show(part)
