@@ -31,7 +31,7 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
     return draws[torch.as_tensor(diagnostics.systematic(logs, count), device=draws.device)]
 
 
-class Weighing:
+class Importance:
     """Figures of the draws that a run's sampler has weighed last, taken once for each iteration.
 
     Parameters

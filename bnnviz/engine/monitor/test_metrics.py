@@ -13,7 +13,7 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.protocol import DrawSource
 
 if TYPE_CHECKING:
-    from bnnviz.engine.monitor.importance import Weighing
+    from bnnviz.engine.monitor.importance import Importance
 
 _DRAWS = 50  # resampled by their weights
 _REMEMBERED = 400  # iterations
@@ -29,7 +29,7 @@ class TestMetrics:
         Of a network.
     chain : WatchedChain
         The one that is watched.
-    importance : Weighing
+    importance : Importance
         Gives draws without weights.
 
     Attributes
@@ -39,7 +39,7 @@ class TestMetrics:
         none of two classes where scikit-learn is missing.
     """
 
-    def __init__(self, run: DrawSource, chain: WatchedChain, importance: Weighing) -> None:
+    def __init__(self, run: DrawSource, chain: WatchedChain, importance: Importance) -> None:
         self._run, self._chain, self._importance = run, chain, importance
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"

@@ -46,7 +46,7 @@ class ImageRaceSource(RaceSource, Protocol):
 
 
 class ImageRaceView(RaceView):
-    """Builds what is looked at; holds nothing that a draw depends on."""
+    """Build what is looked at; nothing here is anything that a draw depends on."""
 
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False

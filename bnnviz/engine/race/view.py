@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from bnnviz.engine.protocol import Simulation
 from bnnviz.engine.race.estimates import Error, TrueMoments, error
-from bnnviz.specs.race import RaceSpec
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
-    import torch
-
     from bnnviz.engine.race.lane import Lane
     from bnnviz.engine.race.reference import Reference
 
@@ -25,7 +23,7 @@ _UNKNOWN = Error(math.nan, math.nan)
 _RATE_S = 0.5
 
 
-class RaceSource(Protocol):
+class RaceSource(Simulation, Protocol):
     """What the view reads of a race.
 
     Attributes
@@ -34,13 +32,19 @@ class RaceSource(Protocol):
     lanes : list of Lane
     reference : Reference or None
         The long run that lanes are measured against.
+    gradients : int
+        Of all lanes.
+    seconds : float
+        That the lanes have worked.
+    notes : list of str
+        What the lanes had to say.
     """
 
-    spec: RaceSpec
     lanes: list[Lane]
     reference: Reference | None
-    phase: str
-    device: torch.device
+    gradients: int
+    seconds: float
+    notes: list[str]
 
     @property
     def truth(self) -> TrueMoments | None:
@@ -49,30 +53,6 @@ class RaceSource(Protocol):
     @property
     def start_told(self) -> str:
         """Where the lanes set out from, in words."""
-
-    @property
-    def steps(self) -> int:
-        """Steps of all lanes."""
-
-    @property
-    def gradients(self) -> int:
-        """Gradients of all lanes."""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds that the lanes have worked."""
-
-    @property
-    def progress(self) -> float:
-        """Share of the budgets that is spent."""
-
-    @property
-    def error(self) -> str | None:
-        """Why nothing has come out."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What the lanes had to say."""
 
 
 class RaceView:
