@@ -42,6 +42,12 @@ class Comparison:
         """Let every sampler take one step."""
         raise NotImplementedError
 
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Let every sampler take one step; return the steps of all."""
+        before = self.steps
+        self.step_proposal()
+        return self.steps - before
+
     def step_event(self) -> None:
         """Step as `step_proposal`: there are no events in common."""
         self.step_proposal()

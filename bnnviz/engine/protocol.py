@@ -81,6 +81,9 @@ class Simulation(Protocol):
     def step_proposal(self) -> None:
         """Take one step."""
 
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Take one block of at most so many steps; return how many."""
+
     def step_event(self) -> None:
         """Step to the next event."""
 

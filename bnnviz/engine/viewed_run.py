@@ -105,9 +105,14 @@ class ViewedRun(Run):
         """
         self._frames.watch(chain, plane, component, step_batch)
 
-    def look_like(self, other: ViewedRun) -> None:
-        """Show what another run of the same target shows: its chain, its plane, and what it follows."""
-        self._frames.look_like(other._frames)
+    @property
+    def lead(self) -> ViewedRun:
+        """The run that is looked at: this one, and of a fork that of the followed branch."""
+        return self
+
+    def look_like(self, other: Any) -> None:
+        """Show what another run of the same target shows, or a fork: its chain, its plane, and what it follows."""
+        self._frames.look_like(other.lead._frames)
 
     def show_here(self) -> None:
         """Show the watched chain from where it is, and nothing of how it came there."""

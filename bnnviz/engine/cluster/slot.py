@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bnnviz.engine.cluster import frame_socket
-from bnnviz.engine.drive import Pace
+from bnnviz.engine.drive import Pace, make_changes, replay
 from bnnviz.engine.history.commands import HistoryCommands
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -174,21 +174,18 @@ class Slot:
 
     def _replay(self, seconds: float) -> int:
         """Make the changes of a lost run at the steps where they were made: the draws are the same."""
-        begin, end = self.run.steps, time.monotonic() + seconds
-        self.catch_up()
-        while self.replay and time.monotonic() < end and not self.run.finished:
-            if self.run.phase == "start":
-                self.run.advance(seconds)
-            else:
-                self.run.step_proposal()
-            self.catch_up()
-        return self.run.steps - begin
+        known = self.changes + len(self.replay)
+        steps = replay(self.run, self.replay, self.replay[-1][0], seconds=seconds, slice_s=seconds)
+        self._catch_up(known)
+        return steps
 
     def catch_up(self) -> None:
         """Make the changes of the lost run that belong to this step."""
-        while self.replay and self.replay[0][0] <= self.run.steps:
-            self.run.change(self.replay.popleft()[1])
-            self.changes = self.changes + 1 if self.history is None else len(self.history.log)
+        self._catch_up(self.changes + len(self.replay))
+
+    def _catch_up(self, known: int) -> None:
+        make_changes(self.run, self.replay)
+        self.changes = known - len(self.replay) if self.history is None else len(self.history.log)
 
     def report(self) -> dict[str, Any]:
         """Return what a caller must know besides the frame."""

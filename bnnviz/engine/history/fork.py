@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
+from bnnviz.engine.drive import LONGEST, make_changes
 from bnnviz.engine.history.timeline import MAGIC, Change, Checkpoint, Timeline, asked
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
@@ -24,6 +26,7 @@ from bnnviz.engine.run.block_store import BlockStore
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
 
 MOST = 4  # branches
 _VERSION = 1
@@ -75,8 +78,7 @@ class Branch:
     def take(self, steps: int, seconds: float) -> int:
         """Take at most so many steps, with the changes that fall on them; return how many were taken."""
         run = self.run
-        while self.script and self.script[0][0] <= run.steps:
-            run.change(self.script.popleft()[1])
+        make_changes(run, self.script)
         return run.take(min(steps, self.script[0][0] - run.steps) if self.script else steps, seconds)
 
     def draws(self) -> Tensor:
@@ -87,7 +89,7 @@ class Branch:
 
 
 class Fork:
-    """Several futures of one run, in the place of a run; what is not of the fork as a whole is of the followed branch.
+    """Drive several futures of one run in its place; what is not of the fork as a whole is of the followed branch.
 
     Parameters
     ----------
@@ -103,11 +105,6 @@ class Fork:
 
     def __init__(self, at: int, branches: list[Branch], followed: int = 0) -> None:
         self.at, self.branches, self.followed = at, branches, followed
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "branches":
-            raise AttributeError(name)
-        return getattr(self.lead, name)
 
     @classmethod
     def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[Change]) -> Fork:
@@ -170,6 +167,53 @@ class Fork:
         """Where the followed branch is; one that has failed beside others that go on is done."""
         return "done" if self.lead.phase == "failed" and not self.finished else self.lead.phase
 
+    @property
+    def spec(self) -> Spec:
+        """What the changes have made of the followed branch's spec."""
+        return self.lead.spec
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.lead.device
+
+    @property
+    def changes(self) -> list[Change]:
+        """The change log of the followed branch."""
+        return self.lead.changes
+
+    @property
+    def steps(self) -> int:
+        """Steps of the followed branch."""
+        return self.lead.steps
+
+    @property
+    def progress(self) -> float:
+        """Share of the followed branch's work that is done."""
+        return self.lead.progress
+
+    @property
+    def error(self) -> str | None:
+        """Why the followed branch failed."""
+        return self.lead.error
+
+    @property
+    def wait_for_compile(self) -> bool:
+        """Whether branches block until compilation has finished."""
+        return all(branch.run.wait_for_compile for branch in self.branches)
+
+    @wait_for_compile.setter
+    def wait_for_compile(self, value: bool) -> None:
+        for branch in self.branches:
+            branch.run.wait_for_compile = value
+
+    def prepare(self) -> None:
+        """Do nothing: a run has its start before it is forked."""
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings of the followed branch."""
+        self.lead.change(settings)
+
     def take(self, most: int, seconds: float = 0.02) -> int:
         """Take one block of at most so many steps, equally many in each branch; return how many."""
         moving = [branch for branch in self.branches if not branch.run.finished]
@@ -182,7 +226,7 @@ class Fork:
 
     def advance(self, seconds: float = 0.02) -> int:
         """Work for about so many seconds; return the steps of each branch."""
-        return self.take(1 << 30, seconds)
+        return self.take(LONGEST, seconds)
 
     def step_proposal(self) -> None:
         """Take exactly one step in each branch."""
@@ -202,6 +246,18 @@ class Fork:
         for branch in self.branches:
             if branch.run is not self.lead and chain is not None:
                 branch.run.watch(chain)
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Select draws or an event of the followed branch (`ViewedRun.select`)."""
+        self.lead.select(choice)
+
+    def look_like(self, other: ViewedRun | Fork) -> None:
+        """Show what another run or fork shows."""
+        self.lead.look_like(other)
+
+    def show_here(self) -> None:
+        """Show the watched chain from where it is."""
+        self.lead.show_here()
 
     def scene(self) -> dict[str, Any]:
         """Return the scene of the followed branch."""
@@ -349,10 +405,7 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
     run = (
         Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
     )
-    for each in run.branches if isinstance(run, Fork) else ():
-        each.run.wait_for_compile = False
-    if isinstance(run, ViewedRun):
-        run.wait_for_compile = False
+    run.wait_for_compile = False
     return run
 
 

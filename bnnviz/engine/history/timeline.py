@@ -6,7 +6,6 @@ steps again. Nothing here imports torch.
 
 from __future__ import annotations
 
-import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bnnviz.engine.drive import replay
 from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
@@ -307,16 +307,7 @@ class ReplayTo:
 
     def advance(self, seconds: float) -> int:
         """Go on for at most so many seconds; return the steps that were taken."""
-        first, end = self.run.steps, time.monotonic() + seconds
-        while not self.done and time.monotonic() < end:
-            if self.run.phase == "start":  # a recording's first checkpoint
-                self.run.advance(seconds)
-                continue
-            while self.left and self.left[0][0] <= self.run.steps:
-                self.run.change(self.left.popleft()[1])
-            until = min(self.left[0][0], self.goal) if self.left else self.goal
-            self.run.take(until - self.run.steps, seconds)
-        return self.run.steps - first
+        return replay(self.run, self.left, self.goal, seconds=seconds, slice_s=seconds)
 
 
 def _rest(run: ShownRun, log: list[Change]) -> deque[Change]:

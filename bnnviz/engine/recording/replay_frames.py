@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 
 from bnnviz import optional
+from bnnviz.engine.drive import LONGEST, make_changes, replay
 from bnnviz.engine.frames import codec
 from bnnviz.engine.protocol import ShownRun
 from bnnviz.engine.recording.reader import Recording, on_shelf, place
@@ -381,30 +382,21 @@ class _Taking:
 
     def advance(self, step: int | None) -> None:
         """Advance to this step or to the end, whichever comes first; None goes to the end."""
-        end = min((each for each in (step, self.last) if each is not None), default=None)
-        while not self.run.finished and (end is None or self.run.steps < end):
-            self._change()
-            stop = min((each for each in (end, *(s for s, _ in self._changes)) if each is not None), default=None)
-            self.run.take(self._most(stop), _SLICE_S)
-            self.progress(self.share(), self.run.phase)
-        self._change()
+        end = min((each for each in (step, self.last) if each is not None), default=math.inf)
+        replay(self.run, self._changes, end, slice_s=_SLICE_S, room=self._room, each=self._tell)
+        make_changes(self.run, self._changes)
 
-    def _most(self, stop: int | None) -> int:
-        """Return how many steps the next block may have; short ones near the end hardly run past it."""
+    def _room(self) -> int:
+        """Return how many steps the next block may have: short ones near the end hardly run past it."""
         left = self.left if self.last is None else None
-        room = _FAR if left is None else max(1, left // 2)
-        return room if stop is None else min(room, stop - self.run.steps)
+        return LONGEST if left is None else max(1, left // 2)
 
-    def _change(self) -> None:
-        while self._changes and self._changes[0][0] <= self.run.steps:
-            self.run.change(self._changes.popleft()[1])
+    def _tell(self) -> None:
+        self.progress(self.share(), self.run.phase)
 
     def share(self) -> float:
         """Return how much is done, 0 to 1."""
         return min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
-
-
-_FAR = 1 << 30
 
 
 def parts(scene: dict[str, Any]) -> list[str]:
