@@ -279,7 +279,7 @@ def test_other_draws_are_asked_anew():
 def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
     run = sampled()
     kept = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]
-    monkeypatch.setattr(type(run), "answers", lambda self: None)
+    monkeypatch.setattr(type(run), "test_outputs", lambda self: None)
     anew = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]
     assert kept[0]["averaged"]["nll"] == pytest.approx(anew[0]["averaged"]["nll"], rel=1e-5)
     assert kept[0]["confusion"] == anew[0]["confusion"]
@@ -289,4 +289,4 @@ def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
 
 
 def test_draws_with_weights_and_densities_keep_none():
-    assert ViewedRun(Spec("banana", {}, "bps", {}, chains=2, draws=5)).answers() is None
+    assert ViewedRun(Spec("banana", {}, "bps", {}, chains=2, draws=5)).test_outputs() is None

@@ -806,7 +806,7 @@ if __name__ == "__main__":
     handle.sync("command", "record", recording="mine")
     while True:
         time.sleep(0.1)
-        print(handle._address and handle.state, flush=True)
+        print(handle.address and handle.state, flush=True)
 """
 
 

@@ -96,7 +96,7 @@ class Slot:
     record: str | None = None  # the name of its recording
 
     run: Any = None
-    recorder: Any = None
+    writer: Any = None
     history: HistoryCommands | None = None  # of a run that can go back
     scene: dict[str, Any] | None = None
     state: str = "queued"
