@@ -22,7 +22,7 @@ from bnnviz.replays.player import page
 from bnnviz.replays.timeline import ReplayTimeline, _packed
 from bnnviz.specs.run import Spec
 from bnnviz.views import views
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=20, warmup=4, device="cpu").checked()
 NETWORK = Spec(
@@ -143,7 +143,7 @@ def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
         mine.model.id: (theirs, view)
         for reeled, view in zip(timeline.views, direct, strict=True)
         for mine, theirs in zip(reeled.sources, view.sources, strict=True)
-        if isinstance(mine, Sheet)
+        if isinstance(mine, PackedColumns)
     }
     for number, frame in enumerate(told.frames):
         for view in direct:

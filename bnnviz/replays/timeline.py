@@ -17,7 +17,7 @@ from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames
 from bnnviz.views import View, views
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 
 _FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel
 _LEVELS, _NAN = 32767, -32768
@@ -85,7 +85,7 @@ class ReplayTimeline:
                 view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
         self._sheets = {
-            sheet.model.id: sheet for view in self.views for sheet in view.sources if isinstance(sheet, Sheet)
+            sheet.model.id: sheet for view in self.views for sheet in view.sources if isinstance(sheet, PackedColumns)
         }
         self._models = {model.id: model for model in self._doc.models}
         self._serializer = Serializer(references=set(self._doc.models), deferred=False)
@@ -106,7 +106,7 @@ class ReplayTimeline:
         self.words = {view.name: Series([], []) for view in self.views}
         self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
         self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
-        # Each new set of strokes would make the document look for its models, which stay the same.
+        # Each new set of glyphs would make the document look for its models, which stay the same.
         with self._doc.models.freeze():
             for number, frame in enumerate(film.frames):
                 self._take(number, frame)
@@ -208,12 +208,12 @@ class ReplayTimeline:
         """Return of which view's axis, 0 or 1, a column's numbers are; not of columns that mean something else."""
         found = {}
         for view in self.views:
-            for stroke in view.ink.strokes:
-                if stroke.kind == "cells":
+            for glyph in view.canvas.glyphs:
+                if glyph.kind == "cells":
                     continue
-                for column, axis in ((stroke.x, 0), (stroke.y, 1), (stroke.top, 1), (stroke.dx, 0), (stroke.dy, 1)):
-                    if column and not (stroke.size and column in (stroke.dx, stroke.dy)):
-                        found[stroke.source.model.id, column] = (view.name, axis)
+                for column, axis in ((glyph.x, 0), (glyph.y, 1), (glyph.top, 1), (glyph.dx, 0), (glyph.dy, 1)):
+                    if column and not (glyph.size and column in (glyph.dx, glyph.dy)):
+                        found[glyph.source.model.id, column] = (view.name, axis)
         return found
 
 
