@@ -97,7 +97,7 @@ def answers(lines: list[str]) -> list[int]:
     codes = []
     for line in lines:
         for name in re.findall(r"--start ([\w-]+)", line):
-            if not reader.on_shelf(name):
+            if not reader.is_recording_name(name):
                 RecordingWriter(ViewedRun(Spec(target="gaussian", draws=5)), reader.new_place(name))
         codes.append(run_here(line))
     return codes

@@ -215,4 +215,4 @@ def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same
     assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
     monkeypatch.setattr("bnnviz.engine.monitor.components._WIDEST", 3)
     assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
-    assert np.array_equal(run._frames._components.fold(run.draws), canonical(run.draws, run.target.units))
+    assert np.array_equal(run._frames._components.canonicalise(run.draws), canonical(run.draws, run.target.units))

@@ -436,7 +436,7 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     for step in range(0, 200_000, 50):
         history.reached(step)
         history.add(Checkpoint(step, bytes(1000)))
-    steps = np.array([mark.step for mark in history._marks])
+    steps = np.array([mark.step for mark in history._checkpoints])
     assert len(steps) <= 160
     assert (steps[0], steps[-1]) == (0, 199_950)
     gaps, age = np.diff(steps), 199_950 - steps[:-1]
@@ -445,9 +445,9 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     # Large ones: what they take has a limit, and the first and the last stay.
     large = History(taken_up)
     for step in range(40):
-        large.add(Checkpoint(step, bytes(timetravel._BYTES // 10)))
-    assert len(large._marks) <= 10
-    assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
+        large.add(Checkpoint(step, bytes(timetravel._MOST_BYTES // 10)))
+    assert len(large._checkpoints) <= 10
+    assert (large._checkpoints[0].step, large._checkpoints[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
         History(taken_up).before(10)
 
@@ -475,13 +475,13 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
 
 def all_come_back(history: History, had: dict[int, Any]) -> int:
     """Take every mark up, and compare its stores; return how many marks there are."""
-    for mark in history._marks:
+    for mark in history._checkpoints:
         for found, wanted in zip(kept(history.taken_up(mark)), had[mark.step], strict=True):
             assert torch.equal(found[0], wanted[0])
             assert (found[1] == wanted[1]).all()
             assert (found[2] == wanted[2]).all()
             assert found[3] == wanted[3]
-    return len(history._marks)
+    return len(history._checkpoints)
 
 
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,7 +492,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
     had |= noted(history, run, 25, 1600)
-    again = history.taken_up(history._marks[20])
+    again = history.taken_up(history._checkpoints[20])
     had |= noted(history, again, 25, 1000)
     assert all_come_back(history, had) == 64
     # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
@@ -502,10 +502,10 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
     assert (
         history._block_store.size(history._block_store._blocks)
-        < times * full + len(history._marks) * block_store.BLOCK * each
+        < times * full + len(history._checkpoints) * block_store.BLOCK * each
     )
     history.part(500)
-    history.note(history.taken_up(history._marks[-1]))
+    history.note(history.taken_up(history._checkpoints[-1]))
     assert all_come_back(history, had) == 20
 
 
@@ -515,12 +515,12 @@ def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.M
     free = noted(history, run, 32, 1300)
     size = history._size()
     small = History(taken_up)
-    monkeypatch.setattr(timetravel, "_BYTES", size // 2)
+    monkeypatch.setattr(timetravel, "_MOST_BYTES", size // 2)
     had = noted(small, ViewedRun(spec_of(chains=3)), 32, 1300)
     assert had.keys() == free.keys()
     assert small._size() <= size // 2
-    assert all_come_back(small, had) > len(history._marks) / 4
-    assert (small._marks[0].step, small._marks[-1].step) == (min(had), max(had))
+    assert all_come_back(small, had) > len(history._checkpoints) / 4
+    assert (small._checkpoints[0].step, small._checkpoints[-1].step) == (min(had), max(had))
 
 
 def test_a_fork_has_its_draws_there_too() -> None:
@@ -532,7 +532,7 @@ def test_a_fork_has_its_draws_there_too() -> None:
     for _ in range(5):
         fork.take(32, 1.0)
         history.note(fork)
-    found = history.taken_up(history._marks[-1])
+    found = history.taken_up(history._checkpoints[-1])
     for branch, other in zip(found.branches, fork.branches, strict=True):
         assert same(branch.run, other.run)
         assert torch.equal(branch.run.store.buffer, other.run.store.buffer)

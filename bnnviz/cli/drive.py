@@ -124,4 +124,4 @@ def _word(folder: Path) -> str:
     """Return what names a recording on the command line: its name on the shelf, its folder elsewhere."""
     from bnnviz.engine.recording import reader
 
-    return folder.name if folder.parent == reader.shelf() else str(folder)
+    return folder.name if folder.parent == reader.recordings_folder() else str(folder)

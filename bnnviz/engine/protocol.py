@@ -34,7 +34,7 @@ class Simulation(Protocol):
     Attributes
     ----------
     can_record : bool
-        Whether a recorder can keep it: it is a run of one sampler.
+        Whether a writer can keep it: it is a run of one sampler.
     has_history : bool
         Whether it can go back to its earlier steps.
     is_fork : bool
@@ -114,7 +114,7 @@ class DrawSource(Protocol):
     store : DrawStore
         The draws that are kept; ``alive`` are the chains that have not failed.
     era : int
-        Grows with each change, from which on estimates begin anew.
+        Grows with each change, from which on estimates begin again.
     origin : Tensor or None
         Where the first chain set out, (dim,).
     sampler_stats : object
@@ -182,7 +182,7 @@ class SingleRun(DrawSource, Protocol):
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
     on_move, on_renewal : list of callables
-        Called when no path leads to where the chains are, and when estimates begin anew.
+        Called when no path leads to where the chains are, and when estimates begin again.
     events : Tensor or None
         Events of each chain since the beginning, (chains,).
     own_target : bool
@@ -306,5 +306,5 @@ class Place(Protocol):
     dirty: bool
     hurry: bool
 
-    def show_anew(self) -> None:
+    def show_again(self) -> None:
         """Make the scene of what runs now."""

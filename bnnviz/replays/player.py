@@ -55,7 +55,7 @@ def page(film: ReplayFrames, dark: bool | None = None) -> str:
     if not timeline.views:
         raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
     sheets, numbers = timeline.columns()
-    content = {**_said(film), **_figures(timeline), "sheets": sheets, "dark": dark}
+    content = {**_texts(film), **_figures(timeline), "sheets": sheets, "dark": dark}
     script = (_HERE / "player.js").read_text(encoding="utf-8")
     title = str(film.scene["title"])
     return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
@@ -126,14 +126,14 @@ def _places(shown: list[View]) -> set[str]:
     return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
 
 
-def _said(film: ReplayFrames) -> dict[str, Any]:
+def _texts(film: ReplayFrames) -> dict[str, Any]:
     """Return everything that is said in words: of the film, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
     moves = "events" if "events" in film.scene["emits"] else "moves"
     rows: list[Any] = []
     for number, frame in enumerate(film.frames):
-        said = frame.get("caption", {"text": "", "kind": "", "warning": ""})
-        caption.note(number, [said["text"], said.get("warning", "")])
+        told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
+        caption.note(number, [told["text"], told.get("warning", "")])
         status.note(number, _cells(frame["status"], moves))
         # Recorded frames have it now and then: what it said stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]

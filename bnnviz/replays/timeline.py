@@ -21,9 +21,9 @@ from bnnviz.views.canvas import PackedColumns
 
 _FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel
 _LEVELS, _NAN = 32767, -32768
-# Views that begin anew with the draws, as on the page.
+# Views that begin again with the draws, as on the page.
 _OF_DRAWS = frozenset({"trace", "acf", "density", "weights", "marginal", "ratios"})
-_DESCRIPTION = "html_attributes"  # kept with the headings: writing it paints a figure anew
+_DESCRIPTION = "html_attributes"  # kept with the headings: writing it paints a figure again
 
 Key = tuple[str, str]
 

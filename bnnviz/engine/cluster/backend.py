@@ -132,7 +132,7 @@ class Backend:
         factory : str or None
             Dotted path of the run class, ``module:name``; None: the one that the spec names.
         origin : str or None
-            The name of a recording on the workers' shelf, whose run goes on and is recorded.
+            The name of a recording on the workers, whose run goes on and is recorded.
         """
         fixed = {"lease_s": lease_s, "factory": factory or spec.factory, "origin": origin}
         handle = LiveHandle(self, spec, play=play, fixed=fixed)

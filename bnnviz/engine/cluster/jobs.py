@@ -209,8 +209,8 @@ class Jobs:
         future.add_done_callback(lambda ended: self._heard.put((number, "ended", ended)))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        said = event[1]
-        self._heard.put((said["number"], said["kind"], said["value"]))
+        message = event[1]
+        self._heard.put((message["number"], message["kind"], message["value"]))
 
     def _next(self) -> Iterator[Event]:
         self._look()
@@ -261,7 +261,7 @@ class Jobs:
             return
         try:
             kind, value = future.result(timeout=RESULT_S)
-        except Exception as error:  # its worker went before it had handed the result over: Dask makes it anew
+        except Exception as error:  # its worker went before it had handed the result over: Dask makes it again
             log.info("the result of job %d is not to be had yet", number, exc_info=error)
             if future.status == "cancelled":
                 self._orphan(number)

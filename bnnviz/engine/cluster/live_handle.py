@@ -90,7 +90,7 @@ class LiveHandle:
         self._seq = 0
         self._message = ""
         self._field: str | None = None  # the setting that the message is about
-        self._said: tuple[str, float] = ("", 0.0)
+        self._notice: tuple[str, float] = ("", 0.0)
         self._silence = ""  # what was said of it last
 
     @property
@@ -106,7 +106,7 @@ class LiveHandle:
     @property
     def notice(self) -> str | None:
         """A sentence on what happened to the run, while it matters."""
-        text, until = self._said
+        text, until = self._notice
         if text and time.monotonic() < until:
             return text
         return self._message or None
@@ -304,7 +304,7 @@ class LiveHandle:
         self._carried["record"] = reply["record"] or (self._carried["record"] if reply["state"] == "queued" else None)
 
     def _say(self, text: str, seconds: float = NOTICE_S) -> None:
-        self._said = (text, time.monotonic() + seconds)
+        self._notice = (text, time.monotonic() + seconds)
 
     async def _scene(self) -> dict[str, Any]:
         while True:
@@ -347,7 +347,7 @@ class LiveHandle:
         except LOST:  # the watcher takes care of it
             return None
         self._answered = time.monotonic()
-        if self._said[0] == self._silence:
+        if self._notice[0] == self._silence:
             self._say("")
         self._take(reply)
         frame = reply["frame"]

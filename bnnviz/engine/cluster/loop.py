@@ -218,7 +218,7 @@ class LiveLoop:
             run = slot.build(slot)
             slot.run = run
             slot.history = _history(slot)
-            slot.show_anew()
+            slot.show_again()
             slot.catch_up()
             slot.state = "running"
         slot_recording.begin(slot)

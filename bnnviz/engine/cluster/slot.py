@@ -153,7 +153,7 @@ class Slot:
         """Whether a caller who has seen this version has seen everything."""
         return seen == self.version and now - self.changed_at > SETTLE_S
 
-    def show_anew(self) -> None:
+    def show_again(self) -> None:
         """Make the scene of what runs now."""
         scene = self.run.scene()
         known = [TIMELINE] if self.history is not None else []

@@ -132,15 +132,15 @@ class StepSizeDemo(Demo):
         cell, reference = seen["cell"], seen["errors"]["reference"]
         found = next(each for each in seen["errors"]["samplers"] if each["name"] == cell["name"])
         place = self.spec.settings["place"] - 1
-        said = [
+        sentences = [
             f"{cell['title']}'s {_off(found, place, cell)} at step size {cell['size']:.3g}",
             f"its error {_falls(found['slope'])}",
         ]
         if reference is not None:
             percent = _percent(reference["error"], reference["se"])
-            said.append(f"{self._scene['reference']}, which has no step size, is off by {percent}")
+            sentences.append(f"{self._scene['reference']}, which has no step size, is off by {percent}")
         warning = " ".join(part for part in (self._diverged(), self._near(cell), self._guessed(cell)) if part)
-        return {"text": "; ".join(said) + ".", "kind": "summary", "warning": warning, "remedies": []}
+        return {"text": "; ".join(sentences) + ".", "kind": "summary", "warning": warning, "remedies": []}
 
     def _diverged(self) -> str:
         """Name the samplers and step sizes whose chains have left all bounds."""

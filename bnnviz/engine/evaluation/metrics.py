@@ -117,7 +117,7 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
     """
     flat = np.asarray(log_weights, dtype=float).ravel()
     if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
-        raise BnnvizError("The draws have no weight above zero that is a number; sample anew.", "log_weights")
+        raise BnnvizError("The draws have no weight above zero that is a number; sample again.", "log_weights")
     return diagnostics.normalised(flat)
 
 

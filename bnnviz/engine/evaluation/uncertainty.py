@@ -284,10 +284,10 @@ def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None
         "unknown": found.unknown,
         "series": found.each.size,
     }
-    said = "It needs four draws of a chain that differ on some row."
+    message = "It needs four draws of a chain that differ on some row."
     if not diagnostics.has_arviz():
-        said = f"It is ArviZ's: {optional.install('arviz_stats')}."
-    return summary, {} if known else {"function_ess": said}
+        message = f"It is ArviZ's: {optional.install('arviz_stats')}."
+    return summary, {} if known else {"function_ess": message}
 
 
 def _intervals(

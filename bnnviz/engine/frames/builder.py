@@ -60,7 +60,7 @@ POLICY = FramePolicy(0.05, 2.0, {"weights": 2.0, "marginal": 2.0, "ratios": 1.0}
 # Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
 _MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
 _LONG_S = 3.0  # of a way down to the start, from which on it is said how far that is
-_CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin anew. ", 6.0
+_CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin again. ", 6.0
 _CURVE_POINTS = 161
 
 
@@ -153,7 +153,7 @@ class FrameBuilder:
             self._chain.choose(chain)
         if plane is not None:
             self._check_plane(plane)
-            self._components.canonicalise(bool(plane.get("canonical")))
+            self._components.show_canonical(bool(plane.get("canonical")))
             self._wanted_plane = plane
             self._components.basis += 1
         if component is not None:
@@ -215,7 +215,7 @@ class FrameBuilder:
             "density": self._exact() if has_density else None,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
-            "canonical": self._components.caution,
+            "canonical": self._components.canonical_warning,
         }
 
     def _scene_plane(self) -> dict[str, Any]:
@@ -250,16 +250,18 @@ class FrameBuilder:
         target, wanted, components = self.run.target, self._wanted_plane, self._components
         if target.dim == 1:
             return Projection("phase", (self._names[0], "velocity"), np.zeros(1), None, components.basis)
-        names, fold = self._names, components.fold
-        said = "" if fold is None else f" ({CANONICAL})"
+        names, canonicalise = self._names, components.canonicalise
+        suffix = "" if canonicalise is None else f" ({CANONICAL})"
         by_choice = wanted is not None and wanted["kind"] == "coordinates"
         if not by_choice and components.pca is not None:
-            return Projection("pca", (f"PC 1{said}", f"PC 2{said}"), *components.pca, components.basis, fold)
+            return Projection(
+                "pca", (f"PC 1{suffix}", f"PC 2{suffix}"), *components.pca, components.basis, canonicalise
+            )
         i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
         axes[i, 0] = axes[j, 1] = 1
-        labels = (names[i] + said, names[j] + said)
-        return Projection("coordinates", labels, np.zeros(target.dim), axes, components.basis, fold)
+        labels = (names[i] + suffix, names[j] + suffix)
+        return Projection("coordinates", labels, np.zeros(target.dim), axes, components.basis, canonicalise)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
@@ -273,7 +275,7 @@ class FrameBuilder:
             pace = self._paces.setdefault(name, Throttle(POLICY.share, most=POLICY.longest_wait))
             if fast and not pace.due:
                 continue
-            # CPU time: what else runs on this machine does not make a part dear.
+            # CPU time: what else runs on this machine does not make a part expensive.
             begun = time.thread_time() - self._apart
             part = self._part(name, fast)
             if part:
@@ -357,7 +359,7 @@ class FrameBuilder:
             "gradients": run.gradients,
             "draws": run.store.common(run.alive),
             "chains": run.spec.chains,
-            "ess": self._importance.worth if run.sampler.weighted else self._variances.ess,
+            "ess": self._importance.weight_ess if run.sampler.weighted else self._variances.ess,
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
@@ -453,7 +455,7 @@ class FrameBuilder:
 _PHASES = {
     "start": "Looking for a place to start: each chain descends to a mode by Adam.",
     "tuning": "Press play, or take one step.",
-    "warm-up": "Estimates begin anew with what was changed.",
+    "warm-up": "Estimates begin again with what was changed.",
     "sampling": "Press play, or take one step.",
     "done": "All draws are made.",
     "failed": "The run stopped.",

@@ -20,7 +20,7 @@ class Counts:
         self.sentence = ""
 
     def note(self, run: SingleRun, fast: bool) -> None:
-        """Count anew, unless it is too soon."""
+        """Count again, unless it is too soon."""
         if fast and not self._pace.due:
             return
         if fast:

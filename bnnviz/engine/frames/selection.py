@@ -163,7 +163,7 @@ def _projected(points: Tensor, plane: Projection) -> np.ndarray:
     if plane.axes is None:
         x = points[:, 0].double().cpu().numpy()
         return np.stack([x, np.zeros_like(x)], axis=1)
-    if plane.fold is not None:
-        return (plane.fold(points.double().cpu().numpy()) - plane.centre) @ plane.axes
+    if plane.canonicalise is not None:
+        return (plane.canonicalise(points.double().cpu().numpy()) - plane.centre) @ plane.axes
     axes = torch.as_tensor(plane.axes, device=points.device)
     return (points.double() @ axes).cpu().numpy() - plane.centre @ plane.axes

@@ -32,7 +32,7 @@ class HistoryCommands:
     slot : Place
         Whose run has just been built, the changes of a lost one not made yet.
     restore : callable
-        Returns what a mark of the past was made of.
+        Returns what a checkpoint of the past was made of.
     """
 
     def __init__(self, slot: Place, restore: Restore) -> None:
@@ -41,7 +41,7 @@ class HistoryCommands:
         self._history.timeline.follow(slot.run)
         self._history.furthest = slot.run.steps
         self.replay_to: ReplayTo | None = None
-        self._pace = Throttle(_SHARE, least=_EVERY_S)  # of marks
+        self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
         self.jumps = 0  # grows whenever what is seen is another state than the one before
         # Changes that were made before the page's: those of a recording that goes on.
         self._before = len(asked(slot.run.changes)) - slot.changes
@@ -91,9 +91,9 @@ class HistoryCommands:
         from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 
         step = self._slot.run.steps
-        for mark in recording.progress["marks"]:
-            if mark["step"] < step:
-                self._history.recall(mark["step"], recording.folder)
+        for checkpoint in recording.progress["marks"]:
+            if checkpoint["step"] < step:
+                self._history.recall(checkpoint["step"], recording.folder)
         kinds = (recording.steps() or {}).get("kind", np.empty(0))[:step]
         for number in np.flatnonzero(np.isin(kinds, (BOUNCE, REFRESH))).tolist():
             self._history.timeline.add(number + 1, int(kinds[number]))
@@ -121,7 +121,7 @@ class HistoryCommands:
             self._keep(args.get("branch"))
         slot = self._slot
         self.jumps += 1
-        slot.show_anew()
+        slot.show_again()
         slot.changes = len(self.log)
         slot.dirty = slot.hurry = True
 
@@ -169,10 +169,10 @@ class HistoryCommands:
 
     def _go(self, step: int) -> None:
         slot, history = self._slot, self._history
-        mark = history.before(step)
+        checkpoint = history.before(step)
         if self.replay_to is None:
             history.leave(slot.run)
-        run, before = history.taken_up(mark), slot.run
+        run, before = history.taken_up(checkpoint), slot.run
         self.replay_to = ReplayTo(run, step, history.log(before))
         run.look_like(before)
         run.show_here()

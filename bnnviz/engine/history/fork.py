@@ -73,7 +73,7 @@ class Branch:
         for _, settings in asked(self.run.changes[self.since :]):
             changed |= settings
         nothing = "as it was" if self.letter == _FIRST else "nothing changed yet"
-        return ", ".join(_said(self.run, *each) for each in changed.items()) or nothing
+        return ", ".join(_in_words(self.run, *each) for each in changed.items()) or nothing
 
     def take(self, steps: int, seconds: float) -> int:
         """Take at most so many steps, with the changes that fall on them; return how many were taken."""
@@ -295,7 +295,7 @@ class Fork:
     def _path(self, part: dict[str, Any]) -> dict[str, Any]:
         """Put the path of the watched chain of each branch since the fork beside that of the followed one."""
         plane = self.lead.plane()
-        if plane.basis != part["basis"]:  # the axes were fitted anew for another part of this frame
+        if plane.basis != part["basis"]:  # the axes were fitted again for another part of this frame
             part = part | self.lead.chain_trace.part("path", plane, False)
         parts = [part if run is self.lead else run.chain_trace.part("path", plane, False) for run in self._runs]
         return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
@@ -390,7 +390,7 @@ class Fork:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run anew")
+        saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run again")
         return cls(saved["at"], [_restored(each, block_store) for each in saved["branches"]], saved["followed"])
 
 
@@ -409,17 +409,17 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
     return run
 
 
-def taken_up(mark: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
-    """Return the run or the fork that a mark of a history was made of, as it was then.
+def taken_up(checkpoint: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
+    """Return the run or the fork that a checkpoint of a history was made of, as it was then.
 
     Raises
     ------
     BnnvizError
         If it cannot be read.
     """
-    if mark.folder is None:
-        return restored(mark.data, block_store)
-    run = resume(mark.folder, mark.step)
+    if checkpoint.folder is None:
+        return restored(checkpoint.data, block_store)
+    run = resume(checkpoint.folder, checkpoint.step)
     run.wait_for_compile = False
     return run
 
@@ -443,7 +443,7 @@ def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
     return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["era"], script)
 
 
-def _said(run: ViewedRun, name: str, value: Any) -> str:
+def _in_words(run: ViewedRun, name: str, value: Any) -> str:
     """Return a changed setting in words."""
     of_target = name.startswith(_OF_TARGET)
     kind, owner = ("targets", run.spec.target) if of_target else ("samplers", run.spec.sampler)

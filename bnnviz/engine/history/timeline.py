@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.run.block_store import BlockStore
     from bnnviz.samplers.base import StepBatch
 
-_MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
+_MOST_CHECKPOINTS, _MOST_BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
 _EVENTS = 100_000  # of the timeline; of more every second one is forgotten
 _NEAR, _WHOLE = 64, 400  # events that a frame has: around now, and of all that is known
 _RUN_UP = 200  # steps before the one that is gone back to: views show what led there
@@ -40,7 +40,7 @@ class Checkpoint(NamedTuple):
     blocks: frozenset[str] = frozenset()
 
 
-#: Returns what a mark was made of.
+#: Returns what a checkpoint was made of.
 Restore = Callable[[Checkpoint, "BlockStore | None"], "ShownRun | Forked"]
 
 
@@ -129,7 +129,7 @@ class History:
     Parameters
     ----------
     restore : callable
-        Returns what a mark was made of, given the mark and the block_store that holds its blocks.
+        Returns what a checkpoint was made of, given the checkpoint and the block_store that holds its blocks.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class History:
         self._restore = restore
         self.timeline = Timeline()
         self.furthest = 0
-        self._marks: list[Checkpoint] = []
+        self._checkpoints: list[Checkpoint] = []
         self._block_store: BlockStore | None = None
         self._forks: list[int] = []  # where the run was parted; no way leads over such a step
         self._log: Log | None = None  # as it was when somebody went back
@@ -155,7 +155,7 @@ class History:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to go back to."""
-        return not self._marks
+        return not self._checkpoints
 
     def log(self, run: ShownRun | Forked) -> Log:
         """Return the changes as they were made before somebody went back."""
@@ -176,47 +176,47 @@ class History:
         data = run.checkpoint(block_store=self._block_store)
         self.add(Checkpoint(run.steps, data, None, frozenset(self._block_store.asked)))
 
-    def add(self, mark: Checkpoint) -> None:
-        """Keep a mark, and as many of the others as there is room for."""
-        steps = [mark.step for mark in self._marks]
-        place = bisect_left(steps, mark.step)
-        known = place < len(steps) and steps[place] == mark.step
-        self._marks[place : place + known] = [mark]
-        while len(self._marks) > _MARKS or (len(self._marks) > 2 and self._size() > _BYTES):
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, and as many of the others as there is room for."""
+        steps = [each.step for each in self._checkpoints]
+        place = bisect_left(steps, checkpoint.step)
+        known = place < len(steps) and steps[place] == checkpoint.step
+        self._checkpoints[place : place + known] = [checkpoint]
+        while len(self._checkpoints) > _MOST_CHECKPOINTS or (len(self._checkpoints) > 2 and self._size() > _MOST_BYTES):
             # Where there are too many, all are as large; where they are too large, those go first that free the most.
-            sizes = [1] * len(self._marks) if len(self._marks) > _MARKS else self._own()
-            del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest, sizes)]
+            sizes = [1] * len(self._checkpoints) if len(self._checkpoints) > _MOST_CHECKPOINTS else self._own()
+            del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest, sizes)]
         if self._block_store is not None:
-            self._block_store.keep(set().union(*(mark.blocks for mark in self._marks)))
+            self._block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
 
     def _size(self) -> int:
-        """Return how many bytes all marks take."""
-        blocks = set().union(*(mark.blocks for mark in self._marks))
-        return sum(len(mark.data) for mark in self._marks) + (self._block_store.size(blocks) if blocks else 0)
+        """Return how many bytes all checkpoints take."""
+        blocks = set().union(*(each.blocks for each in self._checkpoints))
+        return sum(len(each.data) for each in self._checkpoints) + (self._block_store.size(blocks) if blocks else 0)
 
     def _own(self) -> list[int]:
-        """Return how many bytes go with each mark alone."""
-        users = Counter(step_batch for mark in self._marks for step_batch in mark.blocks)
-        alone = [[step_batch for step_batch in mark.blocks if users[step_batch] == 1] for mark in self._marks]
+        """Return how many bytes go with each checkpoint alone."""
+        users = Counter(block for each in self._checkpoints for block in each.blocks)
+        alone = [[block for block in each.blocks if users[block] == 1] for each in self._checkpoints]
         return [
-            len(mark.data) + (self._block_store.size(blocks) if blocks else 0)
-            for mark, blocks in zip(self._marks, alone, strict=True)
+            len(each.data) + (self._block_store.size(blocks) if blocks else 0)
+            for each, blocks in zip(self._checkpoints, alone, strict=True)
         ]
 
-    def taken_up(self, mark: Checkpoint) -> ShownRun | Forked:
-        """Return what a mark was made of, as it was then.
+    def taken_up(self, checkpoint: Checkpoint) -> ShownRun | Forked:
+        """Return what a checkpoint was made of, as it was then.
 
         Raises
         ------
         BnnvizError
             If it cannot be read.
         """
-        return self._restore(mark, self._block_store)
+        return self._restore(checkpoint, self._block_store)
 
     def recall(self, step: int, folder: Path) -> None:
         """Remember a checkpoint that a recording has."""
-        self._marks.append(Checkpoint(step, b"", folder))
-        self._marks.sort()
+        self._checkpoints.append(Checkpoint(step, b"", folder))
+        self._checkpoints.sort()
 
     def before(self, step: int) -> Checkpoint:
         """Return the checkpoint to go to a step from; some steps before it where there is one.
@@ -226,12 +226,12 @@ class History:
         BnnvizError
             If the run cannot go back so far.
         """
-        steps = [mark.step for mark in self._marks]
+        steps = [each.step for each in self._checkpoints]
         parted = max((fork for fork in self._forks if fork <= step), default=0)
         for wanted in (step - _RUN_UP, step):
             place = bisect_right(steps, max(wanted, parted))
             if place:
-                return self._marks[place - 1]
+                return self._checkpoints[place - 1]
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
@@ -244,7 +244,7 @@ class History:
     def part(self, step: int) -> None:
         """Forget what came after a step: from there on it comes otherwise."""
         self._log, self.furthest = None, step
-        self._marks = [mark for mark in self._marks if mark.step <= step]
+        self._checkpoints = [each for each in self._checkpoints if each.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
 
     def parted(self, fork: Forked) -> None:
@@ -256,7 +256,7 @@ class History:
         """Note that of a fork at a step one run was kept: it alone is gone back in."""
         self._forks = []
         self.part(run.steps)
-        self._marks = [mark for mark in self._marks if mark.step < at]
+        self._checkpoints = [each for each in self._checkpoints if each.step < at]
         self.note(run)
 
     def shown(self, step: int) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class Importance:
         self._rows: list[list[str]] = []
 
     @property
-    def worth(self) -> float:
-        """How many plain draws those of the last iteration are worth; nan before there are any."""
+    def weight_ess(self) -> float:
+        """Weight ESS of the draws of the last iteration; nan before there are any."""
         return self._chain.chain_trace.worth
 
     def current(self, count: int) -> Tensor:
@@ -63,7 +63,7 @@ class Importance:
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone) of the table: what the draws are worth, and known variances beside theirs."""
+        """Return rows (label, text, tone) of the table: weight ESS, tail of the weights, known variances beside theirs."""
         found = self._chain.chain_trace.current()
         if found is None:
             # Between two iterations those of the last one stay.
@@ -75,11 +75,11 @@ class Importance:
 
     def _taken(self, draws: Tensor, weights: Tensor) -> list[list[str]]:
         logs = weights.cpu().numpy()
-        worth, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
-        share, (log_z, error) = worth / len(logs), diagnostics.log_evidence(logs)
+        weight_ess, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
+        share, (log_z, error) = weight_ess / len(logs), diagnostics.log_evidence(logs)
         tone = "bad" if k > BAD_K else "good" if k < _GOOD_K else ""
         return [
-            [f"Worth of {len(logs):,} draws (weight ESS)", f"{worth:,.1f}", "bad" if share < POOR else ""],
+            [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
             ["Tail of the weights, Pareto k-hat", f"{k:.2f}" if np.isfinite(k) else "–", tone],
             ["log of the integral of exp(-U)", f"{log_z:.2f} ± {error:.2f}", ""],
             *self._variances(draws, logs),

@@ -113,7 +113,7 @@ class LiveMixing:
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
-        """Measure anew, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
+        """Measure again, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
         run = self._run
         made = int(run.store.made.sum())
         if made == self._made or (not self._pace.due and not run.finished):

@@ -32,7 +32,8 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     if not run.sampler.converges:
         return []
     known = None if "cov" not in found else run.target.cov()
-    of_variances = _of_widening(found["widening"]) if known is None else _of_known(found, known, run.target.names())
+    inflation = found["widening"]
+    of_variances = _of_variance_inflation(inflation) if known is None else _of_known(found, known, run.target.names())
     # A functional's draws are wider than the density by what it is, and not because of settings.
     of_variances = () if run.sampler.functional else of_variances
     return [*_of_chains(found, isinstance(run.target, BNN)), *of_variances]
@@ -66,7 +67,7 @@ def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Ite
         )
 
 
-def _of_widening(widening: dict[str, Any] | None) -> Iterator[str]:
+def _of_variance_inflation(widening: dict[str, Any] | None) -> Iterator[str]:
     if widening is None or not is_clear(widening["share"], widening["se"]):
         return
     share, error = 100 * widening["share"], 100 * widening["se"]

@@ -22,7 +22,7 @@ _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
 _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
-_GROWTH = 1.25  # of the draws until Stein's identity is tried anew
+_GROWTH = 1.25  # of the draws until Stein's identity is tried again
 _STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
 _STEIN_LEAST = 200  # draws
 _STEIN_DEAREST = 1e11  # multiply-adds of so many gradients: where they take more, it is not measured
@@ -33,7 +33,7 @@ BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
 class Variances:
-    """Variances of a run's draws, taken anew now and then; nothing that a draw depends on.
+    """Variances of a run's draws, taken again now and then; nothing that a draw depends on.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Variances:
         Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
     followed : float
         Bulk effective sample size of the component that is followed.
-    widening : Widening or None
+    variance_inflation : Widening or None
         By what share the variances are too large, by Stein's identity.
     cpu_seconds : float
         That all measures have taken.
@@ -55,7 +55,7 @@ class Variances:
         """Drop what was measured of earlier draws."""
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
-        self.widening: diagnostics.Widening | None = None
+        self.variance_inflation: diagnostics.Widening | None = None
         self._pace, self._made = Throttle(_SHARE, least=_EVERY_S), -1
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -64,7 +64,7 @@ class Variances:
         self._count = self._tried = 0
 
     def expire(self) -> None:
-        """Have the measures taken anew at the next occasion."""
+        """Have the measures taken again at the next occasion."""
         self._pace.expire()
         self._made, self.followed = -1, float("nan")
 
@@ -75,8 +75,8 @@ class Variances:
             return
         self._made, begun = made, time.thread_time()
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
-        if followed.folded:
-            # What a fold does to a chain would pass for mixing.
+        if followed.canonical:
+            # What the canonical form does to a chain would pass for mixing.
             self.followed = float("nan")
         else:
             self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
@@ -111,10 +111,10 @@ class Variances:
         return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _try_identity(self) -> None:
-        """Measure the widening where there are a quarter more draws than at the last try."""
+        """Measure the variance inflation where there are a quarter more draws than at the last try."""
         if self._count >= max(_FEW_DRAWS, _GROWTH * self._tried):
             self._tried = self._count
-            self.widening = measured_widening(self._run)
+            self.variance_inflation = measured_variance_inflation(self._run)
 
     def sentence(self) -> str:
         """Say where the variances are clearly wrong, against the known ones or by Stein's identity; "" if nowhere."""
@@ -133,9 +133,9 @@ class Variances:
         return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
     def _against_stein(self) -> str:
-        if not self._is_off() or self.widening.share < 0 or self._known_otherwise(narrow=True):
+        if not self._is_off() or self.variance_inflation.share < 0 or self._known_otherwise(narrow=True):
             return ""
-        share, error = 100 * self.widening.share, 100 * self.widening.error
+        share, error = 100 * self.variance_inflation.share, 100 * self.variance_inflation.error
         if share > 100 * _LARGE:
             return f"By Stein's identity the variances so far are at least {share:.0f} % too large."
         low, high = share - _INTERVAL * error, share + _INTERVAL * error
@@ -144,9 +144,9 @@ class Variances:
 
     def remark(self) -> str:
         """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
-        if not self._is_off() or self.widening.share > 0 or self._known_otherwise(narrow=False):
+        if not self._is_off() or self.variance_inflation.share > 0 or self._known_otherwise(narrow=False):
             return ""
-        ratio = 1 + self.widening.share
+        ratio = 1 + self.variance_inflation.share
         share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
         cause = "the chains have not been everywhere yet"
         if not self._run.sampler.converges:
@@ -163,12 +163,13 @@ class Variances:
         return off is not None and (off.ratio < 1) == narrow
 
     def _is_off(self) -> bool:
-        """Whether the widening can be told from none."""
-        return self.widening is not None and is_clear(self.widening.share, self.widening.error)
+        """Whether the variance inflation can be told from none."""
+        found = self.variance_inflation
+        return found is not None and is_clear(found.share, found.error)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone) of the table: variances beside the known ones, and the widening."""
-        return self._variances() + self._widening_row()
+        """Return rows (label, text, tone) of the table: variances beside the known ones, and the variance inflation."""
+        return self._variances() + self._inflation_row()
 
     def _variances(self) -> list[list[str]]:
         if self._moments is None:
@@ -209,10 +210,10 @@ class Variances:
             ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 
-    def _widening_row(self) -> list[list[str]]:
-        if self.widening is None:
+    def _inflation_row(self) -> list[list[str]]:
+        if self.variance_inflation is None:
             return []
-        ratio, error = 1 + self.widening.share, self.widening.error
+        ratio, error = 1 + self.variance_inflation.share, self.variance_inflation.error
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
         told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
         return [["Variances / true (Stein's identity)", told, tone]]
@@ -250,7 +251,7 @@ def is_clear(share: float, error: float) -> bool:
     return abs(share) > max(_CLEAR * error, _SMALL)
 
 
-def measured_widening(
+def measured_variance_inflation(
     run: DrawSource, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS
 ) -> diagnostics.Widening | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.

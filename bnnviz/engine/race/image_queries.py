@@ -22,7 +22,7 @@ ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
 _MOST_ANGLE = 180.0
 _DRAWS, _FEWEST, _ASK_S = 32, 4, 0.3  # draws that are asked about an image, and seconds that all lanes may take
 _ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
-_ATTACK_GROWTH = 2  # of the draws, until they are attacked anew
+_ATTACK_GROWTH = 2  # of the draws, until they are attacked again
 
 
 class QueriedLane(Protocol):

@@ -84,7 +84,7 @@ class ImageLane(Lane):
         """Return what its draws are asked for."""
         return [self.predictive_cache] if self.ood is None else [self.predictive_cache, self.ood]
 
-    def mark(self) -> None:
+    def record_metrics(self) -> None:
         """Note how well it predicts now."""
         found = self.scores()
         if found:
@@ -168,7 +168,7 @@ class ImageRace(Race):
             lane, predictive_cache = asked[int(np.argmax(waiting))]
             predictive_cache.look(_LOOK_S)
             if predictive_cache is lane.predictive_cache and not predictive_cache.missing():
-                lane.mark()
+                lane.record_metrics()
         else:
             found = self.queries.look()
         self._looked += time.perf_counter() - begun

@@ -178,7 +178,7 @@ class ImageRaceView(RaceView):
 
     def _digit(self) -> dict[str, Any]:
         queries, images = self._race.queries, self._race.images
-        lanes = [self._said_of_image(number, name) for number, name in enumerate(self._names)]
+        lanes = [self._of_image(number, name) for number, name in enumerate(self._names)]
         return {
             "classes": list(images.class_names),
             "observed": queries.truth,
@@ -189,7 +189,7 @@ class ImageRaceView(RaceView):
             **queries.source,
         }
 
-    def _said_of_image(self, number: int, name: str) -> dict[str, Any]:
+    def _of_image(self, number: int, name: str) -> dict[str, Any]:
         """Return what a lane's draws say of the image; nan before it has any."""
         found = self._race.queries.intervals(number)
         if found is None:

@@ -135,7 +135,7 @@ class Lane(ViewedRun):
             self.recorded.append(Note(self.gradients, self.store.common(self.alive), *moments))
 
     def figures(self) -> dict[str, float]:
-        """Return ESS and R-hat of the first component, and of a network its scores; now and then taken anew."""
+        """Return ESS and R-hat of the first component, and of a network its scores; now and then taken again."""
         return self._figures.take()
 
     def scores(self) -> dict[str, float]:
@@ -156,7 +156,7 @@ class Lane(ViewedRun):
 
 
 class _Figures:
-    """Figures of a lane's draws that are too dear to be taken for each frame."""
+    """Figures of a lane's draws that are too expensive to be taken for each frame."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
@@ -165,7 +165,7 @@ class _Figures:
         self._made, self._pace = 0, Throttle(_SHARE, most=_LONGEST_WAIT)
 
     def take(self) -> dict[str, float]:
-        """Return the figures, taken anew where there are other draws and it is time to."""
+        """Return the figures, taken again where there are other draws and it is time to."""
         lane = self._lane
         made = int(lane.store.made.sum())
         if made != self._made and (self._pace.due or lane.over) and lane.store.common(lane.alive):

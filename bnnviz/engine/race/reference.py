@@ -99,7 +99,7 @@ class Reference:
         return self._run
 
     def _measure(self, run: Run) -> None:
-        """Take the estimates anew."""
+        """Take the estimates again."""
         if run.store.common(run.alive) < _FEWEST:
             return
         values = self._estimates.values()
@@ -131,7 +131,7 @@ class Reference:
         except FileNotFoundError:
             return False
         except (OSError, ValueError, KeyError, EOFError) as error:
-            log.warning("the reference %s cannot be read and is made anew: %s", self._path, error)
+            log.warning("the reference %s cannot be read and is made again: %s", self._path, error)
             return False
         self._told = {"draws": int(draws), "rhat": rhat, "ess": ess}
         self._wanted = int(draws)

@@ -268,9 +268,9 @@ class RaceView:
         }
 
     def _caption(self) -> dict[str, Any]:
-        return {"text": self._said(), "kind": "race", "warning": self._warning(), "remedies": []}
+        return {"text": self._message(), "kind": "race", "warning": self._warning(), "remedies": []}
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         race = self._race
         if race.phase == "start":
             return "Looking for one place to start for all lanes; what it costs is charged to nobody."
@@ -317,8 +317,8 @@ class RaceView:
         if self._race.truth is None:
             return ""
         more = "" if told["finished"] else f" of {told['wanted']:,}"
-        quality = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
-        return f" (Reference: {told['title']}, {told['draws']:,}{more} draws{quality}.)"
+        mixing = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
+        return f" (Reference: {told['title']}, {told['draws']:,}{more} draws{mixing}.)"
 
     def _warning(self) -> str:
         lanes = self._race.lanes

@@ -43,7 +43,7 @@ def pack(recording: Recording, out: Path) -> Path:
 
 
 def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
-    """Take a packed recording in, and return its folder on the shelf.
+    """Take a packed recording in, and return its folder.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from bnnviz.errors import BnnvizError
 
 _MOST_NUMBERS = 20_000_000  # read for a picture
 _MOST_POINTS, _LAGS = 1500, 100
-#: Figures of a summary in a comparison, where any recording has them: what is said, and its digits.
+#: Figures of a summary in a comparison, where any recording has them: its label.
 FIGURES = {
     "draws": "draws of each chain",
     "chains": "chains",
@@ -87,8 +87,8 @@ def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
     """Return the figures of the recordings' summaries, those that any of them has, with what is said of each."""
     summaries = [recording.summary or {} for recording in recordings]
     return [
-        (said, [summary.get(name) for summary in summaries])
-        for name, said in FIGURES.items()
+        (label, [summary.get(name) for summary in summaries])
+        for name, label in FIGURES.items()
         if any(summary.get(name) is not None for summary in summaries)
     ]
 

@@ -56,7 +56,7 @@ _MOST_SHRINK, _FREE = 200, 1 << 26
 _BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
 
 
-def shelf() -> Path:
+def recordings_folder() -> Path:
     """Return the folder of this user's recordings."""
     return paths.recordings()
 
@@ -75,7 +75,7 @@ def place(name: str) -> Path:
             " of them, a letter or digit first.",
             "name",
         )
-    return shelf() / name
+    return recordings_folder() / name
 
 
 def new_place(word: str) -> Path:
@@ -102,7 +102,7 @@ def check_zarr(field: str | None = None) -> None:
 
 
 def free_name(stem: str) -> str:
-    """Return a name that no recording on the shelf has: the stem, or the stem and a number."""
+    """Return a name that no recording has: the stem, or the stem and a number."""
     stem = re.sub(r"[^A-Za-z0-9._+=,@()-]+", "-", stem).strip("-. ")[:80] or "run"
     name, number = stem, 1
     while os.path.lexists(place(name)):
@@ -112,7 +112,7 @@ def free_name(stem: str) -> str:
 
 
 def find(word: str | Path) -> Path:
-    """Return the folder of a recording that is given by its path, or by its name on the shelf.
+    """Return the folder of a recording that is given by its path, or by its name.
 
     Raises
     ------
@@ -121,17 +121,18 @@ def find(word: str | Path) -> Path:
     """
     if Path(word).is_dir():
         return Path(word)
-    if on_shelf(word):
+    if is_recording_name(word):
         return place(str(word))
-    known = ", ".join(sorted(entry.name for entry in shelf().iterdir())[:8]) if shelf().is_dir() else ""
+    folder = recordings_folder()
+    known = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) if folder.is_dir() else ""
     known = f"; there are {known}" if known else ""
     raise BnnvizError(
-        f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {shelf()}{known}.", "run"
+        f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {folder}{known}.", "run"
     )
 
 
-def on_shelf(word: str | Path) -> bool:
-    """Return whether a word is the name of something on the shelf."""
+def is_recording_name(word: str | Path) -> bool:
+    """Return whether a word is the name of a recording."""
     return RECORDING.fullmatch(str(word)) is not None and place(str(word)).is_dir()
 
 
@@ -163,16 +164,9 @@ class Recording:
     def progress(self) -> dict[str, Any]:
         """How far it is: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
         found = self._read(PROGRESS)
-        counts, alive, marks = (found.get(name) for name in ("counts", "alive", "marks"))
-        sound = all(isinstance(part, list) and part for part in (counts, alive, marks)) and len(counts) == len(alive)
-        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts)
-        sound = sound and all(
-            isinstance(mark, dict)
-            and _CHECKPOINT.fullmatch(str(mark.get("file")))
-            and isinstance(mark.get("step"), int)
-            and isinstance(mark.get("sha256"), str)
-            for mark in marks
-        )
+        counts, alive, known = (found.get(name) for name in ("counts", "alive", "marks"))
+        sound = all(isinstance(part, list) and part for part in (counts, alive, known)) and len(counts) == len(alive)
+        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts) and all(map(_is_checkpoint, known))
         if not (sound and isinstance(found.get("steps"), int) and found["steps"] >= 0):
             raise self.damaged(PROGRESS)
         return found
@@ -205,11 +199,11 @@ class Recording:
         ----------
         step : int, optional
         """
-        marks = [mark for mark in self.progress["marks"] if step is None or mark["step"] <= step]
-        if not marks:
+        known = [each for each in self.progress["marks"] if step is None or each["step"] <= step]
+        if not known:
             raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
-        mark = max(marks, key=lambda one: one["step"])
-        return self.part(mark["file"], mark["sha256"])
+        last = max(known, key=lambda each: each["step"])
+        return self.part(last["file"], last["sha256"])
 
     def part(self, name: str, digest: str) -> bytes:
         """Return a file that has a checksum."""
@@ -255,10 +249,10 @@ class Recording:
 
     def spec(self, begun: bool = False) -> Spec:
         """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
-        said = self.header["spec"] if begun else self.progress.get("spec")
-        if not isinstance(said, dict):
+        spec = self.header["spec"] if begun else self.progress.get("spec")
+        if not isinstance(spec, dict):
             raise self.damaged(PROGRESS)
-        return Spec.from_json(said, self.attachment(), self.start_points())
+        return Spec.from_json(spec, self.attachment(), self.start_points())
 
     def check_written(self) -> None:
         """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch.
@@ -312,8 +306,8 @@ class Recording:
         BnnvizError
             If any part is damaged.
         """
-        for mark in self.progress["marks"]:
-            self.checkpoint(mark["step"])
+        for each in self.progress["marks"]:
+            self.checkpoint(each["step"])
         self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
         scene, pieces = self.frame_files()
         for entry in [*pieces, *([] if scene is None else [scene])]:
@@ -440,6 +434,13 @@ class Recording:
         )
 
 
+def _is_checkpoint(found: Any) -> bool:
+    """Tell whether an entry of the progress may be one of a checkpoint."""
+    kinds = {"file": str, "step": int, "sha256": str}
+    known = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+    return known and _CHECKPOINT.fullmatch(found["file"]) is not None
+
+
 def _entries(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
@@ -448,10 +449,10 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:
-    """Yield what lies on the shelf, the newest first, each with a sentence on what is wrong with it, or None."""
-    if not shelf().is_dir():
+    """Yield all recordings, the newest first, each with a sentence on what is wrong with it, or None."""
+    if not recordings_folder().is_dir():
         return
-    for folder in sorted(shelf().iterdir(), key=lambda path: -path.lstat().st_mtime):
+    for folder in sorted(recordings_folder().iterdir(), key=lambda path: -path.lstat().st_mtime):
         if folder.name.startswith("."):
             continue
         recording = Recording(folder)
@@ -464,7 +465,7 @@ def recordings() -> Iterator[tuple[Recording, str | None]]:
 
 
 def rename(name: str, new: str) -> Path:
-    """Give a recording on the shelf another name.
+    """Give a recording another name.
 
     Raises
     ------
@@ -473,7 +474,7 @@ def rename(name: str, new: str) -> Path:
     """
     old, target = place(name), place(new)
     if not os.path.lexists(old):
-        raise BnnvizError(f"There is no recording {name!r} on the shelf.", "name")
+        raise BnnvizError(f"There is no recording {name!r}.", "name")
     if os.path.lexists(target):
         raise BnnvizError(f"There is a recording {new!r} already; choose another name.", "name")
     try:
@@ -483,7 +484,7 @@ def rename(name: str, new: str) -> Path:
 
 
 def delete(name: str) -> None:
-    """Remove a recording from the shelf; of a link only the link goes.
+    """Remove a recording; of a link only the link goes.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from bnnviz.engine.frames import codec
 from bnnviz.engine.protocol import ShownRun
 from bnnviz.engine.recording import replay_frames
-from bnnviz.engine.recording.reader import PIECES, SCENE, Recording, on_shelf, place
+from bnnviz.engine.recording.reader import PIECES, SCENE, Recording, is_recording_name, place
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
@@ -101,11 +101,11 @@ class RecordedFrames:
         return sum(self._spent.values()) <= self._allowed and count < _MOST_FRAMES and size < MOST_BYTES
 
     def _taken(self, whole: bool) -> dict[str, Any]:
-        """Return a frame, without the parts that are dear unless it is to be ``whole``."""
+        """Return a frame, without the parts that are expensive unless it is to be ``whole``."""
         frame: dict[str, Any] = {"seq": self.run.steps}
         for part in replay_frames.parts(self._shown):
-            dear = self._spent.get(part, 0.0) > _PART * self._allowed
-            if dear and not whole and part != "status":
+            expensive = self._spent.get(part, 0.0) > _PART * self._allowed
+            if expensive and not whole and part != "status":
                 continue
             begun = time.thread_time()
             made = self.run.aside(part, 0 if whole else self.run.steps - max(self._last, 0))
@@ -256,7 +256,7 @@ def film_of(
     if path.suffix == ".npz":
         return replay_frames.ReplayFrames.load(path)
     replay_frames.check_frames(frames)
-    folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
+    folder = path if path.is_dir() else place(path.name) if is_recording_name(path) else None
     recording = Recording(folder) if folder is not None else None
     kept = recording is not None and bool(recording.frame_files()[1])
     # What somebody gave themselves is in no file: such a run cannot be done again.

@@ -21,7 +21,7 @@ from bnnviz import optional
 from bnnviz.engine.drive import LONGEST, make_changes, replay
 from bnnviz.engine.frames import codec
 from bnnviz.engine.protocol import ShownRun
-from bnnviz.engine.recording.reader import Recording, on_shelf, place
+from bnnviz.engine.recording.reader import Recording, is_recording_name, place
 from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
 from bnnviz.specs.run import Spec
@@ -99,11 +99,11 @@ class ReplayFrames:
         except OSError as error:
             raise BnnvizError(f"The film {path} cannot be read ({error.strerror or error}).", "run") from error
         except codec.OtherFormat:
-            raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it anew.", "run") from None
+            raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it again.", "run") from None
         except codec.DAMAGE:
             whole = False
         if not whole:
-            raise BnnvizError(f"{path} is no film, or it is damaged; make it anew with bnnviz replay.", "run")
+            raise BnnvizError(f"{path} is no film, or it is damaged; make it again with bnnviz replay.", "run")
         return film
 
 
@@ -282,7 +282,7 @@ def read_past(path: str | Path) -> PastRun:
         If there is no such thing, or it cannot be read.
     """
     path = Path(path)
-    if not path.exists() and on_shelf(path):
+    if not path.exists() and is_recording_name(path):
         path = place(str(path))
     if path.is_dir():
         recording = Recording(path)

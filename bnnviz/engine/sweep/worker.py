@@ -178,31 +178,31 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
         run = resume(folder, run_class=Run)
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
-    recorder = RecordingWriter(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
+    writer = RecordingWriter(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
     telling = Throttle(least=_TOLD_S)
 
     def write_and_tell() -> None:
-        _note(folder, recorder)
+        _note(folder, writer)
         if telling.due:
             telling.spent()
             report.tell({"phase": run.phase, "progress": run.progress, "seconds": run.seconds})
 
     if not drive(run, _SLICE_S, write_and_tell, stopped=lambda: report.stopped):
-        _note(folder, recorder, now=True)
+        _note(folder, writer, now=True)
         raise Stopped
     try:
-        recorder.close()
+        writer.close()
         _write_row(folder, run)
     except (BnnvizError, OSError) as error:
         raise _lost_or(folder, error) from error
 
 
-def _note(folder: Path, recorder: RecordingWriter, now: bool = False) -> None:
+def _note(folder: Path, writer: RecordingWriter, now: bool = False) -> None:
     """Write what is due, unless somebody else has taken the run over."""
     if not (folder / _WHOLE).exists():
         raise Stopped
     try:
-        recorder.note(now)
+        writer.note(now)
     except BnnvizError as error:
         raise _lost_or(folder, error) from error
 
