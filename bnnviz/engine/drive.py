@@ -10,46 +10,12 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
+
+from bnnviz.engine.protocol import Change, Driven
 
 #: The longest block that is ever asked for, in steps.
 LONGEST = 1 << 30
-
-
-class Driven(Protocol):
-    """What can be driven."""
-
-    @property
-    def phase(self) -> str:
-        """Where it is; "start" while it looks for its start."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done."""
-
-    def step_proposal(self) -> None:
-        """Take one step."""
-
-
-class Replayed(Driven, Protocol):
-    """What can do again what it did: take steps, and make changes between them.
-
-    Attributes
-    ----------
-    steps : int
-        So far.
-    """
-
-    steps: int
-
-    def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps; return how many."""
-
-    def change(self, settings: dict[str, Any]) -> None:
-        """Change settings between two steps."""
 
 
 def drive(
@@ -79,15 +45,15 @@ def drive(
     return True
 
 
-def make_changes(run: Replayed, changes: deque[tuple[int, dict[str, Any]]]) -> None:
+def make_changes(run: Driven, changes: deque[Change]) -> None:
     """Make the changes that belong to the step that a run is at, and take them out of the others."""
     while changes and changes[0][0] <= run.steps:
         run.change(changes.popleft()[1])
 
 
 def replay(
-    run: Replayed,
-    changes: deque[tuple[int, dict[str, Any]]],
+    run: Driven,
+    changes: deque[Change],
     goal: float = math.inf,
     *,
     seconds: float = math.inf,
@@ -99,7 +65,7 @@ def replay(
 
     Parameters
     ----------
-    run : Replayed
+    run : Driven
     changes : deque of (step, settings)
         Those before the goal are made, and taken out.
     goal : float, default inf

@@ -1,8 +1,8 @@
 """What the parts of the engine ask of each other, so that none of them knows another one's class.
 
-- `Simulation` is what a driver moves: a run, a race, a race on images, the double well, the step-size grid or a fork.
+- `Driven` is what a driver moves, `Simulation` one that is shown too: a run, a race, the double well, a fork.
 - `DrawSource` is what figures of draws read.
-- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on, which is a `Simulation` too.
+- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on.
 
 Importing this loads no torch, so that a page may use it.
 """
@@ -21,56 +21,42 @@ if TYPE_CHECKING:
     from bnnviz.engine.run.block_store import BlockStore
     from bnnviz.engine.run.draw_store import DrawStore
     from bnnviz.samplers import Sampler
-    from bnnviz.samplers.base import Projection, StepBatch
+    from bnnviz.samplers.base import StepBatch
     from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 
 Change = tuple[int, dict[str, Any]]
 
 
-class Simulation(Protocol):
-    """What a driver prepares, advances, steps, changes, shows and saves.
+class Driven(Protocol):
+    """What a driver prepares, advances, steps, changes and saves.
 
     Attributes
     ----------
-    can_record : bool
-        Whether a writer can keep it: it is a run of one sampler.
-    has_history : bool
-        Whether it can go back to its earlier steps.
-    is_fork : bool
-        Whether it has branches.
+    phase : str
+        Where it is: "start" while it looks for its start, "done" or "failed" at its end.
+    steps : int
+        Steps so far.
+    finished : bool
+        Whether there is nothing left to do.
+    progress : float
+        Share of the work done, 0 to 1; nan without an end.
+    error : str or None
+        Why it failed.
     wait_for_compile : bool
         Whether it blocks until compilation has finished.
     device : torch.device
         Where it computes.
     """
 
-    can_record: bool
-    has_history: bool
-    is_fork: bool
+    phase: str
+    steps: int
+    finished: bool
+    progress: float
+    error: str | None
     wait_for_compile: bool
     device: torch.device
     spec: Any
-
-    @property
-    def phase(self) -> str:
-        """Where it is; "start" while it looks for its start, "done" or "failed" at its end."""
-
-    @property
-    def steps(self) -> int:
-        """Steps so far."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    @property
-    def progress(self) -> float:
-        """Share of the work done, 0 to 1; nan without an end."""
-
-    @property
-    def error(self) -> str | None:
-        """Why it failed."""
 
     def prepare(self) -> None:
         """Find the starting points."""
@@ -84,11 +70,32 @@ class Simulation(Protocol):
     def take(self, most: int, seconds: float = 0.02) -> int:
         """Take one block of at most so many steps; return how many."""
 
-    def step_event(self) -> None:
-        """Step to the next event."""
-
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps."""
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on."""
+
+
+class Simulation(Driven, Protocol):
+    """What is driven and shown.
+
+    Attributes
+    ----------
+    can_record : bool
+        Whether a writer can keep it: it is a run of one sampler.
+    has_history : bool
+        Whether it can go back to its earlier steps.
+    is_fork : bool
+        Whether it has branches.
+    """
+
+    can_record: bool
+    has_history: bool
+    is_fork: bool
+
+    def step_event(self) -> None:
+        """Step to the next event."""
 
     def watch(self, **what: Any) -> None:
         """Choose what frames show."""
@@ -101,9 +108,6 @@ class Simulation(Protocol):
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the wanted parts of what views show now."""
-
-    def checkpoint(self) -> bytes:
-        """Return everything needed to go on."""
 
 
 class DrawSource(Protocol):
@@ -119,6 +123,12 @@ class DrawSource(Protocol):
         Where the first chain set out, (dim,).
     sampler_stats : object
         The sampler's counts.
+    kernel : str
+        What computes a step: "eager", "compiling" or "compiled".
+    draws : ndarray
+        Kept draws of the living chains, (chains, draws, dim).
+    log_weights : ndarray or None
+        Logarithms of the weights (chains, draws) that the draws came with.
     """
 
     spec: Spec
@@ -137,25 +147,13 @@ class DrawSource(Protocol):
     cpu_seconds: float
     device_seconds: float
     phase: str
+    finished: bool
     notes: list[str]
     search: dict[str, Any] | None
     draw_collector: Any
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    @property
-    def kernel(self) -> str:
-        """What computes a step: "eager", "compiling" or "compiled"."""
-
-    @property
-    def draws(self) -> np.ndarray:
-        """Kept draws of the living chains, (chains, draws, dim)."""
-
-    @property
-    def log_weights(self) -> np.ndarray | None:
-        """Logarithms of the weights (chains, draws) that the draws came with."""
+    kernel: str
+    draws: np.ndarray
+    log_weights: np.ndarray | None
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events."""
@@ -170,7 +168,7 @@ class DrawSource(Protocol):
         """Return what the draws put out at a network's test rows."""
 
 
-class SingleRun(DrawSource, Protocol):
+class SingleRun(DrawSource, Driven, Protocol):
     """A run of one sampler.
 
     Attributes
@@ -187,6 +185,8 @@ class SingleRun(DrawSource, Protocol):
         Events of each chain since the beginning, (chains,).
     own_target : bool
         Whether its target is an object of the caller's, which no spec names.
+    stats : dict
+        Counts and ratios of the kernel.
     """
 
     begun: Spec
@@ -195,37 +195,13 @@ class SingleRun(DrawSource, Protocol):
     on_move: list[Callable[[], None]]
     on_renewal: list[Callable[[], None]]
     events: torch.Tensor | None
-    error: str | None
-    wait_for_compile: bool
     compiled_since: int | None
     own_target: bool
     threads: int
     state: Any
     logs: DrawStore
     descent: Any
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        """Counts and ratios of the kernel."""
-
-    @property
-    def progress(self) -> float:
-        """Share of the work done, 0 to 1; nan without an end."""
-
-    def prepare(self) -> None:
-        """Find the starting points."""
-
-    def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done."""
-
-    def step_proposal(self) -> None:
-        """Take one step."""
-
-    def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps; return how many."""
-
-    def change(self, settings: dict[str, Any]) -> None:
-        """Change settings between two steps."""
+    stats: dict[str, Any]
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
@@ -243,9 +219,7 @@ class ShownRun(SingleRun, Simulation, Protocol):
         What the sampler knows of the watched chain.
     """
 
-    @property
-    def chain_trace(self) -> Any:
-        """What the sampler knows of the watched chain."""
+    chain_trace: Any
 
     def aside(self, part: str, since: int) -> dict[str, Any]:
         """Return a part of a frame for somebody beside the page."""
@@ -255,12 +229,6 @@ class ShownRun(SingleRun, Simulation, Protocol):
 
     def look_like(self, other: Any) -> None:
         """Show what another run of the same target shows."""
-
-    def plane(self) -> Projection:
-        """Return the plane that paths are drawn in."""
-
-    def summary(self) -> dict[str, Any]:
-        """Return settings, costs, and estimates with their errors."""
 
 
 class Future(Protocol):
@@ -277,9 +245,6 @@ class Forked(Simulation, Protocol):
     branches: Sequence[Future]
     followed: int
     changes: list[Change]
-
-    def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps in each branch; return how many."""
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""

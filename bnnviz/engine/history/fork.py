@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
@@ -26,7 +25,6 @@ from bnnviz.engine.run.block_store import BlockStore
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
-from bnnviz.specs.run import Spec
 
 MOST = 4  # branches
 _VERSION = 1
@@ -88,6 +86,10 @@ class Branch:
         return store.view(self.run.alive)[:, first:]
 
 
+def _of_lead(name: str, doc: str) -> property:
+    return property(lambda fork: getattr(fork.lead, name), doc=doc)
+
+
 class Fork:
     """Drive several futures of one run in its place; what is not of the fork as a whole is of the followed branch.
 
@@ -102,6 +104,12 @@ class Fork:
     can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = True
+    spec = _of_lead("spec", "What the changes have made of the followed branch's spec.")
+    changes = _of_lead("changes", "The change log of the followed branch.")
+    device = _of_lead("device", "Where it computes.")
+    steps = _of_lead("steps", "Steps of the followed branch.")
+    progress = _of_lead("progress", "Share of the followed branch's work that is done.")
+    error = _of_lead("error", "Why the followed branch failed.")
 
     def __init__(self, at: int, branches: list[Branch], followed: int = 0) -> None:
         self.at, self.branches, self.followed = at, branches, followed
@@ -166,36 +174,6 @@ class Fork:
     def phase(self) -> str:
         """Where the followed branch is; one that has failed beside others that go on is done."""
         return "done" if self.lead.phase == "failed" and not self.finished else self.lead.phase
-
-    @property
-    def spec(self) -> Spec:
-        """What the changes have made of the followed branch's spec."""
-        return self.lead.spec
-
-    @property
-    def device(self) -> torch.device:
-        """Where it computes."""
-        return self.lead.device
-
-    @property
-    def changes(self) -> list[Change]:
-        """The change log of the followed branch."""
-        return self.lead.changes
-
-    @property
-    def steps(self) -> int:
-        """Steps of the followed branch."""
-        return self.lead.steps
-
-    @property
-    def progress(self) -> float:
-        """Share of the followed branch's work that is done."""
-        return self.lead.progress
-
-    @property
-    def error(self) -> str | None:
-        """Why the followed branch failed."""
-        return self.lead.error
 
     @property
     def wait_for_compile(self) -> bool:

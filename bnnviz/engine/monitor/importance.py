@@ -63,7 +63,7 @@ class Importance:
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone) of the table: weight ESS, tail of the weights, known variances beside theirs."""
+        """Return rows (label, text, tone): weight ESS, tail of the weights, known variances beside theirs."""
         found = self._chain.chain_trace.current()
         if found is None:
             # Between two iterations those of the last one stay.
