@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import tarfile
 import tempfile
 import time
 import uuid
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.cluster.job_worker import Report, Stopped
 from bnnviz.engine.drive import drive
+from bnnviz.engine.recording import archive
 from bnnviz.engine.recording.reader import LOCK, Recording
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -218,12 +218,11 @@ def _write_row(folder: Path, run: Run) -> None:
 
 
 def pack(folder: Path) -> bytes | None:
-    """Return a recording as one archive (tar); None where there is none."""
+    """Return a recording as one archive; None where there is none."""
     if not folder.is_dir():
         return None
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.add(folder, arcname=".")
+    archive.write(Recording(folder), buffer)
     return buffer.getvalue()
 
 
@@ -233,19 +232,10 @@ def unpack(data: bytes, folder: Path) -> None:
     Raises
     ------
     BnnvizError
-        If it has anything but files and folders in it, or any that would lie outside; then nothing is written.
+        If it has anything in it that no recording has, then nothing is written; or the disk is full.
     """
-    refusal = BnnvizError("A recording that a worker sent is not one; it was not written.", "out")
     try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            members = archive.getmembers()
-            if not all((one.isreg() or one.isdir()) and not one.name.startswith("/") for one in members):
-                raise refusal
-            for member in members:
-                tarfile.data_filter(member, str(folder))
-            archive.extractall(folder, members, filter="data")
-    except tarfile.TarError as error:
-        raise refusal from error
+        archive.extract(io.BytesIO(data), folder, "What a worker sent")
     except OSError as error:
         raise BnnvizError(
             f"The recording {folder} cannot be written ({error.strerror or error}); free some of the disk.", "out"
