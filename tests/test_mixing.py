@@ -101,11 +101,11 @@ def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
     live.take(component)
     found = live.found
     # 2,000 draws at most are used: every fourth of 1,500.
-    assert live._values.table(2000, np.inf).shape == (4, 375, 1)
+    assert live._values.values(2000).shape == (4, 375, 1)
     assert 200 < found.energy < 2500 and math.isfinite(live.tail)
     assert live.rows() == [["ESS of U", f"{found.energy:,.0f}", ""]]
     evaluated = []
-    monkeypatch.setattr(live._values, "_rows", lambda theta: evaluated.append(len(theta)))
+    monkeypatch.setattr(live._values, "_evaluate", lambda theta: evaluated.append(len(theta)))
     live._pace.expire()
     live.take(component)
     assert evaluated == [] and live.found is found, "there are no other draws"
@@ -117,8 +117,8 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
     run = holding(autoregressive(0.5)[:, :, None])
     live = LiveMixing(run, None)
     work = live._values.work
-    assert live._values.table(2000, 401 * work).shape == (4, 100, 1)
-    assert live._values.table(2000, 400 * work).shape == (4, 200, 1)
+    assert live._values.values(2000, 401).shape == (4, 100, 1)
+    assert live._values.values(2000, 400).shape == (4, 200, 1)
     monkeypatch.setattr(mixing, "_WORK", work / 2)
     live.take(autoregressive(0.5))
     assert math.isnan(live.found.energy) and math.isfinite(live.tail)

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, evenly, weights
+from bnnviz.engine.evaluation.draw_table import DrawTable
+from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
@@ -20,7 +21,6 @@ _LONGEST_WAIT = 10.0  # seconds
 # Of a finished run; the sizes of a few draws of many say nothing of the many.
 _END_POINTS, _END_DRAWS, _END_WORK, _END_FEWEST = 40, 20_000, 3e9, 100
 _CHUNK = 64
-Key = tuple[int, int]
 
 
 class MixingEss(NamedTuple):
@@ -39,31 +39,18 @@ class MixingEss(NamedTuple):
     median: float = float("nan")
 
 
-class _Values:
-    """U of draws, and of a network the predictions at a few inputs, each evaluated once."""
+class _Values(DrawTable):
+    """U of draws, and of a network the predictions at a few inputs."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
-        self._run, self._predictor, self._points = run, predictor, points
-        self._known: dict[Key, np.ndarray] = {}
+        super().__init__(run, self._rows)
+        self._predictor, self._points = predictor, points
 
     @property
     def work(self) -> float:
         """Multiply-adds that a draw takes, about."""
         rows = max(self._run.target.examples, 1) + (0 if self._predictor is None else self._points)
         return 2.0 * rows * self._run.target.row_work
-
-    def table(self, draws: int, work: float) -> np.ndarray:
-        """Return (chains, draws, 1 + points) of evenly spread draws; those first that the work allows."""
-        run = self._run
-        keys = chosen_draws(run.store, run.alive, draws)
-        missing = [key for key in keys if key not in self._known][: int(min(work / self.work, len(keys)))]
-        if missing:
-            self._known.update(zip(missing, self._rows(weights(run.store, missing)), strict=True))
-        self._known = {key: self._known[key] for key in keys if key in self._known}
-        # The keys of a slot lie beside each other: what is known is a beginning of every chain.
-        chains = max(int(run.alive.sum()), 1)
-        rows = np.array(list(self._known.values())[: len(self._known) // chains * chains])
-        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 1))
 
     def _rows(self, theta: torch.Tensor) -> np.ndarray:
         target = self._run.target
@@ -121,7 +108,9 @@ class LiveMixing:
         begun, self._made = time.thread_time(), made
         self.tail = diagnostics.ess_tail(component)
         if self._values.work <= _WORK:
-            self.found = _measured(self._values.table(max(_DRAWS, _FEWEST * len(component)), _WORK))
+            self.found = _measured(
+                self._values.values(max(_DRAWS, _FEWEST * len(component)), _WORK / self._values.work)
+            )
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
         self._pace.spent(cost)
@@ -150,4 +139,4 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
     values = _Values(run, predictor, _END_POINTS)
     draws = int(min(_END_DRAWS, _END_WORK / values.work))
     enough = draws >= min(_END_FEWEST, run.store.common(run.alive) * int(run.alive.sum()))
-    return _measured(values.table(draws, np.inf)) if draws and enough else MixingEss()
+    return _measured(values.values(draws)) if draws and enough else MixingEss()

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
+from bnnviz.engine.evaluation.draw_table import DrawTable
+from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN, Target
 
@@ -15,7 +16,6 @@ from bnnviz.targets import BNN, Target
 _DRAWS, _INPUTS = 4000, 100
 _RESAMPLED = 1000  # draws taken of weighted ones
 _LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
-Key = tuple[int, int]
 
 
 class TrueMoments(NamedTuple):
@@ -81,7 +81,7 @@ class Estimates:
     def __init__(self, run: DrawSource) -> None:
         self._run = run
         self._predictor = Predictor(run.target) if isinstance(run.target, BNN) else None
-        self._known: dict[Key, np.ndarray] = {}
+        self._table = DrawTable(run, lambda theta: self._predictor.functions(theta, _INPUTS))
 
     @property
     def what(self) -> str:
@@ -99,16 +99,7 @@ class Estimates:
         run = self._run
         if self._predictor is None:
             return run.store.view(run.alive).double().cpu().numpy()
-        keys = chosen_draws(run.store, run.alive, _DRAWS)
-        missing = [key for key in keys if key not in self._known]
-        if missing:
-            rows = self._predictor.functions(weights(run.store, missing), _INPUTS)
-            self._known.update(zip(missing, rows, strict=True))
-        self._known = {key: self._known[key] for key in keys}
-        chains = max(int(run.alive.sum()), 1)
-        rows = np.array(list(self._known.values()), dtype=float)
-        # The keys of a slot lie beside each other.
-        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 0))
+        return self._table.values(_DRAWS)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
