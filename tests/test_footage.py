@@ -27,8 +27,8 @@ BANANA = Spec(target="banana", sampler="bps", chains=2, draws=40, warmup=5, seed
 
 def eager(patch: pytest.MonkeyPatch) -> None:
     """Take every frame that strides allow, whatever a clock says."""
-    patch.setattr(recorded_frames, "_RATE", 1e9)
-    patch.setattr(recorded_frames, "_AT_ONCE_S", 1e9)
+    policy = recorded_frames.POLICY._replace(rate=1e9, at_once=1e9)
+    patch.setattr(recorded_frames, "POLICY", policy)
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +110,7 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
 def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded_frames, "_PART", -1.0)  # every part is dear
+    monkeypatch.setattr(recorded_frames, "POLICY", recorded_frames.POLICY._replace(part=-1.0))  # all are expensive
     run = ViewedRun(BANANA)
     recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 40)

@@ -119,7 +119,7 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
     work = live._values.work
     assert live._values.values(2000, 401).shape == (4, 100, 1)
     assert live._values.values(2000, 400).shape == (4, 200, 1)
-    monkeypatch.setattr(mixing, "_WORK", work / 2)
+    monkeypatch.setattr(mixing, "LIVE", mixing.LIVE._replace(work=work / 2))
     live.take(autoregressive(0.5))
     assert math.isnan(live.found.energy) and math.isfinite(live.tail)
 
@@ -173,7 +173,7 @@ def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPa
     """Four draws have an effective size of 2.4 whatever the chain: a large network has no more evaluated."""
     run = holding(autoregressive(0.5, chains=1, draws=60)[..., None])
     each = mixing._Values(run, None, 40).work
-    monkeypatch.setattr(mixing, "_END_WORK", work * each)
+    monkeypatch.setattr(mixing, "FINISHED", mixing.FINISHED._replace(work=work * each))
     assert np.isfinite(measured_mixing(run, None).energy) == known
 
 

@@ -14,12 +14,29 @@ from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
-# Of a run that goes on: inputs, draws of all chains, draws of each chain at least, multiply-adds at one time, and the
-# share of the time that it may take.
-_POINTS, _DRAWS, _FEWEST, _WORK, _SHARE = 8, 2000, 25, 1e8, 0.002
-_LONGEST_WAIT = 10.0  # seconds
-# Of a finished run; the sizes of a few draws of many say nothing of the many.
-_END_POINTS, _END_DRAWS, _END_WORK, _END_FEWEST = 40, 20_000, 3e9, 100
+
+class MixingEffort(NamedTuple):
+    """Say how much may be spent on measuring how a run mixes.
+
+    Attributes
+    ----------
+    points : int
+        Inputs that functions are taken at.
+    draws, least_draws : int
+        Of all chains at most; of each chain of a run that goes on, of all chains of a finished one, at least.
+    work : float
+        Multiply-adds.
+    """
+
+    points: int
+    draws: int
+    least_draws: int
+    work: float
+
+
+# The sizes of a few draws of many say nothing of the many.
+LIVE, FINISHED = MixingEffort(8, 2000, 25, 1e8), MixingEffort(40, 20_000, 100, 3e9)
+_SHARE, _LONGEST_WAIT = 0.002, 10.0  # of the time that a run that goes on may be measured, and seconds
 _CHUNK = 64
 
 
@@ -96,7 +113,7 @@ class LiveMixing:
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
         self.found, self.tail = MixingEss(), float("nan")
-        self._values = _Values(self._run, self._predictor, _POINTS)
+        self._values = _Values(self._run, self._predictor, LIVE.points)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
@@ -107,9 +124,9 @@ class LiveMixing:
             return
         begun, self._made = time.thread_time(), made
         self.tail = diagnostics.ess_tail(component)
-        if self._values.work <= _WORK:
+        if self._values.work <= LIVE.work:
             self.found = _measured(
-                self._values.values(max(_DRAWS, _FEWEST * len(component)), _WORK / self._values.work)
+                self._values.values(max(LIVE.draws, LIVE.least_draws * len(component)), LIVE.work / self._values.work)
             )
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
@@ -136,7 +153,7 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
     predictor : Predictor or None
         Gives the functions, where there are any; they are taken at up to 40 of its inputs.
     """
-    values = _Values(run, predictor, _END_POINTS)
-    draws = int(min(_END_DRAWS, _END_WORK / values.work))
-    enough = draws >= min(_END_FEWEST, run.store.common(run.alive) * int(run.alive.sum()))
+    values = _Values(run, predictor, FINISHED.points)
+    draws = int(min(FINISHED.draws, FINISHED.work / values.work))
+    enough = draws >= min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
     return _measured(values.values(draws)) if draws and enough else MixingEss()

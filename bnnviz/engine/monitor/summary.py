@@ -12,14 +12,14 @@ from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.run_warnings import warnings
-from bnnviz.engine.monitor.variances import measured_variance_inflation
+from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
 _MOST_COPIED = 10_000_000  # numbers
-_STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
+_EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
 def summarise(run: DrawSource) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _importance(run: DrawSource) -> dict[str, float | None]:
 
 def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
-    found = measured_variance_inflation(run, _STEIN_WORK, _STEIN_DRAWS)
+    found = measured_variance_inflation(run, _EFFORT)
     if found is None:
         return None
     each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}

@@ -13,19 +13,46 @@ from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
-# At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
-_EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
-# What has been drawn for long changes slowly: by so much of its age until it is measured again, at most.
-AGED, _RARELY_S = 0.05, 15.0
+AGED = 0.05  # of its age, by which what has been drawn for long is measured less often
+
+
+class MeasurePolicy(NamedTuple):
+    """Say how often a run that goes at full speed is measured: seconds, and the share of the time that it may take."""
+
+    least_wait: float = 1.0
+    share: float = 0.001
+    longest_wait: float = 4.0
+    longest_wait_when_old: float = 15.0
+
+
+class SteinEffort(NamedTuple):
+    """Say how much may be spent on Stein's identity.
+
+    Attributes
+    ----------
+    work : float
+        Multiply-adds of its gradients.
+    draws, least_draws : int
+        Whose gradients are used, at most and at least.
+    largest_work : float
+        Multiply-adds of the least draws, from which on it is not measured.
+    growth : float
+        Of the draws, until it is measured again.
+    """
+
+    work: float = 3e7
+    draws: int = 1500
+    least_draws: int = 200
+    largest_work: float = 1e11
+    growth: float = 1.25
+
+
+POLICY, EFFORT = MeasurePolicy(), SteinEffort()
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
 _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
-_GROWTH = 1.25  # of the draws until Stein's identity is tried again
-_STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
-_STEIN_LEAST = 200  # draws
-_STEIN_DEAREST = 1e11  # multiply-adds of so many gradients: where they take more, it is not measured
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
 _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
@@ -56,7 +83,7 @@ class Variances:
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.variance_inflation: diagnostics.Widening | None = None
-        self._pace, self._made = Throttle(_SHARE, least=_EVERY_S), -1
+        self._pace, self._made = Throttle(POLICY.share, least=POLICY.least_wait), -1
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
@@ -85,7 +112,7 @@ class Variances:
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
         age = time.perf_counter() - self._begun
-        self._pace.spent(cost, most=min(max(AGED * age, _SELDOM_S), _RARELY_S))
+        self._pace.spent(cost, most=min(max(AGED * age, POLICY.longest_wait), POLICY.longest_wait_when_old))
 
     def _compare(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""
@@ -112,7 +139,7 @@ class Variances:
 
     def _try_identity(self) -> None:
         """Measure the variance inflation where there are a quarter more draws than at the last try."""
-        if self._count >= max(_FEW_DRAWS, _GROWTH * self._tried):
+        if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
             self._tried = self._count
             self.variance_inflation = measured_variance_inflation(self._run)
 
@@ -251,26 +278,22 @@ def is_clear(share: float, error: float) -> bool:
     return abs(share) > max(_CLEAR * error, _SMALL)
 
 
-def measured_variance_inflation(
-    run: DrawSource, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS
-) -> diagnostics.Widening | None:
-    """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
+def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.Widening | None:
+    """Return by what share the variances of a run's draws are too large, from as many gradients as the effort allows.
 
     None where there are too few draws, every chain stands still, or a gradient takes too long.
 
     Parameters
     ----------
-    work : float
-        Multiply-adds that the gradients may take.
-    most : int
-        Draws whose gradients are used, at most.
+    run : DrawSource
+    effort : SteinEffort, optional
     """
     draws = run.store.view(run.alive)
     chains, count, dim = draws.shape
     each = 6 * max(run.target.examples, 1) * run.target.row_work
-    if each * _STEIN_LEAST > _STEIN_DEAREST:
+    if each * effort.least_draws > effort.largest_work:
         return None
-    rows = min(max(work / each, _STEIN_LEAST), most)
+    rows = min(max(effort.work / each, effort.least_draws), effort.draws)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]
     if not x.numel() or bool((x == x[:, :1]).all()):

@@ -24,12 +24,36 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.version import VERSION
 
-_RATE = 15.0  # frames a second, at most
-_GROWTH = 1 / 80  # of the steps since the last change lie between two frames
-_AT_ONCE_S, _SHARE = 0.15, 0.0075  # CPU seconds that frames may take, and for each second of the run
-_PART = 1 / 8  # of that may go to one part of a frame
 _PIECE = 16  # frames of one file
-_MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
+MOST_BYTES = 1 << 26  # after which no more are taken
+
+
+class RecordedFramePolicy(NamedTuple):
+    """Say how often frames are taken of a run that is recorded.
+
+    Attributes
+    ----------
+    rate : float
+        Frames a second, at most.
+    growth : float
+        Share of the steps since the last change that lie between two frames.
+    at_once, share : float
+        CPU seconds that frames may take, and for each second of the run.
+    part : float
+        Share of that for one part of a frame.
+    frames : int
+        At most.
+    """
+
+    rate: float = 15.0
+    growth: float = 1 / 80
+    at_once: float = 0.15
+    share: float = 0.0075
+    part: float = 1 / 8
+    frames: int = 2000
+
+
+POLICY = RecordedFramePolicy()
 
 
 class RecordedFrames:
@@ -53,7 +77,7 @@ class RecordedFrames:
         self._last = last[0] if last else -1
         self._complete = False  # whether the last one has every part
         self._next = self._since = run.steps
-        self._era, self._pace = run.era, Throttle(least=1 / _RATE)
+        self._era, self._pace = run.era, Throttle(least=1 / POLICY.rate)
         self._spent: dict[str, float] = {}
         self._begun = run.seconds
 
@@ -87,24 +111,24 @@ class RecordedFrames:
         self._open.append(replay_frames.plain(self._taken(last)))
         self._last, self._complete = run.steps, last
         self._pace.spent()
-        self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
+        self._next = run.steps + max(1, int(POLICY.growth * (run.steps - self._since)))
 
     @property
     def _allowed(self) -> float:
-        return _AT_ONCE_S + _SHARE * (self.run.seconds - self._begun)
+        return POLICY.at_once + POLICY.share * (self.run.seconds - self._begun)
 
     def _due(self) -> bool:
         if self.run.steps < self._next or not self._pace.due:
             return False
         count = sum(piece["count"] for piece in self._closed) + len(self._open)
         size = sum(piece["size"] for piece in self._closed)
-        return sum(self._spent.values()) <= self._allowed and count < _MOST_FRAMES and size < MOST_BYTES
+        return sum(self._spent.values()) <= self._allowed and count < POLICY.frames and size < MOST_BYTES
 
     def _taken(self, whole: bool) -> dict[str, Any]:
         """Return a frame, without the parts that are expensive unless it is to be ``whole``."""
         frame: dict[str, Any] = {"seq": self.run.steps}
         for part in replay_frames.parts(self._shown):
-            expensive = self._spent.get(part, 0.0) > _PART * self._allowed
+            expensive = self._spent.get(part, 0.0) > POLICY.part * self._allowed
             if expensive and not whole and part != "status":
                 continue
             begun = time.thread_time()
