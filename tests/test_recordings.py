@@ -33,7 +33,7 @@ from bnnviz import samplers
 from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
-from bnnviz.engine.recording import compare, reader
+from bnnviz.engine.recording import arrays, compare, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
 from bnnviz.engine.recording.reader import Recording
@@ -152,7 +152,7 @@ def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     import xarray
 
     folder, run = whole
-    tree = xarray.open_datatree(folder / reader.DRAWS, engine="zarr", consolidated=False)
+    tree = xarray.open_datatree(folder / arrays.DRAWS, engine="zarr", consolidated=False)
     assert np.array_equal(tree["posterior"].x.values, run.draws)
     assert list(tree["posterior"].coordinate.values) == ["x1", "x2"]
 
@@ -494,14 +494,14 @@ def test_a_missing_part_is_named(copy: Path) -> None:
             with pytest.raises(BnnvizError, match=path.name):
                 Recording(copy).check()
             moved.rename(path)
-    chunk = next((copy / reader.DRAWS / "posterior" / "x" / "c").rglob("0"))
+    chunk = next((copy / arrays.DRAWS / "posterior" / "x" / "c").rglob("0"))
     shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
     with pytest.raises(BnnvizError, match="damaged"):
         Recording(copy).draws()
 
 
 def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
-    meta = copy / reader.DRAWS / "posterior" / "x" / "zarr.json"
+    meta = copy / arrays.DRAWS / "posterior" / "x" / "zarr.json"
     said = json.loads(meta.read_text())
     progress = copy / reader.PROGRESS
     kept = progress.read_bytes()
@@ -524,7 +524,7 @@ def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("kept")
-    target = copy / reader.DRAWS / "posterior" / "x" / "c" / "0" / "0"
+    target = copy / arrays.DRAWS / "posterior" / "x" / "c" / "0" / "0"
     moved = next(target.rglob("*")) if target.is_dir() else target
     moved.rename(outside / "chunk")
     moved.symlink_to(outside / "chunk")

@@ -20,7 +20,6 @@ that are plain ones become paths. Nothing here needs torch.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import os
 import re
@@ -34,26 +33,22 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
+from bnnviz.engine.recording import arrays
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.specs.run import RECORDING, Spec
 
 if TYPE_CHECKING:
     import numpy as np
-    import zarr
 
 FORMAT = 1
-HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
+HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
 START, LOCK = "start.bin", ".lock"
-X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
 _FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
 SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
-# Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
-_MOST_SHRINK, _FREE = 200, 1 << 26
-# What reading an array raises where its description or its chunks are not what was written.
-_BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
 
 
 def recordings_folder() -> Path:
@@ -317,66 +312,24 @@ class Recording:
 
     def _labels(self, group: str, name: str) -> list[str]:
         """Return the labels of an axis of the arrays in a group."""
+        check_zarr()
+        self.files()
         try:
-            labels = self._zarr()[group][name]
-            files = [file for file in (self.folder / DRAWS / group / name).rglob("*") if file.is_file()]
-            if labels.ndim != 1 or labels.shape[0] > _FREE + _MOST_SHRINK * sum(f.lstat().st_size for f in files):
-                raise self.damaged(DRAWS)
-            return [str(label) for label in labels[:]]
-        except _BROKEN as error:
+            return arrays.labels(self.folder / DRAWS, group, name)
+        except arrays.BROKEN as error:
             raise self.damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
-        """Return an array, or its first columns, once it is known to be what the disk can hold."""
-        root = self._zarr()
-        try:
-            if root is None or path not in root:
-                return None
-            array = root[path]
-            axis = 0 if path == STEPS else 1
-            if axis and array.shape[0] != len(self.progress["counts"]):
-                raise self.damaged(f"{DRAWS}/{path}")
-            end = min(array.shape[axis], self._told(path))
-            end = end if most is None else min(end, most)
-            self._believe(array, path, end, axis)
-            return array[:end] if axis == 0 else array[:, :end]
-        except _BROKEN as error:
-            raise self.damaged(f"{DRAWS}/{path}") from error
-
-    def _told(self, path: str) -> int:
-        """Return how far the progress speaks of an array: what lies beyond may be half written, or half removed."""
-        if path == STEPS:
-            return self.progress["steps"]
-        return self.whole if self.progress.get("phase") == "done" else max(self.progress["counts"])
-
-    def _believe(self, array: zarr.Array, path: str, end: int, axis: int) -> None:
-        """Refuse an array that has other chunks than it says, or is far larger than its files.
-
-        Raises
-        ------
-        BnnvizError
-        """
-        region = [*array.shape[:axis], end, *array.shape[axis + 1 :]]
-        grid = [math.ceil(size / each) for size, each in zip(region, array.chunks, strict=True)]
-        folder = self.folder / DRAWS / path / "c"
-        sizes = {file.relative_to(folder).parts: file.lstat().st_size for file in folder.rglob("*") if file.is_file()}
-        # Their number first: a made-up shape may have more chunks than can be counted.
-        there = math.prod(grid) <= len(sizes) and all(
-            tuple(map(str, chunk)) in sizes for chunk in itertools.product(*map(range, grid))
-        )
-        claimed = math.prod(grid) * math.prod(array.chunks) * array.dtype.itemsize
-        if not there or claimed > _FREE + _MOST_SHRINK * sum(sizes.values()):
-            raise self.damaged(f"{DRAWS}/{path}")
-
-    def _zarr(self) -> zarr.Group | None:
-        zarr = optional.require("zarr", "Recordings need")
+        """Return an array, or its first columns; what lies beyond the progress may be half written, or half removed."""
+        check_zarr()
         self.files()
-        if not (self.folder / DRAWS).is_dir():
-            return None
+        of_steps, counts = path == STEPS, self.progress["counts"]
+        end = self.whole if self.progress.get("phase") == "done" else max(counts)
+        end = min(self.progress["steps"] if of_steps else end, math.inf if most is None else most)
         try:
-            return zarr.open_group(self.folder / DRAWS, mode="r")
-        except _BROKEN as error:
-            raise self.damaged(DRAWS) from error
+            return arrays.read(self.folder / DRAWS, path, end, chains=None if of_steps else len(counts))
+        except arrays.BROKEN as error:
+            raise self.damaged(f"{DRAWS}/{path}") from error
 
     def files(self) -> list[Path]:
         """Return all files; refuse links and whatever is neither a file nor a folder."""

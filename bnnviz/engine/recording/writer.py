@@ -25,22 +25,9 @@ import torch
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import recorded_frames
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
 from bnnviz.engine.recording.arviz import header
-from bnnviz.engine.recording.reader import (
-    DRAWS,
-    FILE,
-    FORMAT,
-    HEADER,
-    LOCK,
-    LOG_WEIGHT,
-    PROGRESS,
-    START,
-    STEPS,
-    SUMMARY,
-    Recording,
-    X,
-    check_zarr,
-)
+from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
 from bnnviz.engine.recording.recorded_frames import RecordedFrames
 from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.throttle import Throttle
