@@ -41,6 +41,13 @@ class Predictor:
             self.kind = "band" if inputs == 1 else "intervals"
         else:
             self.kind = "area" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
+        #: What stays the same for a run, and what rows of predictions become in a frame, by kind.
+        self._own_scene, self._picture = {
+            "band": (self._band_scene, self._band),
+            "area": (self._area_scene, self._area),
+            "intervals": (self._intervals_scene, self._intervals),
+            "classes": (lambda: {"observed": self.observed}, self._classes),
+        }[self.kind]
         self._set_inputs()
         self.forget()
 
@@ -120,7 +127,7 @@ class Predictor:
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for a whole run, and its data as they are now."""
-        return {"kind": self.kind, **self.data(), **getattr(self, f"_{self.kind}_scene")()}
+        return {"kind": self.kind, **self.data(), **self._own_scene()}
 
     def data(self) -> dict[str, Any]:
         """Return the training rows where they can be drawn, and whether they may be edited."""
@@ -160,9 +167,6 @@ class Predictor:
         label = "observed" if data is None else f"{data.y_label}{unit}"
         return {"observed": self.observed, "label": label, "range": _widened(self.observed, 0.15)}
 
-    def _classes_scene(self) -> dict[str, Any]:
-        return {"observed": self.observed}
-
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
         values, now = self._shown(store, alive, current)
@@ -178,7 +182,7 @@ class Predictor:
         return {"sd": self._rows(theta).std(0)} if len(theta) else {}
 
     def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
-        drawn = getattr(self, f"_{self.kind}")(values)
+        drawn = self._picture(values)
         if self.kind == "classes":
             now = self._classes(now[None])["mean"]
         elif self.kind in ("band", "intervals"):
