@@ -38,15 +38,13 @@ class HistoryCommands:
     def __init__(self, slot: Place, restore: Restore) -> None:
         self._slot = slot
         self._history = History(restore)
-        self._history.timeline.follow(slot.run)
         self._history.furthest = slot.run.steps
         self.replay_to: ReplayTo | None = None
         self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
         self.jumps = 0  # grows whenever what is seen is another state than the one before
         # Changes that were made before the page's: those of a recording that goes on.
         self._before = len(asked(slot.run.changes)) - slot.changes
-        if slot.run.is_fork:
-            self._history.timeline = slot.run.branches[slot.run.followed].timeline
+        self._follow(slot.run)
 
     @property
     def log(self) -> list[tuple[int, dict[str, Any]]]:
@@ -59,6 +57,13 @@ class HistoryCommands:
         run, left = self._slot.run, self._slot.replay if self.replay_to is None else self.replay_to.left
         script = run.branches[run.followed].script if run.is_fork else left
         return self.log + asked(list(script))
+
+    def _follow(self, run: Any) -> None:
+        """Show the events of a run, or of the followed branch of a fork."""
+        if run.is_fork:
+            self._history.timeline = run.branches[run.followed].timeline
+        else:
+            self._history.timeline.follow(run)
 
     def advance(self, seconds: float) -> int:
         """Go on with the way back for at most so many seconds; return the steps that were taken."""
@@ -116,7 +121,7 @@ class HistoryCommands:
             self.fork()
         elif name == "follow":
             self._chosen().follow(args.get("branch"))
-            self._history.timeline = self._slot.run.branches[self._slot.run.followed].timeline
+            self._follow(self._slot.run)
         else:
             self._keep(args.get("branch"))
         slot = self._slot
@@ -177,10 +182,7 @@ class HistoryCommands:
         run.look_like(before)
         run.show_here()
         history.timeline.follow(None)
-        if run.is_fork:
-            history.timeline = run.branches[run.followed].timeline
-        else:
-            history.timeline.follow(run)
+        self._follow(run)
         slot.run, slot.playing = run, False
         self.advance(0.0)
 
@@ -204,7 +206,7 @@ class HistoryCommands:
         slot.replay = deque()
         fork = slot.run
         history.part(fork.steps)
-        history.timeline = fork.branches[fork.followed].timeline
+        self._follow(fork)
         history.timeline.cut(fork.steps)
         history.parted(fork)
 
