@@ -97,7 +97,7 @@ def replay(
 
 
 class Pace:
-    """How fast a simulation steps: so many steps a second, or as fast as it goes.
+    """Set how fast a simulation steps: so many steps a second, or as fast as it goes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the parts of the engine ask of each other, so that none of them knows another one's class.
+"""Declare what the parts of the engine ask of each other, so that none of them knows another one's class.
 
 - `Driven` is what a driver moves, `Simulation` one that is shown too: a run, a race, the double well, a fork.
 - `DrawSource` is what figures of draws read.

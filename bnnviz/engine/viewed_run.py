@@ -1,4 +1,4 @@
-"""A run of one sampler together with what looks on: the watched chain, the frames, and what it says of itself."""
+"""Run one sampler together with what looks on: the watched chain, the frames, and the summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_EVENT = 20_000  # steps
 
 
 class ViewedRun(Run):
-    """A run that views, notebooks and recorders look at; its draws are those of the `Run` alone.
+    """Run one sampler for views, notebooks and recordings; the draws are those of the `Run` alone.
 
     Parameters and attributes as of `Run`.
     """

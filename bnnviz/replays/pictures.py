@@ -1,4 +1,4 @@
-"""Pictures of a film: what its page shows, taken by a browser that is driven without a screen."""
+"""Take pictures of a film: what its page shows, by a browser that is driven without a screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The player: a film as one HTML page that needs no server and no network.
+"""Write a film as one HTML page that needs no server and no network.
 
 The page has the Lab's views, its caption and its figures, and a bar to play, step and go to any frame. BokehJS lies in
 it, and so do the frames, compressed; the browser is told to let nothing out and nothing in.

@@ -1,4 +1,4 @@
-"""A timeline: what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
+"""Keep what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
 
 Views are fed with the film as a page feeds them, and what changes in their figures is kept: columns of numbers in
 whole numbers of 16 bits where that is not seen, everything else as BokehJS reads it. What a key was at a frame is its
@@ -29,7 +29,7 @@ Key = tuple[str, str]
 
 
 class Series(NamedTuple):
-    """What one thing was: each new value, and the frame from which on it holds."""
+    """Keep what one thing was: each new value, and the frame from which on it holds."""
 
     at: list[int]
     values: list[Any]
@@ -57,7 +57,7 @@ class Series(NamedTuple):
 
 
 class ReplayTimeline:
-    """The figures of a film, and what changes in them.
+    """Feed a film's frames to its figures, and keep what changes in them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where runs execute: a cluster of worker processes, here or elsewhere, and handles to the live runs on it.
+"""Execute runs on a cluster of worker processes, of this machine or of others, and give handles to the live runs.
 
 The page's process talks to the workers through this module only, and neither imports torch nor blocks its
 event loop: everything here runs on the loop of the one Dask client, in a thread of its own.
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Backend:
-    """A cluster that executes live runs; made with `connect`.
+    """Execute live runs on a cluster; made with `connect`.
 
     Attributes
     ----------

@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint as read back: the run's own bytes, and how many changes they contain."""
+    """Hold a checkpoint: the run's own bytes, and how many changes they contain."""
 
     changes: int
     data: bytes
 
 
 class Checkpoints:
-    """The checkpoint files of one worker, written one after another by a thread of their own."""
+    """Keep the checkpoint files of one worker, written one after another by a thread of their own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

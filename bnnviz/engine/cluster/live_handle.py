@@ -53,7 +53,7 @@ class Workers(Protocol):
 
 
 class LiveHandle:
-    """A live run as the page sees it; made by `Backend.start`.
+    """Start, ask, command and restore one live run for a page; made by `Backend.start`.
 
     Its coroutines can be awaited on any event loop. A worker that is lost is replaced by itself: the run
     goes on from its last checkpoint.

@@ -1,4 +1,4 @@
-"""The one thread of a worker that advances its live runs in equal time slices.
+"""Advance the live runs of a worker in equal time slices, in one thread.
 
 Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Pages on its
 machine ask it for frames without the event loop (`framesocket`). Nothing here imports torch.
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class LiveLoop:
-    """The thread that advances the live runs of a worker process in equal time slices.
+    """Advance the live runs of a worker process in equal time slices, in a thread.
 
     Parameters
     ----------

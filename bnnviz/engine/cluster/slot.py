@@ -1,4 +1,4 @@
-"""A live run's place in the loop of its worker: what it is to do, who waits for it, how much time it has had."""
+"""Hold a live run's place in the loop of its worker: what it is to do, who waits for it, how much time it has had."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALIVE = ("queued", "starting", "running")
 
 @dataclass
 class Waiter:
-    """Somebody on the worker's event loop who waits for the loop thread."""
+    """Answer somebody on the worker's event loop who waits for the loop thread."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
@@ -61,7 +61,7 @@ class Waiter:
 
 
 class Remote:
-    """A page that waits at the socket for a frame of a run."""
+    """Answer a page that waits at the socket for a frame of a run."""
 
     def __init__(self, caller: frame_socket.Caller, slot: Slot) -> None:
         self._caller, self._slot = caller, slot
@@ -84,7 +84,7 @@ def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[],
 
 @dataclass
 class Slot:
-    """A run's place in the loop: what it is to do, who waits for it, how much time it has had."""
+    """Hold a run's place in the loop: what it is to do, who waits for it, how much time it has had."""
 
     run_id: str
     build: Callable[[Slot], Any]

@@ -30,7 +30,7 @@ _TITLES = {"func": "FuncHMC", "point": "HMC"}
 
 
 class _Moved(NamedTuple):
-    """What a move did to the watched run: the functional's coefficients or the point, and the parts of its energy."""
+    """Hold a move of the watched run: the functional's coefficients or the point, and the parts of its energy."""
 
     at: Tensor
     accepted: bool
@@ -40,7 +40,7 @@ class _Moved(NamedTuple):
 
 
 class Side:
-    """One sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins.
+    """Hold one sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Side:
 
 
 class FunctionalSide(Side):
-    """The same of a sampler whose states are functionals."""
+    """Hold a sampler whose states are functionals."""
 
     def _draw(self) -> Tensor:
         shape = (RUNS, self.sampler.draws_each, 1)

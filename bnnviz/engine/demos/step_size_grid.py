@@ -1,4 +1,4 @@
-"""The step-size grid: how wrong samplers with a step size are in the end, as it grows.
+"""Measure how wrong samplers with a step size are in the end, as it grows: a grid of samplers and step sizes.
 
 On a target whose variance is known, many chains of each stochastic-gradient sampler at each of several step sizes, the
 gradients of all rows, beside a sampler that has none. It is driven as a run is: `StepSizeGrid.advance`, then
@@ -41,7 +41,7 @@ _ALIGNED = 1e-9  # by so much a direction may differ from a coordinate's
 
 @dataclass
 class _Cell:
-    """Chains of one sampler at one step size, and what they have been so far."""
+    """Hold the chains of one sampler at one step size, and what they have been so far."""
 
     sampler: StochasticGradient
     size: float
@@ -85,7 +85,7 @@ class _Cell:
 
 
 class StepSizeGrid:
-    """Lenses on the stationary law of each sampler with a step size.
+    """Sample the stationary law of each sampler at each of several step sizes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`attack`: rows changed a little, so that one draw errs, and what the others then say (FGSM)."""
+"""Attack a network's predictions: change rows a little, so that one draw errs, and ask the others (FGSM)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEYOND = 1e-5  # a bound, by rounding
 
 
 class _Space(NamedTuple):
-    """How inputs of the network's scale, x, are told: as ``x * sd + mean``, between ``low`` and ``high`` if any."""
+    """Map inputs of the network's scale, x, to ``x * sd + mean``, between ``low`` and ``high`` if any."""
 
     unit: str
     mean: Tensor
@@ -48,7 +48,7 @@ class _Space(NamedTuple):
 
 
 class _Roles(NamedTuple):
-    """Draws that are attacked and draws that judge, (draws, dim) each, with weights of sum 1 or None."""
+    """Hold draws that are attacked and draws that judge, (draws, dim) each, with weights of sum 1 or None."""
 
     attackers: Tensor
     attack_weights: np.ndarray | None

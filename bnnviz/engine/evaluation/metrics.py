@@ -1,4 +1,4 @@
-"""`measure`: how good the draws of a network are on its test rows, each draw by itself and all of them averaged."""
+"""Measure the draws of a network on its test rows, each draw by itself and all of them averaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESAMPLES = 100
 
 
 class NetworkDraws(NamedTuple):
-    """A network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
+    """Hold a network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
 
     The draws are those of the first chain, then of the second, and so on. ``known`` are their outputs at the test rows
     (draws, rows, outputs) where a run has kept them.
@@ -33,7 +33,7 @@ class NetworkDraws(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """What draws predict at rows.
+    """Hold what draws predict at rows.
 
     ``probabilities`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
     normal law of an observation, in original units.

@@ -1,4 +1,4 @@
-"""What the draws of a network predict, kept up to date as draws come in."""
+"""Predict by the draws of a network, kept up to date as draws come in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Key = tuple[int, int]  # of a draw: its chain and number
 
 
 class Predictor:
-    """Predictions of a thinned selection of draws, evaluated once each.
+    """Predict by a thinned selection of draws, evaluated once each.
 
     A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
     two inputs on a grid (``area``), everything else on the test rows: ``intervals`` for a regression, ``classes``

@@ -1,4 +1,4 @@
-"""`uncertainty`: how sure a network's predictions are, on its test rows and on rows of another kind."""
+"""Measure how sure a network's predictions are, on its test rows and on rows of another kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BYTE = 255.0
 
 
 class Predictive(NamedTuple):
-    """What draws together say of rows.
+    """Hold what draws together say of rows.
 
     ``chances`` (rows, classes), the mean of the draws'; ``entropy``, ``expected`` and ``mutual`` (rows,): of that mean,
     the mean of the draws' own, and their difference.

@@ -1,4 +1,4 @@
-"""The coordinates of the draws by themselves: blocks of them, and how they are correlated."""
+"""Correlate the coordinates of the draws, block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody has picked in one view, for all views to mark: an event, or the draws in a box."""
+"""Select in one view what all views mark: an event, or the draws in a box."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING: dict[str, Any] = {"kind": "none"}
 
 
 class Selection:
-    """The picked draws or event of one run; a draw is known by its chain and number.
+    """Hold the selected draws or event of one run; a draw is known by its chain and number.
 
     Parameters
     ----------

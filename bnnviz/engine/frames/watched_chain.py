@@ -1,4 +1,4 @@
-"""The chain of a run that somebody watches: which one it is, and what is drawn of its path."""
+"""Watch one chain of a run: which one it is, and what is drawn of its path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bnnviz.samplers.base import StepBatch
 
 
 class WatchedChain:
-    """One chain of a run, whose path is traced from the run's blocks; nothing that a draw depends on.
+    """Trace the path of one chain from the run's blocks; nothing here is anything that a draw depends on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a live run can be asked for about its past: going back to a step, forking there, keeping one of the futures.
+"""Obey what a live run is asked about its past: go back to a step, fork there, keep one of the futures.
 
 Nothing here imports torch; what does is imported where a run is there already.
 """
@@ -25,7 +25,7 @@ COMMANDS = ("back", "return", "fork", "follow", "keep")
 
 
 class HistoryCommands:
-    """The past of the run in a place of the loop, and the futures that it was parted in.
+    """Obey commands about the past of the run in a place of the loop, and the futures that it was parted in.
 
     Parameters
     ----------

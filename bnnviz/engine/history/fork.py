@@ -1,4 +1,4 @@
-"""A fork: several futures of one run, from one state on, step by step beside each other.
+"""Fork a run: several futures of one run, from one state on, step by step beside each other.
 
 Each branch is a run of its own, restored from the same checkpoint, so that its first steps use the same random numbers:
 until something is changed in one of them they are the same. One branch is followed: whatever is asked of the fork is
@@ -38,7 +38,7 @@ _OF_DRAWS = ("trace", "marginal")
 
 @dataclass
 class Branch:
-    """One future.
+    """Hold one future.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Going back in a live run: checkpoints of its past, the events on its timeline, and the way to any step of it.
+"""Keep the history of a live run: checkpoints of its past, the events on its timeline, and the way to any step of it.
 
 A step that was is reached from the last checkpoint before it: the kernel is deterministic, so the run takes the same
 steps again. Nothing here imports torch.
@@ -32,7 +32,7 @@ MAGIC = b"bnnviz fork\n"  # begins the checkpoint of a fork
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint to go back to: its step, and the run's bytes and blocks of draws, or the recording that has them."""
+    """Hold a checkpoint to go back to: step, bytes and blocks of draws, or the recording that has them."""
 
     step: int
     data: bytes
@@ -50,7 +50,7 @@ def asked(changes: list[Change]) -> list[Change]:
 
 
 class Log(NamedTuple):
-    """Change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
+    """Hold change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
 
     lead: list[Change]
     branches: dict[str, list[Change]]
@@ -63,7 +63,7 @@ def log_of(run: ShownRun | Forked) -> Log:
 
 
 class Timeline:
-    """The events of the watched chain of a run: the step after each, and its kind."""
+    """Collect the events of the watched chain of a run: the step after each, and its kind."""
 
     def __init__(self) -> None:
         self.steps, self.kinds = array("q"), array("b")
@@ -122,7 +122,7 @@ class Timeline:
 
 
 class History:
-    """What a live run has behind it, and after somebody went back what it had before it.
+    """Keep what a live run has behind it, and after somebody went back what it had before it.
 
     Checkpoints are dense near the present and the sparser the older they are.
 
@@ -272,7 +272,7 @@ def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
 
 
 class ReplayTo:
-    """The way of what was restored to a step that was, with the changes that were made on it.
+    """Replay what was restored up to a step that was, with the changes that were made on the way.
 
     Parameters
     ----------

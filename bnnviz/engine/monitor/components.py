@@ -1,4 +1,4 @@
-"""What of the draws is followed: principal components and single coordinates, kept up to date as draws come in."""
+"""Follow principal components and single coordinates of the draws, kept up to date as draws come in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Choice = tuple[str, int]
 
 
 class Component(NamedTuple):
-    """One number for each draw: label, values (living chains, draws), what they are projections of, if canonical."""
+    """Hold one number for each draw: label, values (living chains, draws), key of the projection, if canonical."""
 
     label: str
     values: np.ndarray
@@ -34,7 +34,7 @@ class Component(NamedTuple):
 
 
 class Components:
-    """Principal axes of a run's draws, and the draws' projections on them or on single coordinates.
+    """Fit principal axes to a run's draws, and project the draws on them or on single coordinates.
 
     Canonical representatives of the draws are looked at where that is asked for. Mixing is measured on the draws
     themselves all the same, since the canonical form makes jumps that no chain has made.

@@ -1,4 +1,4 @@
-"""What the weights of draws say of themselves, for the table and for whoever needs draws without weights."""
+"""Judge the weights of draws for the table, and resample for whoever needs draws without weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
 
 
 class Importance:
-    """Figures of the draws that a run's sampler has weighed last, taken once for each iteration.
+    """Measure the draws that a run's sampler has weighed last, once for each iteration.
 
     Parameters
     ----------

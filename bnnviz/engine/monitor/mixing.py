@@ -1,4 +1,4 @@
-"""How well draws mix where one coordinate does not show it: in the function that they stand for, and in U."""
+"""Measure how draws mix where one coordinate does not show it: in the function that they stand for, and in U."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CHUNK = 64
 
 
 class MixingEss(NamedTuple):
-    """Bulk effective sample sizes; nan where they are not known.
+    """Hold bulk effective sample sizes; nan where they are not known.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class MixingEss(NamedTuple):
 
 
 class _Values(DrawTable):
-    """U of draws, and of a network the predictions at a few inputs."""
+    """Keep U of draws, and of a network the predictions at a few inputs."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
         super().__init__(run, self._rows)
@@ -89,7 +89,7 @@ def _measured(table: np.ndarray) -> MixingEss:
 
 
 class LiveMixing:
-    """The measures of a run that goes on, taken as often as a small share of the time allows.
+    """Measure a run that goes on, as often as a small share of the time allows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a run's own figures say against its estimates, in sentences."""
+"""Warn in sentences where a run's own figures speak against its estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says of itself at the end."""
+"""Summarise a run: settings, costs, and estimates with their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the draws of a population predict the test rows, iteration by iteration while it goes on."""
+"""Measure how well the draws of a population predict the test rows, iteration by iteration while it goes on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 
 
 class TestMetrics:
-    """Figures of the draws that were weighed last, taken once for each iteration that somebody looks at.
+    """Measure the draws that were weighed last, once for each iteration that somebody looks at.
 
     Parameters
     ----------

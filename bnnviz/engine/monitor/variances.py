@@ -1,4 +1,4 @@
-"""What the draws of a run say of themselves so far: how well they mix, and how far their variances are off."""
+"""Measure how well the draws of a run mix so far, and how far their variances are off."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
 class Variances:
-    """Variances of a run's draws, taken again now and then; nothing that a draw depends on.
+    """Measure the variances of a run's draws now and then; nothing here is anything that a draw depends on.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class Variances:
 
 
 class Off(NamedTuple):
-    """A variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
+    """Hold a variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
 
     coordinate: int
     ratio: float

@@ -1,4 +1,4 @@
-"""What a run estimates, and how far that is from the truth: means and standard deviations over its draws."""
+"""Estimate means and standard deviations over a run's draws, and measure how far they are from the truth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
 
 
 class TrueMoments(NamedTuple):
-    """Means and standard deviations that estimates are compared with, each (quantities,).
+    """Hold means and standard deviations that estimates are compared with, each (quantities,).
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class TrueMoments(NamedTuple):
 
 
 class Error(NamedTuple):
-    """How far estimates are from the truth, in its standard deviations.
+    """Hold how far estimates are from the truth, in its standard deviations.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def error(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> Error:
 
 
 class Estimates:
-    """The quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
+    """Take the quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
 
     Single weights of a network are no quantities to compare: hidden units can change places.
 

@@ -1,4 +1,4 @@
-"""Asks the draws of a race about one image and its turned copies, and about images that are made to mislead."""
+"""Ask the draws of a race about one image and its turned copies, and about images that are made to mislead."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QueriedRace(Protocol):
 
 
 class ImageQueries:
-    """What a race's draws are asked besides the test rows.
+    """Ask a race's draws about what is not among the test rows.
 
     Parameters
     ----------

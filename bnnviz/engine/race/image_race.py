@@ -31,7 +31,7 @@ _AT_ONCE_S = 2.0  # that somebody waits for all lanes
 
 
 class Moment(NamedTuple):
-    """How well a lane's draws predicted when it had worked for so many seconds."""
+    """Hold how well a lane's draws predicted when it had worked for so many seconds."""
 
     seconds: float
     gradients: int
@@ -42,7 +42,7 @@ class Moment(NamedTuple):
 
 
 class ImageLane(Lane):
-    """A lane whose draws are asked about images.
+    """Run a lane whose draws are asked about images.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A lane of a race: a run that stops where its budget of gradients ends, and notes its estimates on the way."""
+"""Run a lane of a race: it stops where its budget of gradients ends, and records its estimates on the way."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHARE, _LONGEST_WAIT = 0.03, 10.0
 
 
 class Note(NamedTuple):
-    """What a lane estimated when it had spent so much: mean and sd (quantities,) over so many draws of a chain."""
+    """Hold what a lane estimated when it had spent so much: mean and sd (quantities,) over so many draws of a chain."""
 
     gradients: int
     draws: int
@@ -46,7 +46,7 @@ def largest_step_cost(run: Run) -> int:
 
 
 class Lane(ViewedRun):
-    """A run with a budget.
+    """Run a sampler until its budget of gradients is spent.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Lane(ViewedRun):
 
 
 class _Figures:
-    """Figures of a lane's draws that are too expensive to be taken for each frame."""
+    """Take figures of a lane's draws that are too expensive for each frame."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane

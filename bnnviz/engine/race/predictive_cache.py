@@ -1,4 +1,4 @@
-"""What the draws of a run say of some rows, computed once for each draw that is kept."""
+"""Keep what the draws of a run say of some rows, computed once for each draw that is kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEIGHED_AGAIN = 1.3  # weighted draws are chosen again when there are so many t
 
 
 class PredictiveCache:
-    """The chances of each class that evenly spread draws give to rows.
+    """Keep the probabilities of each class that evenly spread draws give to rows.
 
     Draws are chosen as `chosen_draws` does, so that of more draws the choice is made of known ones; weighted draws are
     resampled, and chosen again when there are a third more.

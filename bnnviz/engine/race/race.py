@@ -21,7 +21,7 @@ _STEP_S = 0.02  # of the reference, when somebody steps while it alone is under 
 
 
 class Race(Comparison):
-    """The execution of a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
+    """Run a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
 
     The lanes set out from the same points with the same seed. It is always the turn of the lane that has spent least.
     A lane ends when its next step could exceed the budget, or when all its chains have met values that are not finite.

@@ -1,4 +1,4 @@
-"""The long run that the lanes of a race are measured against where nobody knows the truth."""
+"""Make the long run that the lanes of a race are measured against where nobody knows the truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Reference:
-    """A run of the sampler that is registered for it, or what one that has finished before has left on disk.
+    """Run the sampler that ranks highest for it, or read what such a run has left on disk.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What of recordings is set beside each other."""
+"""Compare several recordings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIGURES = {
 
 
 class CoordinateCurves(NamedTuple):
-    """One coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
+    """Hold one coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
 
     Each is a pair of arrays; ``ess`` is the coordinate's effective sample size, nan where draws have weights.
     """

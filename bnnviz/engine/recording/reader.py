@@ -1,4 +1,4 @@
-"""Recordings on disk, as their reader sees them: what each holds, how far it is, and whether it can be trusted.
+"""Read recordings on disk: what each holds, how far it is, and whether it can be trusted.
 
 A recording is a folder that `bnnviz.engine.recording.writer` writes:
 
@@ -133,7 +133,7 @@ def is_recording_name(word: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording that is there, opened for reading.
+    """Read one recording.
 
     Parameters
     ----------

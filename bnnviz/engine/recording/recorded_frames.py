@@ -1,4 +1,4 @@
-"""Frames that a recording keeps of its run while it goes on, as somebody saw it who looked on.
+"""Take frames of a run while it is recorded, as somebody sees it who looks on.
 
 A film does a run again; this is for where that cannot be, on another machine than the GPU's, or would take too long.
 Frames are taken at the rate of a display at first, then after strides that grow by a share of the steps since the last
@@ -57,7 +57,7 @@ POLICY = RecordedFramePolicy()
 
 
 class RecordedFrames:
-    """Takes frames of a run, and gives them as files.
+    """Take frames of a run, and give them as files.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class RecordedFrames:
 
 
 class FramesSoFar(NamedTuple):
-    """Frames of a run that goes on: the files of its scene and of what came first, and the frames of the last file."""
+    """Hold the frames of a run that goes on: the files of its scene and of what came first, and the last frames."""
 
     scene: dict[str, Any] | None
     closed: list[dict[str, Any]]

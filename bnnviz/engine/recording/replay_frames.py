@@ -1,4 +1,4 @@
-"""A film: what a run showed at a few hundred of its steps, for whoever has no run at hand.
+"""Take a film: what a run showed at a few hundred of its steps, for whoever has no run at hand.
 
 A run is its spec and its change log, so a film is taken by doing the run again, and looking on. It tells a story:
 the first steps one by one, so that each proposal is seen, then longer and longer strides until the end.
@@ -45,7 +45,7 @@ Change = tuple[int, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ReplayFrames:
-    """The frames of a run, and its scene.
+    """Hold the frames of a run, and its scene: a film.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class ReplayFrames:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run that was, as a file has it.
+    """Hold what a file has of a run that was.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _begin(past: PastRun) -> tuple[ShownRun, str]:
 
 
 class _Taking:
-    """Advances a run from frame to frame, and makes its changes at their steps.
+    """Advance a run from frame to frame, and make its changes at their steps.
 
     Parameters
     ----------

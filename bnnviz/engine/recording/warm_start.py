@@ -1,4 +1,4 @@
-"""Warm starts: chains that set out from the last draws, or from draws at random, of a run that was recorded.
+"""Start chains from the last draws, or from draws at random, of a run that was recorded.
 
 What is taken from a recording travels with the spec from then on (`bnnviz.specs.run.Spec.start_points`), so that a run,
 its checkpoints and its own recording need the other one no more.

@@ -1,4 +1,4 @@
-"""What writes a run to disk while it goes on, so that nothing is lost when the process ends.
+"""Write a run to disk while it goes on, so that nothing is lost when the process ends.
 
 `bnnviz.engine.recording.reader` says what a recording is made of. Each part is written beside its place and moved
 there, the progress last: whenever the process ends, what the progress speaks of is there. Draws beyond it are written
@@ -49,7 +49,7 @@ _COMING, _GOING = ".coming", ".going"
 
 
 class RecordingWriter:
-    """Keeps a run on disk.
+    """Keep a run on disk.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a worker does of a sweep: it records one run, in the sweep's folder where it sees that, and else sends it back.
+"""Record one run of a sweep on a worker, in the sweep's folder where the worker sees that, and else send it back.
 
 Runs that are not finished lie in the folder ``.runs``, each under a name that only its owner knows: the run's name and
 a mark. Who takes a run over, because its worker is lost, renames its folder first. A worker that was only silent and
