@@ -590,11 +590,12 @@ def replay(
         with run._lock:
             run = filming.past_of_run(run._run)
     elif isinstance(run, str | Path):
-        run = recorded_frames.film_of(run, frames, steps=steps, recorded=recorded, progress=progress)
+        run = recorded_frames.frames_of(run, frames, steps=steps, recorded=recorded, progress=progress)
     elif not isinstance(run, Spec | filming.ReplayFrames):
         raise BnnvizError(f"Give a run, a Spec, a film or a path to replay, not {type(run).__name__}.", "run")
-    found = run if isinstance(run, filming.ReplayFrames) else filming.film(run, frames, steps=steps, progress=progress)
-    return write(found, out, dark)
+    if not isinstance(run, filming.ReplayFrames):
+        run = filming.take_frames(run, frames, steps=steps, progress=progress)
+    return write(run, out, dark)
 
 
 def _leaderboard() -> Any:

@@ -31,7 +31,7 @@ def run(weighted: bool = False, converges: bool = True, functional: bool = False
         ({}, ""),
         ({"rhat_max": None, "ess_min": None, "widening": None}, ""),
         ({"rhat_max": 1.15, "ess_min": 80.0}, "disagree on a coordinate (R-hat up to 1.15"),
-        ({"ess_min": 80.4}, "are worth 80 (ESS)"),
+        ({"ess_min": 80.4}, "that mixes worst is 80,"),
         ({"widening": {"share": 0.4, "se": 0.05}}, "40 ± 5 % too large"),
         ({"widening": {"share": -0.41, "se": 0.003}}, "41 ± 0 % too small"),
         ({"widening": {"share": -0.41, "se": 0.2}}, ""),
@@ -49,7 +49,7 @@ def test_a_bad_figure_of_chains_is_told(found: dict[str, Any], says: str) -> Non
         ({}, ""),
         ({"pareto_k": None}, ""),
         ({"pareto_k": 1.2, "weight_ess_share": 0.001}, "k-hat 1.20"),
-        ({"weight_ess_share": 0.001}, "worth 0.1 % of their number"),
+        ({"weight_ess_share": 0.001}, "weight ESS is 0.1 % of the number"),
     ],
 )
 def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> None:

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.recording.arviz import save
-from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, film, next_stride, past_of, plain, read_past
+from bnnviz.engine.recording.replay_frames import (
+    PastRun,
+    ReplayFrames,
+    next_stride,
+    past_of,
+    plain,
+    read_past,
+    take_frames,
+)
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -35,7 +43,7 @@ def same(a: object, b: object) -> bool:
 
 @pytest.fixture(scope="module")
 def shot() -> ReplayFrames:
-    return film(SPEC, 40)
+    return take_frames(SPEC, 40)
 
 
 def strides(frames: int, total: int) -> list[int]:
@@ -109,7 +117,7 @@ def test_changes_are_made_at_their_steps() -> None:
     run.change({"refresh_rate": 2.0})
     while not run.finished:
         run.advance(1.0)
-    told = film(PastRun(SPEC, run.changes, run.steps), 30)
+    told = take_frames(PastRun(SPEC, run.changes, run.steps), 30)
     run.frame([])
     assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
     assert told.frames[-1]["status"]["era"] == 1
@@ -124,17 +132,17 @@ def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
     )
     while not run.finished:
         run.advance(1.0)
-    told = film(run, 10)
+    told = take_frames(run, 10)
     assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
 
 
 def test_a_run_without_an_end_ends_at_the_step_that_is_asked_for() -> None:
-    assert film(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
+    assert take_frames(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
 
 
 def test_progress_is_told() -> None:
     told = []
-    film(SPEC, 5, progress=lambda share, phase: told.append((share, phase)))
+    take_frames(SPEC, 5, progress=lambda share, phase: told.append((share, phase)))
     assert told[-1] == (1.0, "done")
     assert all(0 <= share <= 1 for share, _ in told)
 
@@ -142,7 +150,7 @@ def test_progress_is_told() -> None:
 @pytest.mark.parametrize("frames", [1, 0, 2.5, "many", 5000])
 def test_a_number_of_frames_that_makes_no_film_is_refused(frames: object) -> None:
     with pytest.raises(BnnvizError, match="frames"):
-        film(SPEC, frames)
+        take_frames(SPEC, frames)
 
 
 # --- the codec
@@ -226,7 +234,7 @@ def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_pa
     past = read_past(tmp_path / "recording")
     assert past == PastRun(run.begun, run.changes, run.steps, "cpu")
     assert past.spec.settings["refresh_rate"] not in (0.5, 3.0)
-    again = film(past, frames=10)
+    again = take_frames(past, frames=10)
     assert again.steps[-1] == run.steps
     assert same(again.frames[-1]["events"], plain(run.frame(["events"])["events"]))
 

@@ -185,11 +185,11 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
     path = recording.folder / reader.HEADER
     header = unsealed(path.read_bytes())
     path.write_bytes(sealed(header | {"device": "cuda:7"}))
-    found = recorded_frames.film_of(recording.folder, 50)
+    found = recorded_frames.frames_of(recording.folder, 50)
     assert len(found.frames) == 50
     assert "frames were recorded as the run went; 50 of them are shown" in found.header["notes"][0]
     assert ReplayTimeline(found).views
-    assert "which is not here" in recorded_frames.film_of(recording.folder, 10, recorded=False).header["notes"][0]
+    assert "which is not here" in recorded_frames.frames_of(recording.folder, 10, recorded=False).header["notes"][0]
     with pytest.raises(SystemExit) as end:
         main(["replay", str(recording.folder), "--html", str(tmp_path / "page.html"), "--frames", "40"])
     assert end.value.code == 0
@@ -200,10 +200,10 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
 def test_who_asks_gets_what_was_recorded(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
     run, recording = recorded
     assert (
-        recorded_frames.film_of(recording.folder, 5).steps
-        != recorded_frames.film_of(recording.folder, 5, recorded=True).steps
+        recorded_frames.frames_of(recording.folder, 5).steps
+        != recorded_frames.frames_of(recording.folder, 5, recorded=True).steps
     )
-    early = recorded_frames.film_of(recording.folder, 300, steps=100, recorded=True)
+    early = recorded_frames.frames_of(recording.folder, 300, steps=100, recorded=True)
     assert early.steps[-1] <= 100 < run.steps
     assert len(bnnviz.replay(recording.folder, tmp_path / "page", recorded=True, frames=20).read_bytes()) < 3_000_000
 
@@ -213,13 +213,13 @@ def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
     recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9, frames=False)
     on(run, recorder)
     recorder.close()
-    assert recorded_frames.film_of(tmp_path / "run", 5).steps[-1] == run.steps
+    assert recorded_frames.frames_of(tmp_path / "run", 5).steps[-1] == run.steps
     with pytest.raises(BnnvizError, match="has no frames; leave --recorded out"):
-        recorded_frames.film_of(tmp_path / "run", recorded=True)
+        recorded_frames.frames_of(tmp_path / "run", recorded=True)
     spec = tmp_path / "spec.json"
     spec.write_text('{"target": "banana", "sampler": "bps", "draws": 5}')
     with pytest.raises(BnnvizError, match="is no recording, so it has no frames"):
-        recorded_frames.film_of(spec, recorded=True)
+        recorded_frames.frames_of(spec, recorded=True)
 
 
 def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, film
+from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
 from bnnviz.replays.player import page
 from bnnviz.replays.timeline import ReplayTimeline, _packed
@@ -40,7 +40,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><!-- ${x} $title \u2028"
 
 @pytest.fixture(scope="module")
 def shot() -> ReplayFrames:
-    return film(BANANA, 45)
+    return take_frames(BANANA, 45)
 
 
 def hostile(shot: ReplayFrames) -> ReplayFrames:
@@ -133,7 +133,7 @@ def decoded(sheet: dict, numbers: bytes, frame: int) -> np.ndarray:
 @pytest.mark.demand
 @pytest.mark.parametrize("spec", [BANANA, NETWORK], ids=["banana", "network"])
 def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
-    told = film(spec, 30)
+    told = take_frames(spec, 30)
     timeline = ReplayTimeline(told)
     index, numbers = timeline.columns()
     assert len(index) >= 7
@@ -185,7 +185,7 @@ def test_whole_numbers_stay_what_they_are() -> None:
 
 @pytest.mark.demand
 def test_an_era_begins_with_empty_draws() -> None:
-    told = film(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
+    told = take_frames(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
     timeline = ReplayTimeline(told)
     index, numbers = timeline.columns()
     first = next(i for i, frame in enumerate(told.frames) if frame["status"]["era"] == 1)
@@ -209,7 +209,7 @@ def test_light_and_dark_differ_in_colours_alone(shot: ReplayFrames) -> None:
     "spec", [BANANA.replace(draws=400, chains=4), NETWORK.replace(draws=200, chains=4)], ids=["banana", "network"]
 )
 def test_three_hundred_frames_are_under_six_megabytes(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
-    told = film(spec, 300)
+    told = take_frames(spec, 300)
     assert len(told.frames) == 300
     size = len(page(told).encode())
     with capsys.disabled():

@@ -16,7 +16,7 @@ from bnnviz.benchmarks.calibration import Truth, limit, of_draws
 from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.recording.replay_frames import film, past_of_run, read_past
+from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.recording.warm_start import Points, of_run, read, resolved
 from bnnviz.engine.recording.writer import RecordingWriter
@@ -189,7 +189,7 @@ def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> N
     assert np.array_equal(finished(ViewedRun.restore(saved)).draws, run.draws)
     past = read_past(tmp_path / "warm")
     assert np.array_equal(finished(begun(past.spec)).draws, run.draws)
-    assert film(past, 4).scene["title"] == film(past_of_run(run), 4).scene["title"]
+    assert take_frames(past, 4).scene["title"] == take_frames(past_of_run(run), 4).scene["title"]
     spec = Recording(tmp_path / "warm").spec()
     assert spec == run.spec
     assert spec.start_points == run.spec.start_points

@@ -62,7 +62,7 @@ def replay(
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
 ) -> None:
     """Do a run again from its spec and change log, or show what was recorded: a page that plays without a server."""
-    from bnnviz.engine.recording.recorded_frames import film_of
+    from bnnviz.engine.recording.recorded_frames import frames_of
 
     files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
     suffixes = {name: ".npz" if name == "film" else f".{name}" for name in files}
@@ -71,7 +71,7 @@ def replay(
     _check(places, folders)
     try:
         with _showing_progress() as told:
-            found = film_of(run, frames, steps=steps, recorded=recorded, progress=told)
+            found = frames_of(run, frames, steps=steps, recorded=recorded, progress=told)
             made = [
                 *_write_tables(found, places),
                 *_write_movies(found, places, speed, dark, told),

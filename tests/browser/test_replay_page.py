@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_replay import BANANA, HOSTILE, NETWORK, hostile
 
-from bnnviz.engine.recording.replay_frames import ReplayFrames, film
+from bnnviz.engine.recording.replay_frames import ReplayFrames, take_frames
 from bnnviz.replays.player import page
 
 SHEETS = """async () => {
@@ -34,7 +34,7 @@ FRAMES = 120
 
 @pytest.fixture(scope="module", params=["banana", "network"])
 def shot(request: pytest.FixtureRequest) -> ReplayFrames:
-    return film({"banana": BANANA, "network": NETWORK}[request.param], FRAMES)
+    return take_frames({"banana": BANANA, "network": NETWORK}[request.param], FRAMES)
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_hostile_names_are_words(shot: ReplayFrames, opened: Any) -> None:
 @pytest.mark.demand
 def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
     # Playwright runs a loop of its own here already, so the command is another process.
-    told = film(BANANA, 8)
+    told = take_frames(BANANA, 8)
     place = told.save(tmp_path / "film.npz")
     words = [
         "replay",

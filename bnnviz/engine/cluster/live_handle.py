@@ -280,7 +280,7 @@ class LiveHandle:
         self._answered = time.monotonic()
         return reply
 
-    async def _patiently(self, method: str, *args: Any) -> Any:
+    async def _call_and_wait(self, method: str, *args: Any) -> Any:
         """Call a method of the actor, and wait on while its worker is there: what it was told it does, if late."""
         calling, end = asyncio.ensure_future(self._waiting(method, *args)), time.monotonic() + PATIENCE_S
         try:
@@ -377,7 +377,7 @@ class LiveHandle:
             raise BnnvizError(f"{self._message} Start it again to go on.")
         try:
             await asyncio.wait_for(self._up.wait(), CALL_S)
-            reply = await self._patiently("command", name, args)
+            reply = await self._call_and_wait("command", name, args)
         except LOST:
             raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
         self._take(reply)

@@ -174,11 +174,6 @@ class StepSizeGrid:
         """How many cells count."""
         return sum(cell.counted > 0 for cell in self._everyone)
 
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do: never, errors become smaller for as long as one waits."""
-        return False
-
     def advance(self, seconds: float = 0.02) -> int:
         """Work for about so many seconds; return the moves of the cells, each of all its chains."""
         begun, moves = time.perf_counter(), 0

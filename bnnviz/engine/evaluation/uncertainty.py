@@ -220,7 +220,7 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
     else:
         x = np.asarray(ood)
         x = x[evenly(len(x), most)]
-        x = _from_bytes(x, own) if x.dtype == np.uint8 and pixel_scale(own) is not None else x
+        x = scaled_pixels(x, own) if x.dtype == np.uint8 and pixel_scale(own) is not None else x
     rows = torch.as_tensor(x, dtype=target.dtype, device=target.device)
     needed = own.shape if isinstance(own, datasets.ImageSet) else tuple(target.x.shape[1:])
     if tuple(rows.shape[1:]) != needed or not len(rows) or not torch.isfinite(rows).all():
@@ -240,7 +240,8 @@ def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
     return mean, sd
 
 
-def _from_bytes(x: np.ndarray, data_set: Any) -> np.ndarray:
+def scaled_pixels(x: np.ndarray, data_set: Any) -> np.ndarray:
+    """Return bytes (rows, channels, height, width) on the scale that a network on images sees."""
     mean, sd = pixel_scale(data_set)
     return (x / np.float32(_BYTE) - mean) / sd
 

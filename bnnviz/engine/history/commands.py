@@ -113,17 +113,14 @@ class HistoryCommands:
         """
         if self.replay_to is not None and name not in ("back", "return"):
             raise BnnvizError(f"The run is on its way to step {self.replay_to.goal:,}; wait until it is there.", "fork")
-        if name == "back":
-            self._back(args.get("step"))
-        elif name == "return":
-            self._go(self._history.furthest)
-        elif name == "fork":
-            self.fork()
-        elif name == "follow":
-            self._chosen().follow(args.get("branch"))
-            self._follow(self._slot.run)
-        else:
-            self._keep(args.get("branch"))
+        commands = {
+            "back": lambda: self._back(args.get("step")),
+            "return": lambda: self._go(self._history.furthest),
+            "fork": self.fork,
+            "follow": lambda: self._follow_branch(args.get("branch")),
+            "keep": lambda: self._keep(args.get("branch")),
+        }
+        commands[name]()
         slot = self._slot
         self.jumps += 1
         slot.show_again()
@@ -209,6 +206,11 @@ class HistoryCommands:
         self._follow(fork)
         history.timeline.cut(fork.steps)
         history.parted(fork)
+
+    def _follow_branch(self, letter: str | None) -> None:
+        fork = self._chosen()
+        fork.follow(letter)
+        self._follow(fork)
 
     def _keep(self, letter: str | None) -> None:
         """End the fork: one of its branches goes on alone."""

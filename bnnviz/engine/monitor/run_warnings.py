@@ -12,7 +12,7 @@ from bnnviz.engine.monitor.variances import BAD_RHAT, is_clear, most_off
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
-#: Draws that those of a coordinate are worth, from which on its standard error is one (Vehtari et al. 2021, section 4).
+#: ESS of a coordinate from which on its standard error can be relied on (Vehtari et al. 2021, section 4).
 ENOUGH = 400
 
 
@@ -50,8 +50,8 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
         )
     elif ess is not None and ess < ENOUGH:
         yield (
-            f"The draws of the {what} that mixes worst are worth {ess:.0f} (ESS), and standard errors can be relied on"
-            f" from {ENOUGH} on: make more draws{else_by}."
+            f"The ESS of the {what} that mixes worst is {ess:.0f}, and standard errors can be relied on from {ENOUGH}"
+            f" on: make more draws{else_by}."
         )
 
 
@@ -89,6 +89,6 @@ def _of_weights(found: dict[str, Any]) -> Iterator[str]:
         )
     elif share < POOR:
         yield (
-            f"The weighted draws are worth {100 * share:.1f} % of their number: a few draws carry the estimates,"
-            " so make more draws an iteration, or more iterations."
+            f"The weight ESS is {100 * share:.1f} % of the number of draws: estimates rest on few draws, so make more"
+            " draws an iteration, or more iterations."
         )

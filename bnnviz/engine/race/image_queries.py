@@ -13,6 +13,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
+from bnnviz.engine.evaluation.uncertainty import scaled_pixels
 from bnnviz.engine.race.predictive_cache import PredictiveCache, probabilities
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
@@ -139,9 +140,7 @@ class ImageQueries:
 
     def _rows(self, images: np.ndarray, lane: QueriedLane) -> torch.Tensor:
         """Return bytes (rows, channels, height, width) as the network sees them."""
-        own = self._race.images
-        mean, sd = (np.array(each, np.float32)[:, None, None] for each in (own.mean, own.sd))
-        x = (images.astype(np.float32) / 255 - mean) / sd
+        x = scaled_pixels(images, self._race.images)
         return torch.as_tensor(x, dtype=lane.target.dtype, device=lane.target.device)
 
     # images that are made to mislead

@@ -247,7 +247,7 @@ def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     return [functools.reduce(operator.or_, frames[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
 
 
-def film_of(
+def frames_of(
     path: str | Path,
     frames: int = replay_frames.FRAMES,
     *,
@@ -269,7 +269,7 @@ def film_of(
         Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
         being another machine's.
     progress : callable, optional
-        As of `bnnviz.engine.recording.replay_frames.film`.
+        As of `bnnviz.engine.recording.replay_frames.take_frames`.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def film_of(
     if recorded is None:
         recorded = kept and (own or not replay_frames.is_here(past.device))
     if not recorded:
-        return replay_frames.film(past, frames, steps=steps, progress=progress)
+        return replay_frames.take_frames(past, frames, steps=steps, progress=progress)
     if recording is None:
         raise BnnvizError(f"{path} is no recording, so it has no frames; leave --recorded out.", "recorded")
     return shown(recording, frames, steps)

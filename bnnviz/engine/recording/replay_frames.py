@@ -131,7 +131,7 @@ class PastRun:
     target: Target | None = None
 
 
-def film(
+def take_frames(
     past: PastRun | ShownRun | Spec,
     frames: int = FRAMES,
     *,
