@@ -80,7 +80,7 @@ class ViewedRun(Run):
         chain: int | None = None,
         plane: dict[str, Any] | None = None,
         component: dict[str, Any] | None = None,
-        step_batch: int | None = None,
+        block: int | None = None,
     ) -> None:
         """Choose what frames show; draws are not touched, and None changes nothing.
 
@@ -103,7 +103,7 @@ class ViewedRun(Run):
         BnnvizError
             If there is no such chain, coordinate, component or block.
         """
-        self._frames.watch(chain, plane, component, step_batch)
+        self._frames.watch(chain, plane, component, block)
 
     @property
     def lead(self) -> ViewedRun:
