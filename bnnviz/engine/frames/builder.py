@@ -112,16 +112,12 @@ class FrameBuilder:
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
-        self._components.forget()
+        held = self._components, self._variances, self._mixing, self._importance, self._test_metrics, self.predictor
+        for each in held:
+            if each is not None:
+                each.forget()
         self._selection.clear()
-        self._variances.forget()
-        self._mixing.forget()
-        self._importance.forget()
-        if self._test_metrics is not None:
-            self._test_metrics.forget()
         self._counted, self._begun = Counts(), time.perf_counter()
-        if self.predictor is not None:
-            self.predictor.forget()
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""

@@ -14,9 +14,9 @@ from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
 from bnnviz.engine.evaluation.uncertainty import scaled_pixels
-from bnnviz.engine.race.predictive_cache import PredictiveCache, probabilities
+from bnnviz.engine.race.predictive_cache import probabilities
+from bnnviz.engine.race.view import RaceSource
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import BNN
 
 ANGLES = tuple(range(-180, 181, 30))  # degrees
 ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
@@ -26,18 +26,29 @@ _ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
 _ATTACK_GROWTH = 2  # of the draws, until they are attacked again
 
 
-class QueriedLane(Protocol):
-    """What image queries use of a lane: its network, and what its draws say of the test rows."""
+class ImageRaceSource(RaceSource, Protocol):
+    """What queries and view read of a race on images besides what is read of any race.
 
-    target: BNN
-    predictive_cache: PredictiveCache
+    Attributes
+    ----------
+    images, ood : ImageSet
+        What the networks learn, and what is of another kind, if anything is.
+    queries : ImageQueries
+    wall : str
+        The images that hang on the wall.
+    """
 
-
-class QueriedRace(Protocol):
-    """What image queries use of a race: its images and its lanes."""
-
+    lanes: Sequence[Any]
     images: ImageSet
-    lanes: Sequence[QueriedLane]
+    ood: ImageSet | None
+    queries: ImageQueries
+    wall: str
+
+    def ood_sets(self) -> list[str]:
+        """Return the names of the data sets that rows of another kind can be of."""
+
+    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a lane's draws say of the test rows and of those of another kind."""
 
 
 class ImageQueries:
@@ -45,10 +56,10 @@ class ImageQueries:
 
     Parameters
     ----------
-    race : QueriedRace
+    race : ImageRaceSource
     """
 
-    def __init__(self, race: QueriedRace) -> None:
+    def __init__(self, race: ImageRaceSource) -> None:
         self._race = race
         self._source: dict[str, Any] = {"index": 0}
         self._pixels, self.truth = race.images.x_test[0], int(race.images.y_test[0])
@@ -125,7 +136,7 @@ class ImageQueries:
             self._answers[number] = key, time.perf_counter(), found
         return found
 
-    def _ask(self, lane: QueriedLane) -> np.ndarray:
+    def _ask(self, lane: Any) -> np.ndarray:
         theta = lane.predictive_cache.draws(_DRAWS)
         if not len(theta):
             return np.empty((0, 1 + len(ANGLES), self._race.images.classes), np.float32)
@@ -138,7 +149,7 @@ class ImageQueries:
         chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
         return np.stack(found + [probabilities(lane.target, theta[i : i + 1], rows) for i in chosen])
 
-    def _rows(self, images: np.ndarray, lane: QueriedLane) -> torch.Tensor:
+    def _rows(self, images: np.ndarray, lane: Any) -> torch.Tensor:
         """Return bytes (rows, channels, height, width) as the network sees them."""
         x = scaled_pixels(images, self._race.images)
         return torch.as_tensor(x, dtype=lane.target.dtype, device=lane.target.device)

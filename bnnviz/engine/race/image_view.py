@@ -5,44 +5,19 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.data import ImageSet
-from bnnviz.engine.race.image_queries import ANGLES, ImageQueries
-from bnnviz.engine.race.view import RaceSource, RaceView
+from bnnviz.engine.race.image_queries import ANGLES, ImageRaceSource
+from bnnviz.engine.race.view import RaceView
 
 _HARDEST = 28  # images on the wall
 _ATTACKED = tuple(f"{figure}{end}" for figure in ("accuracy", "entropy") for end in ("", "_low", "_high"))
 _UNRELIABLE = diagnostics.Reliability(
     np.linspace(0, 1, 11), np.zeros(10), *(np.full(10, np.nan) for _ in range(4)), math.nan
 )
-
-
-class ImageRaceSource(RaceSource, Protocol):
-    """What the view reads of a race on images besides what it reads of any race.
-
-    Attributes
-    ----------
-    images, ood : ImageSet
-        What the networks learn, and what is of another kind, if anything is.
-    queries : ImageQueries
-    wall : str
-        The images that hang on the wall.
-    """
-
-    images: ImageSet
-    ood: ImageSet | None
-    queries: ImageQueries
-    wall: str
-
-    def ood_sets(self) -> list[str]:
-        """Return the names of the data sets that rows of another kind can be of."""
-
-    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of those of another kind."""
 
 
 class ImageRaceView(RaceView):
