@@ -1,4 +1,4 @@
-"""Measure how sure a network's predictions are, on its test rows and on rows of another kind."""
+"""Measure how sure a network's predictions are, on its test rows and on out-of-distribution rows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def uncertainty(
     most_outside: int = MOST_OUTSIDE,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Say how sure the averaged prediction of draws is of test rows and of rows of another kind, and how rightly so.
+    """Say how sure the averaged prediction of draws is of test and out-of-distribution rows, and how rightly so.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def uncertainty(
     log_weights : array_like, shape (...), optional
         Logarithms of the draws' weights up to a constant; none: all draws count the same.
     ood : str, data set or array_like, optional
-        Rows of another kind: the name of a data set or a set itself, whose test rows are put on the scale that the
+        Out-of-distribution rows: the name of a data set or a set itself, whose test rows are put on the scale that the
         network was trained on; or inputs (rows, ...) that are on that scale already, bytes being pixels of images.
     rows : sequence of int
         Numbers of test rows whose chances are given with intervals.
@@ -115,7 +115,7 @@ def uncertainty(
     bins : int, default 10
         Of the reliability diagram and its error.
     most_outside : int, default 2000
-        Rows of another kind that are looked at, at most: of an image set drawn with equal shares of each class,
+        Out-of-distribution rows that are looked at, at most: of an image set drawn with equal shares of each class,
         otherwise evenly spread.
     seed : int, default 0
         Of what is drawn.
@@ -126,7 +126,7 @@ def uncertainty(
         ``summary``, which is JSON: ``rows``, ``draws``, ``chains``, ``base``, ``class_names``; ``accuracy`` with
         Wilson's interval, ``nll``, ``brier``, ``ece`` and ``bins`` of the averaged prediction; ``test`` and ``ood``
         (None without), each with ``rows`` and the means of ``entropy`` (its interval by the bootstrap over rows),
-        ``expected`` and ``mutual``; ``detection`` by predictive entropy, rows of another kind being the positive ones
+        ``expected`` and ``mutual``; ``detection`` by predictive entropy, out-of-distribution rows being the positives
         (None without); ``function_ess`` with ``median``, ``lowest`` (the smallest decile) and ``unknown`` of so many
         ``series``, the chances of each class at up to 50 test rows; ``unknown``: by figure, a sentence on what is not
         known, which is None. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes), ``entropy``,
@@ -136,8 +136,8 @@ def uncertainty(
     Raises
     ------
     BnnvizError
-        If it is no network with classes, there are no draws, weights and draws do not fit, rows of another kind do not
-        fit the network, or a row number is none.
+        If it is no network with classes, there are no draws, weights and draws do not fit, out-of-distribution rows do
+        not fit the network, or a row number is none.
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
@@ -205,7 +205,7 @@ def kept(given: NetworkDraws) -> tuple[Tensor, np.ndarray | None]:
 
 
 def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0) -> Tensor:
-    """Return inputs (rows, ...) of another kind on the scale that the network was trained on.
+    """Return inputs (rows, ...) out of distribution on the scale that the network was trained on.
 
     Parameters and errors as in `uncertainty`.
     """
@@ -225,8 +225,8 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
     needed = own.shape if isinstance(own, datasets.ImageSet) else tuple(target.x.shape[1:])
     if tuple(rows.shape[1:]) != needed or not len(rows) or not torch.isfinite(rows).all():
         raise BnnvizError(
-            f"The rows of another kind have the shape {tuple(rows.shape)}, or a number that is not finite; give rows of"
-            f" shape {needed}.",
+            f"The out-of-distribution rows have the shape {tuple(rows.shape)}, or a number that is not finite; give rows"
+            f" of shape {needed}.",
             "ood",
         )
     return rows

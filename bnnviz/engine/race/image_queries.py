@@ -45,10 +45,10 @@ class ImageRaceSource(RaceSource, Protocol):
     wall: str
 
     def ood_sets(self) -> list[str]:
-        """Return the names of the data sets that rows of another kind can be of."""
+        """Return the names of the data sets that out-of-distribution rows can be of."""
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of those of another kind."""
+        """Return what a lane's draws say of the test rows and of out-of-distribution ones."""
 
 
 class ImageQueries:

@@ -49,7 +49,7 @@ class ImageLane(Lane):
     predictive_cache : PredictiveCache
         What its draws say of the test rows.
     ood : PredictiveCache or None
-        What they say of rows of another kind; None where there are none.
+        What they say of out-of-distribution rows; None where there are none.
     course : list of Moment
         How well it predicted on the way.
     """
@@ -133,7 +133,7 @@ class ImageRace(Race):
         self.queries = ImageQueries(self)
 
     def _choose_ood(self) -> None:
-        """Begin to ask all lanes about the rows of another kind."""
+        """Begin to ask all lanes about the out-of-distribution rows."""
         found = None if self.ood is None else self.ood.scaled_like(self.images)
         for lane in self.lanes:
             lane.ood = None if found is None else PredictiveCache(lane, _rows(found, lane))
@@ -199,7 +199,7 @@ class ImageRace(Race):
         Parameters
         ----------
         ood : str, optional
-            The data set that rows of another kind are of.
+            The data set that out-of-distribution rows are of.
         image : dict, optional
             The image that draws are asked about: ``index``, the number of a test image, or ``pixels``, rows of an image
             from 0 to 255, (height, width) or (channels, height, width), or ``attacked``, the number of one that was
@@ -228,17 +228,17 @@ class ImageRace(Race):
             super().watch(**what)
 
     def _ask_at_once(self) -> None:
-        """Ask all lanes about the rows of another kind, as many draws as there is time for."""
+        """Ask all lanes about the out-of-distribution rows, as many draws as there is time for."""
         for lane in self.lanes:
             if lane.ood is not None:
                 lane.ood.look(_AT_ONCE_S / len(self.lanes))
 
     def ood_sets(self) -> list[str]:
-        """Return the names of the data sets that rows of another kind can be of."""
+        """Return the names of the data sets that out-of-distribution rows can be of."""
         return [each["name"] for each in _candidates(self.images)]
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of those of another kind, (draws, rows, classes)."""
+        """Return what a lane's draws say of the test rows and of out-of-distribution ones, (draws, rows, classes)."""
         lane = self.lanes[number]
         known = lane.predictive_cache.probabilities
         return known, known[:, :0] if lane.ood is None else lane.ood.probabilities

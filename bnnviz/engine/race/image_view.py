@@ -87,7 +87,7 @@ class ImageRaceView(RaceView):
         return {"lanes": lanes}
 
     def entropies(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return predictive entropies of the test rows and of those of another kind by a lane's draws, in nats."""
+        """Return predictive entropies of the test rows and of out-of-distribution ones by a lane's draws, in nats."""
         inside, outside = self._race.probabilities(number)
         if not len(inside):
             return np.empty(0), np.empty(0)
@@ -95,7 +95,7 @@ class ImageRaceView(RaceView):
         return known, diagnostics.predictive_entropy(outside) if outside.size else np.empty(0)
 
     def detected(self, number: int) -> diagnostics.Detection:
-        """Return how well a lane's entropy tells rows of another kind; nan as yet, or without scikit-learn."""
+        """Return how well a lane's entropy tells out-of-distribution rows; nan as yet, or without scikit-learn."""
         version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
         held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
         if held != version:
