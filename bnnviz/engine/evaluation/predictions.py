@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -41,13 +42,6 @@ class Predictor:
             self.kind = "band" if inputs == 1 else "intervals"
         else:
             self.kind = "area" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
-        #: What stays the same for a run, and what rows of predictions become in a frame, by kind.
-        self._own_scene, self._picture = {
-            "band": (self._band_scene, self._band),
-            "area": (self._area_scene, self._area),
-            "intervals": (self._intervals_scene, self._intervals),
-            "classes": (lambda: {"observed": self.observed}, self._classes),
-        }[self.kind]
         self._set_inputs()
         self.forget()
 
@@ -127,7 +121,7 @@ class Predictor:
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for a whole run, and its data as they are now."""
-        return {"kind": self.kind, **self.data(), **self._own_scene()}
+        return {"kind": self.kind, **self.data(), **self._SCENES[self.kind](self)}
 
     def data(self) -> dict[str, Any]:
         """Return the training rows where they can be drawn, and whether they may be edited."""
@@ -182,7 +176,7 @@ class Predictor:
         return {"sd": self._rows(theta).std(0)} if len(theta) else {}
 
     def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
-        drawn = self._picture(values)
+        drawn = self._PICTURES[self.kind](self, values)
         if self.kind == "classes":
             now = self._classes(now[None])["mean"]
         elif self.kind in ("band", "intervals"):
@@ -251,6 +245,20 @@ class Predictor:
             "nll": float(nll),
             "coverage": float(inside.mean()),
         }
+
+    #: What stays the same for a run, and what rows of predictions become in a frame, by kind.
+    _SCENES: ClassVar[dict[str, Callable[[Predictor], dict[str, Any]]]] = {
+        "band": _band_scene,
+        "area": _area_scene,
+        "intervals": _intervals_scene,
+        "classes": lambda self: {"observed": self.observed},
+    }
+    _PICTURES: ClassVar[dict[str, Callable[[Predictor, np.ndarray], dict[str, Any]]]] = {
+        "band": _band,
+        "area": _area,
+        "intervals": _intervals,
+        "classes": _classes,
+    }
 
     def through(self, box: tuple[float, float, float, float]) -> list[Key]:
         """Return the known draws whose function passes through a box (x0, x1, y0, y1); of a band only."""

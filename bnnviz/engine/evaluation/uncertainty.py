@@ -225,7 +225,7 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
     needed = own.shape if isinstance(own, datasets.ImageSet) else tuple(target.x.shape[1:])
     if tuple(rows.shape[1:]) != needed or not len(rows) or not torch.isfinite(rows).all():
         raise BnnvizError(
-            f"The out-of-distribution rows have the shape {tuple(rows.shape)}, or a number that is not finite; give rows"
+            f"Out-of-distribution rows have the shape {tuple(rows.shape)}, or a number that is not finite; give rows"
             f" of shape {needed}.",
             "ood",
         )
