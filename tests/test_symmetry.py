@@ -172,7 +172,7 @@ def test_a_crossing_is_a_gap_of_the_path(run):
     v = torch.zeros_like(x)
     v[0] = 1.0  # the first unit's weight overtakes the second's
     both = torch.stack([x, v])
-    plane = run._frames.plane()._replace(fold=partial(canonical, layers=run.target.units))
+    plane = run._frames.plane()._replace(canonicalise=partial(canonical, layers=run.target.units))
     t = np.linspace(0, 1.7, 9)
     (piece,), heading = run.chain_trace._folded(both, t[None], plane)
     # It is cut between 0.85 and 1.06, unless the flow is no straight line.
