@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.demos.demo import Demo
+from bnnviz.engine.monitor.words import number
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.double_well import FUNCTIONAL, POINT, TARGET, WellsSpec
@@ -420,9 +421,5 @@ class DoubleWellDemo(Demo):
 
 def _cell(figures: dict[str, float], first: tuple[str, str], second: tuple[str, str] | None) -> str:
     """Write a figure, and in brackets the one that belongs to it."""
-    text = _written(figures[first[0]], first[1])
-    return text if second is None else f"{text} ({_written(figures[second[0]], second[1])})"
-
-
-def _written(value: float, form: str) -> str:
-    return format(value, form) if np.isfinite(value) else "–"
+    text = number(figures[first[0]], first[1])
+    return text if second is None else f"{text} ({number(figures[second[0]], second[1])})"

@@ -10,6 +10,7 @@ import numpy as np
 from bnnviz import targets
 from bnnviz.engine.demos.demo import Demo
 from bnnviz.engine.demos.step_size_grid import StepSizeGrid
+from bnnviz.engine.monitor.words import with_error
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.step_size import TARGETS, ScopeSpec
 
@@ -205,7 +206,7 @@ def _falls(slope: Any) -> str:
     """Say how an error goes with the step size."""
     if slope is None or slope.error > _VAGUE:
         return "is not clear enough yet at small step sizes to have a slope"
-    told = f"slope {slope.value:.2f} ± {slope.error:.2f}"
+    told = f"slope {with_error(*slope)}"
     if slope.value + _CLEAR * slope.error < _FIRST[0]:
         share = "does not fall with the step size" if slope.value < _FIRST[0] / 2 else "falls more slowly than it"
         return f"{share} ({told})"
@@ -219,4 +220,4 @@ def _falls(slope: Any) -> str:
 def _row(found: dict[str, Any], place: int) -> str:
     error, se, slope = found["error"][place], found["se"][place], found["slope"]
     told = _percent(error, se) if np.isfinite(error) else "–"
-    return f"{told}; " + ("–" if slope is None else f"{slope.value:.2f} ± {slope.error:.2f}")
+    return f"{told}; " + ("–" if slope is None else with_error(*slope))

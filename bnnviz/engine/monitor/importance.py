@@ -8,6 +8,7 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 
 _MOST_VARIANCES = 3  # rows of the table
@@ -80,8 +81,8 @@ class Importance:
         tone = "bad" if k > BAD_K else "good" if k < _GOOD_K else ""
         return [
             [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
-            ["Tail of the weights, Pareto k-hat", f"{k:.2f}" if np.isfinite(k) else "–", tone],
-            ["log of the integral of exp(-U)", f"{log_z:.2f} ± {error:.2f}", ""],
+            ["Tail of the weights, Pareto k-hat", number(k, ".2f"), tone],
+            ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *self._variances(draws, logs),
         ]
 
@@ -91,13 +92,6 @@ class Importance:
         if cov is None or target.dim > _MOST_MOMENTS:
             return []
         found = diagnostics.weighted_moments(draws.double().cpu().numpy(), logs)
-        columns = zip(target.names(), np.diag(found.cov), found.variance_se, np.diag(cov), strict=True)
-        rows = [
-            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {error:.2f}", _tone(variance, error, true)]
-            for name, variance, error, true in columns
-        ]
-        return rows[:_MOST_VARIANCES]
-
-
-def _tone(variance: float, error: float, true: float) -> str:
-    return "bad" if abs(variance - true) > _FAR * error else ""
+        variance, error, true = np.diag(found.cov), found.variance_se, np.diag(cov)
+        tones = np.where(np.abs(variance - true) > _FAR * error, "bad", "").tolist()
+        return variance_rows(zip(target.names(), variance, error, true, tones, strict=True))[:_MOST_VARIANCES]

@@ -11,6 +11,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.draw_table import DrawTable
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.monitor.words import number
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
@@ -134,7 +135,7 @@ class LiveMixing:
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
-        energy, least, median = (format(size, ",.0f") if np.isfinite(size) else "–" for size in self.found)
+        energy, least, median = (number(size, ",.0f") for size in self.found)
         if not np.isfinite(self.found.energy):
             return []
         if self._predictor is None:

@@ -10,6 +10,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
+from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
@@ -207,10 +208,7 @@ class Variances:
             worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
             return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
         names = self._run.target.names()
-        rows = [
-            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {_number(error, '.2f')}", tone]
-            for name, variance, error, true, tone in zip(names, *self._moments, tones, strict=True)
-        ]
+        rows = variance_rows(zip(names, *self._moments, tones, strict=True))
         again, by = zip(names, self._weighted, strict=False), self._run.sampler.weighed_by
         rows += [[f"Variance of {name} weighted by {by}", f"{variance:.2f}", ""] for name, variance in again]
         return rows + self._path_rows(names)
@@ -220,7 +218,7 @@ class Variances:
             return []
         variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
         return [
-            [f"Variance of {name} along the path", f"{variance:.2f} ± {_number(error, '.2f')}", ""]
+            [f"Variance of {name} along the path", with_error(variance, error), ""]
             for name, variance, error in variances
         ]
 
@@ -229,7 +227,7 @@ class Variances:
         if self._made < 0:
             return []
         tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
-        sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
+        sizes = f"{number(self.rhat, '.2f')}; {number(self.ess, ',.0f')}, {number(tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
@@ -314,9 +312,5 @@ def _tone(ratio: float, z: float, draws: int) -> str:
     return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
 
 
-def _number(value: float, form: str) -> str:
-    return format(value, form) if np.isfinite(value) else "–"
-
-
 def _rate(value: float) -> str:
-    return _number(value, ",.0f" if value >= 100 else ".2g")
+    return number(value, ",.0f" if value >= 100 else ".2g")
