@@ -54,19 +54,17 @@ class Visit:
         return self.flags.get(flag, "0") not in ("0", "", "no", "false")
 
 
-def read(arguments: Mapping[str, Sequence[bytes]], opening: Any, codes: Any = url) -> Visit:
+def read(arguments: Mapping[str, Sequence[bytes]], opening: Any) -> Visit:
     """Read the address's arguments, as the server has them; whatever they are, there is a spec to run.
 
     Parameters
     ----------
     arguments : mapping
-    opening : Spec or RaceSpec
+    opening : Spec, RaceSpec or PlainSpec
         What runs where they name nothing.
-    codes : module
-        Reads specs: `bnnviz.specs.url` runs, `bnnviz.specs.race_url` races.
     """
     flags = {name: arguments[name][0].decode(errors="replace") for name in url.PAGE if arguments.get(name)}
-    spec, sentences = codes.from_query(arguments, opening)
+    spec, sentences = opening.read_query(arguments)
     names = any(name not in url.PAGE and not name.startswith("bokeh-") for name in arguments)
     return Visit(spec, sentences, names, flags)
 

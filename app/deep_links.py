@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Experiment
-from bnnviz.specs import catalogue, double_well_url, race_url, url
-from bnnviz.specs.double_well import WellsSpec
-from bnnviz.specs.image_race import GallerySpec
-from bnnviz.specs.race import MOST, RaceSpec
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.race import MOST, GallerySpec, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.pages import PAGES
 
@@ -30,13 +28,10 @@ class Opening:
         Its name in the address.
     spec : Spec, RaceSpec, GallerySpec or WellsSpec
         What it opens on.
-    codes : module
-        Writes and reads its links.
     """
 
     page: str
     spec: Any
-    codes: ModuleType
 
     @property
     def title(self) -> str:
@@ -45,7 +40,7 @@ class Opening:
 
     def query(self, flags: Mapping[str, str] | None = None) -> str:
         """Return what stands after the question mark."""
-        return url.query_text({"page": self.page, **self.codes.to_query(self.spec), **(flags or {})})
+        return url.query_text({"page": self.page, **self.spec.to_query(), **(flags or {})})
 
 
 def of_images(data: str | None) -> bool:
@@ -69,15 +64,15 @@ def opening(spec: Any) -> Opening | None:
 def _opening(spec: Any) -> Opening | None:
     """Return the page that is made for a spec."""
     if isinstance(spec, GallerySpec):
-        return Opening(_UNCERTAINTY, spec, race_url)
+        return Opening(_UNCERTAINTY, spec)
     if isinstance(spec, RaceSpec):
-        return Opening(_RACE, spec, race_url)
+        return Opening(_RACE, spec)
     if isinstance(spec, WellsSpec):
-        return Opening(_WELLS, spec, double_well_url)
+        return Opening(_WELLS, spec)
     if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
         return None  # a page of images has several samplers
     drawn = catalogue.find("samplers", spec.sampler)["emits"]
-    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec, url)
+    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec)
 
 
 def _arrives(found: Opening) -> bool:
@@ -86,9 +81,9 @@ def _arrives(found: Opening) -> bool:
         spec = found.spec.checked()
     except BnnvizError:
         return False
-    if found.codes.shareable(spec):
+    if spec.shareable():
         return False
-    opened, sentences = found.codes.from_query(found.codes.to_query(spec), spec)
+    opened, sentences = spec.read_query(spec.to_query())
     return not sentences and opened == spec
 
 

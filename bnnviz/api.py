@@ -29,7 +29,7 @@ from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.demo import WellsSpec
 from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
 from bnnviz.specs.run import POINTS, Spec
 from bnnviz.targets import BNN
@@ -457,7 +457,7 @@ def wells(**settings: Any) -> DoubleWellDemo:
     Parameters
     ----------
     **settings
-        As `bnnviz.specs.double_well.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+        As `bnnviz.specs.demo.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
 
     Returns
     -------

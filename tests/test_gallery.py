@@ -14,8 +14,7 @@ from bnnviz.engine.evaluation.attack import EPS
 from bnnviz.engine.race.image_queries import ANGLES
 from bnnviz.engine.race.image_race import ImageRace
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import race_url
-from bnnviz.specs.image_race import GallerySpec
+from bnnviz.specs.race import GallerySpec
 
 TARGET = {"data": "mnist", "network": "mlp", "train_rows": 200, "test_rows": 60}
 SGLD = {"sampler": "sgld", "warmup": 2, "settings": {"batch_size": 20, "step_size": 1e-4, "mode_steps": 60}}
@@ -176,5 +175,5 @@ def test_other_images_from_elsewhere_are_asked_about(gallery: ImageRace) -> None
 
 
 def test_a_link_gives_the_same_gallery() -> None:
-    again, sentences = race_url.from_query(race_url.to_query(spec()), spec(budget=9000))
+    again, sentences = spec(budget=9000).read_query(spec().to_query())
     assert again == spec() and isinstance(again, GallerySpec) and not sentences

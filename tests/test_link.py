@@ -77,15 +77,15 @@ def specs(draw: st.DrawFn) -> Spec:
 
 @given(specs())
 def test_what_is_written_is_read_again(spec: Spec) -> None:
-    text = url.query_text(url.to_query(spec))
-    assert url.from_address(text, OPENING) == (spec, [])
+    text = url.query_text(spec.to_query())
+    assert OPENING.read_query(text) == (spec, [])
     assert text.isascii()
     assert not set(text) & set(" \"'<>#\\")
 
 
 @given(st.text(max_size=300))
 def test_any_text_gives_a_spec(text: str) -> None:
-    spec, _ = url.from_address(text, OPENING)
+    spec, _ = OPENING.read_query(text)
     assert spec == spec.checked()
 
 
@@ -104,10 +104,10 @@ TEXTS = st.text(max_size=12) | st.sampled_from(NAMES) | (st.integers() | st.floa
 
 @given(st.dictionaries(st.sampled_from(PARAMETERS), TEXTS, max_size=8))
 def test_any_value_gives_a_spec_within_the_limits(query: dict[str, str]) -> None:
-    spec, sentences = url.from_query(query, OPENING)
+    spec, sentences = OPENING.read_query(query)
     assert spec == spec.checked()
     assert spec.chains <= url.MOST_CHAINS
-    assert spec.chains * url.dimension(spec) <= url.MOST_NUMBERS
+    assert spec.chains * spec.known_dim <= url.MOST_NUMBERS
     assert all("\n" not in sentence and sentence.endswith(".") for sentence in sentences)
 
 
@@ -115,24 +115,24 @@ def test_any_value_gives_a_spec_within_the_limits(query: dict[str, str]) -> None
 @pytest.mark.parametrize("target", LISTING["targets"], ids=lambda item: item["name"])
 @pytest.mark.parametrize("sampler", LISTING["samplers"], ids=lambda item: item["name"])
 def test_defaults_are_left_out(target: dict[str, Any], sampler: dict[str, Any]) -> None:
-    query = url.to_query(Spec(target=target["name"], sampler=sampler["name"], draws=None).checked())
+    query = Spec(target=target["name"], sampler=sampler["name"], draws=None).checked().to_query()
     assert query == {"target": target["name"], "sampler": sampler["name"]}
 
 
 def test_a_link_is_short_and_readable() -> None:
     spec = Spec.from_json({**OPENING.to_json(), "sampler": "boomerang", "warmup": 20})
-    assert url.query_text(url.to_query(spec)) == (
+    assert url.query_text(spec.to_query()) == (
         "target=network&sampler=boomerang&t.hidden=25-10&s.refresh_rate=2&warmup=20"
     )
 
 
 def test_what_the_link_does_not_name_is_the_openings() -> None:
-    assert url.from_query({}, OPENING) == (OPENING.checked(), [])
-    spec, _ = url.from_query({"sampler": "bps"}, OPENING)
+    assert OPENING.read_query({}) == (OPENING.checked(), [])
+    spec, _ = OPENING.read_query({"sampler": "bps"})
     assert (spec.target, spec.target_settings["hidden"], spec.settings["refresh_rate"]) == ("network", "25-10", 1.0)
-    spec, _ = url.from_query({"target": "banana"}, OPENING)
+    spec, _ = OPENING.read_query({"target": "banana"})
     assert (spec.sampler, spec.settings["refresh_rate"], spec.warmup) == (OPENING.sampler, 1.0, Spec.warmup)
-    spec, _ = url.from_query({"s.refresh_rate": "3", "page": "lab", "theme": "dark"}, OPENING)
+    spec, _ = OPENING.read_query({"s.refresh_rate": "3", "page": "lab", "theme": "dark"})
     assert (spec.sampler, spec.settings["refresh_rate"], spec.target_settings["hidden"]) == (
         OPENING.sampler,
         3.0,
@@ -141,7 +141,7 @@ def test_what_the_link_does_not_name_is_the_openings() -> None:
 
 
 def test_bytes_of_a_request_are_read() -> None:
-    spec, sentences = url.from_query({"target": [b"banana"], "seed": [b"5", b"6"], "t.bend": [b"\xff"]}, OPENING)
+    spec, sentences = OPENING.read_query({"target": [b"banana"], "seed": [b"5", b"6"], "t.bend": [b"\xff"]})
     assert (spec.target, spec.seed) == ("banana", 5)
     assert len(sentences) == 2
 
@@ -183,24 +183,24 @@ def test_points_that_do_not_fit_get_a_sentence(text: str, words: str) -> None:
 
 @pytest.mark.parametrize(("query", "sentence"), BAD_LINKS, ids=lambda text: text[:40])
 def test_a_bad_link_gets_its_sentence_and_a_run(query: str, sentence: str) -> None:
-    spec, sentences = url.from_address(query, OPENING)
+    spec, sentences = OPENING.read_query(query)
     assert sentences, "nothing was said"
     assert sentences[0].startswith(sentence)
     assert all("\n" not in said and len(said) < 250 for said in sentences)
     # Taken over as it is: a link to what was taken says nothing more.
-    assert url.from_query(url.to_query(spec), OPENING) == (spec, [])
+    assert OPENING.read_query(spec.to_query()) == (spec, [])
 
 
 def test_no_more_sentences_than_anybody_reads() -> None:
-    _, sentences = url.from_address("&".join(f"x{i}=1" for i in range(30)), OPENING)
+    _, sentences = OPENING.read_query("&".join(f"x{i}=1" for i in range(30)))
     assert len(sentences) == url.MOST_SENTENCES
     assert sentences[-1] == "27 more parameters of the link did not fit."
 
 
 def test_what_a_link_cannot_hold_is_said() -> None:
-    assert url.shareable(OPENING) == ""
-    assert "no link can hold" in url.shareable(OPENING.replace(attachment=b"x"))
-    assert "no link can hold" in url.shareable(OPENING.replace(target_settings={"data": "own"}))
+    assert OPENING.shareable() == ""
+    assert "no link can hold" in OPENING.replace(attachment=b"x").shareable()
+    assert "no link can hold" in OPENING.replace(target_settings={"data": "own"}).shareable()
 
 
 # --- scripts
@@ -232,10 +232,10 @@ def test_what_a_link_cannot_hold_is_said() -> None:
 def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> None:
     spec = spec.checked()
     script = tmp_path / "again.py"
-    script.write_text(url.as_python(spec) + "import json\nprint(json.dumps(run.summary()['mean']))\n")
-    assert spec == url.from_query(url.to_query(spec))[0]
+    script.write_text(spec.as_python() + "import json\nprint(json.dumps(run.summary()['mean']))\n")
+    assert spec == Spec(draws=None).read_query(spec.to_query())[0]
     printed = _run([sys.executable, str(script)])
-    words = shlex.split(url.as_command(spec))
+    words = shlex.split(spec.as_command())
     assert words[0] == "bnnviz"
     summary = json.loads(_run([sys.executable, "-m", "bnnviz.cli", *words[1:], "--json"]))
     assert summary["mean"] == json.loads(printed.splitlines()[-1])
@@ -244,8 +244,8 @@ def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> Non
 
 
 def test_a_script_of_a_live_run_ends() -> None:
-    assert f"draws={url.BATCH_DRAWS}," in url.as_python(OPENING)
-    assert f"--draws {url.BATCH_DRAWS}" in url.as_command(OPENING)
+    assert f"draws={url.BATCH_DRAWS}," in OPENING.as_python()
+    assert f"--draws {url.BATCH_DRAWS}" in OPENING.as_command()
 
 
 @given(specs())
@@ -255,7 +255,7 @@ def test_a_script_says_the_spec(spec: Spec) -> None:
     def sample(target: str, sampler: str, **options: Any) -> None:
         said.append(Spec(target=target, sampler=sampler, **options).checked())
 
-    call = url.as_python(spec).split("print(run)")[0].replace("import bnnviz", "").replace("bnnviz.sample", "sample")
+    call = spec.as_python().split("print(run)")[0].replace("import bnnviz", "").replace("bnnviz.sample", "sample")
     exec(call, {"sample": sample})
     assert said == [spec.replace(draws=spec.draws or url.BATCH_DRAWS)]
 
@@ -268,4 +268,4 @@ def _run(command: list[str]) -> str:
 
 def test_a_number_is_written_exactly() -> None:
     spec = Spec(target="banana", settings={"refresh_rate": math.pi}).checked()
-    assert url.from_query(url.to_query(spec))[0].settings["refresh_rate"] == math.pi
+    assert Spec(draws=None).read_query(spec.to_query())[0].settings["refresh_rate"] == math.pi

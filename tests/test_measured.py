@@ -23,9 +23,9 @@ from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Case, Experiment, results
 from bnnviz.experiments.comparison import Figure, figures, verdict
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
-from bnnviz.specs import double_well_url, race_url, url
-from bnnviz.specs.double_well import WellsSpec
-from bnnviz.specs.image_race import GallerySpec
+from bnnviz.specs import url
+from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.race import GallerySpec
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK
@@ -286,7 +286,6 @@ def test_the_picture_marks_what_differs(dark: bool) -> None:
 
 @named
 def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> None:
-    codes = {Spec: url, WellsSpec: double_well_url}
     for case in experiment.cases:
         found = deep_links.opening(case.specs[0]) if case.specs else None
         if found is None:
@@ -294,7 +293,7 @@ def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> Non
         given = parse_qs(found.query())
         (page,) = given.pop("page")
         assert page in PAGES
-        spec, sentences = codes[type(found.spec)].from_query(given, type(found.spec)())
+        spec, sentences = type(found.spec)().read_query(given)
         assert sentences == []
         assert spec == case.specs[0].checked()
 
@@ -318,7 +317,7 @@ def test_samplers_on_images_open_side_by_side() -> None:
     found = deep_links.together(small(cases=tuple(case)))
     given = parse_qs(found.query())
     assert given.pop("page") == ["uncertainty"]
-    spec, sentences = race_url.from_query(given, found.spec)
+    spec, sentences = found.spec.read_query(given)
     assert sentences == []
     assert isinstance(spec, GallerySpec)
     assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]

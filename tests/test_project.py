@@ -37,7 +37,7 @@ assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
 NO_TORCH = """
 import importlib, pkgutil, sys
 import bnnviz, bnnviz.views, bnnviz_app
-for module in ["cli.main", "engine.cluster.backend", "specs.catalogue", "specs.race_url", "specs.run"]:
+for module in ["cli.main", "engine.cluster.backend", "specs.catalogue", "specs.race", "specs.run"]:
     module = f"bnnviz.{module}"
     importlib.import_module(module)
 for found in pkgutil.walk_packages(bnnviz.views.__path__, "bnnviz.views."):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bnnviz.specs import catalogue, race_url, url
+from bnnviz.specs import catalogue, url
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.views import DARK, LIGHT, views_for
@@ -35,8 +35,8 @@ def test_a_link_brings_the_same_race(target, names, chains, seed, warmup, budget
     shared = {"target": target, "chains": chains, "seed": seed, "warmup": warmup}
     own = {name: {"step_size": step} if name in ("sgld", "hmc") else {} for name in names}
     race = RaceSpec(tuple(Spec(sampler=name, settings=own[name], **shared) for name in names), budget).checked()
-    query = url.query_text(race_url.to_query(race))
-    read, sentences = race_url.from_query(dict(part.split("=", 1) for part in query.split("&")), OPENING)
+    query = url.query_text(race.to_query())
+    read, sentences = OPENING.read_query(dict(part.split("=", 1) for part in query.split("&")))
     assert (read, sentences) == (race, [])
 
 
@@ -62,17 +62,17 @@ TEXTS = [
 
 @given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(TEXTS) | st.text(max_size=20), max_size=8))
 def test_reading_never_fails(query):
-    race, sentences = race_url.from_query(query, OPENING)
+    race, sentences = OPENING.read_query(query)
     assert race == race.checked()
     assert all(isinstance(sentence, str) and sentence for sentence in sentences)
     assert len(sentences) <= url.MOST_SENTENCES
 
 
 def test_what_does_not_fit_is_said_once():
-    race, sentences = race_url.from_query({"lanes": "hmc,bps", "chains": "many", "budget": "3", "9.x": "1"}, OPENING)
+    race, sentences = OPENING.read_query({"lanes": "hmc,bps", "chains": "many", "budget": "3", "9.x": "1"})
     assert race.budget == 1000 and [lane.sampler for lane in race.lanes] == ["hmc", "bps"]
     assert len(sentences) == 3 and sum("chains" in sentence for sentence in sentences) == 1
-    race, sentences = race_url.from_query({"lanes": "hmc,bps", "1.start": "mode"}, OPENING)
+    race, sentences = OPENING.read_query({"lanes": "hmc,bps", "1.start": "mode"})
     assert [lane.settings["start"] for lane in race.lanes] == ["mode", "mode"] and "one start" in sentences[0]
 
 
@@ -86,7 +86,7 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
     asked: list[RaceSpec] = []
     monkeypatch.setattr("bnnviz.cli.race._race", lambda spec, figure, as_json: asked.append(spec) or 0)
     with pytest.raises(SystemExit):
-        main(shlex.split(race_url.as_command(race))[1:])
+        main(shlex.split(race.as_command())[1:])
 
     class Asked:
         said, table = "", ()
@@ -100,7 +100,7 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
         wait = begin
 
     monkeypatch.setattr(api, "Race", Asked)
-    exec(race_url.as_python(race), {})
+    exec(race.as_python(), {})
     assert asked == [race, race]
 
 

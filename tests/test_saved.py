@@ -11,7 +11,6 @@ import pytest
 import bnnviz
 from bnnviz.engine.recording import archive
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
 SAVED = Path(__file__).resolve().parent / "saved"
@@ -62,7 +61,7 @@ def test_a_film_and_a_saved_run_become_a_page(saved: str, tmp_path: Path) -> Non
 def test_a_link_is_read() -> None:
     text = "target=network&sampler=nuts&t.hidden=4&chains=2&draws=1000&seed=3"
     query = {name: [value] for name, _, value in (part.partition("=") for part in text.split("&"))}
-    spec, sentences = url.from_query(query, Spec.from_json({"target": "banana", "sampler": "bps"}))
+    spec, sentences = Spec.from_json({"target": "banana", "sampler": "bps"}).read_query(query)
     assert sentences == []
     assert (spec.target, spec.sampler, spec.target_settings["hidden"], spec.chains, spec.seed) == (
         *("network", "nuts", "4"),

@@ -12,8 +12,8 @@ from bnnviz import diagnostics, views
 from bnnviz.engine.demos.step_size import StepSizeDemo, _falls
 from bnnviz.engine.demos.step_size_grid import _with_a_step_size
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import step_size_url
-from bnnviz.specs.step_size import TARGETS, ScopeSpec, with_a_step_size
+from bnnviz.specs import demo
+from bnnviz.specs.demo import TARGETS, ScopeSpec, with_a_step_size
 
 PARTS = ["status", "caption", "table", "errors", "cell"]
 SMALL = {"sizes": 4, "chains": 32}
@@ -134,20 +134,20 @@ def values() -> st.SearchStrategy:
 def test_links_and_json_carry_everything(chosen: dict) -> None:
     spec = ScopeSpec(chosen).checked()
     assert ScopeSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert step_size_url.from_query(step_size_url.to_query(spec), ScopeSpec()) == (spec, [])
+    assert ScopeSpec().read_query(spec.to_query()) == (spec, [])
 
 
 @settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from([*SMALL, "place", "sampler"]) | st.text(max_size=8), st.text(max_size=30)))
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = step_size_url.from_query(query, ScopeSpec())
+    spec, sentences = ScopeSpec().read_query(query)
     assert spec == spec.checked()
     assert all(sentences)
 
 
 def test_the_script_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_size_url, "SECONDS", 0.05)
+    monkeypatch.setattr(demo, "SECONDS", 0.05)
     spec = ScopeSpec({**SMALL, "target": "narrow"}).checked()
     scope: dict = {}
-    exec(step_size_url.as_python(spec), scope)
+    exec(spec.as_python(), scope)
     assert scope["scope"].spec == spec

@@ -24,7 +24,6 @@ from bnnviz.engine.sweep.sweep import Sweep
 from bnnviz.engine.sweep.worker import record
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import race_url, url
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.specs.sweep import SweepSpec
@@ -405,7 +404,7 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
     after = bnnviz.sample("banana", "bps", chains=5, draws=30, warmup=4, seed=2, start=before)
     assert np.array_equal(after.draws, run.draws)
     assert "a run that was not recorded" in after._run.notes[0]
-    assert "no link can hold" in url.shareable(after.spec)
+    assert "no link can hold" in after.spec.shareable()
     chosen = bnnviz.sample("banana", "hmc", draws=3, seed=2, start=before, start_from="draws")
     assert np.array_equal(of_run(before._run, "draws", 4, 2).x, Points.unpack(chosen.spec.start_points).x)
     with pytest.raises(BnnvizError, match="no draws yet"):
@@ -438,14 +437,14 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
 def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsys: pytest.CaptureFixture) -> None:
     run = finished(begun(WARM.replace(start=start, sampler="hmc", settings={"leaps": 3})))
     spec = run.spec
-    assert url.shareable(spec) == ""
-    assert url.from_query(url.to_query(spec)) == (spec, [])
+    assert spec.shareable() == ""
+    assert Spec(draws=None).read_query(spec.to_query()) == (spec, [])
     scope: dict = {}
-    exec(url.as_python(spec), scope)
+    exec(spec.as_python(), scope)
     assert np.array_equal(scope["run"].draws, run.draws)
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
-        main([*shlex.split(url.as_command(spec))[1:], "--json"])
+        main([*shlex.split(spec.as_command())[1:], "--json"])
     assert ended.value.code == 0
     assert json.loads(capsys.readouterr().out)["mean"] == np.asarray(run.summary()["mean"]).tolist()
 
@@ -461,12 +460,12 @@ def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsy
     ],
 )
 def test_a_link_with_no_start_is_read_without(query: dict[str, str], words: str) -> None:
-    spec, sentences = url.from_query(query)
+    spec, sentences = Spec(draws=None).read_query(query)
     assert spec.start is None
     assert len(sentences) == 1
     assert words in sentences[0]
     opening = RaceSpec((Spec(draws=None), Spec(sampler="hmc", draws=None))).checked()
-    assert race_url.from_query(query, opening)[1]
+    assert opening.read_query(query)[1]
 
 
 def test_a_spec_says_nothing_of_a_start_that_it_has_not() -> None:

@@ -15,8 +15,7 @@ from bnnviz import diagnostics, experiments, samplers, views
 from bnnviz.cli.main import app
 from bnnviz.engine.demos.double_well import RUNS, DoubleWellDemo
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import double_well_url
-from bnnviz.specs.double_well import WellsSpec, described
+from bnnviz.specs.demo import WellsSpec
 
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
@@ -146,7 +145,7 @@ def values() -> st.SearchStrategy:
         whole = st.integers if setting["type"] == "integer" else st.floats
         return whole(*setting["bounds"])
 
-    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in described()})
+    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in WellsSpec.described()})
 
 
 @settings(max_examples=40)
@@ -154,13 +153,13 @@ def values() -> st.SearchStrategy:
 def test_links_and_json_carry_everything(chosen: dict) -> None:
     spec = WellsSpec(chosen).checked()
     assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert double_well_url.from_query(double_well_url.to_query(spec), WellsSpec()) == (spec, [])
+    assert WellsSpec().read_query(spec.to_query()) == (spec, [])
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from([s["name"] for s in described()]) | st.text(max_size=8), st.text(max_size=30)))
+@given(st.dictionaries(st.sampled_from([*WellsSpec().checked().settings]) | st.text(max_size=8), st.text(max_size=30)))
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = double_well_url.from_query(query, WellsSpec())
+    spec, sentences = WellsSpec().read_query(query)
     assert spec == spec.checked()
     assert all(sentences)
 
@@ -168,8 +167,8 @@ def test_reading_a_link_never_fails(query: dict) -> None:
 def test_the_script_and_the_command_repeat_it() -> None:
     spec = WellsSpec({"moves": 2, "reading": "text"}).checked()
     scope: dict = {}
-    exec(double_well_url.as_python(spec), scope)
-    words = double_well_url.as_command(spec).split()[1:]
+    exec(spec.as_python(), scope)
+    words = spec.as_command().split()[1:]
     result = CliRunner().invoke(app, [*words, "--json"])
     assert json.loads(result.stdout)["func_hmc"] == scope["wells"].figures()["func_hmc"]
 

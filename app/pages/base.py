@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, ClassVar
 
 import panel as pn
@@ -56,7 +55,6 @@ class PlainPage:
     name: ClassVar[str]  # in the address
     heading: ClassVar[str]  # of the controls
     spec: ClassVar[type[PlainSpec]]
-    codes: ClassVar[ModuleType]  # writes and reads its links
     titles: ClassVar[dict[str, str]]  # of choices
     words: ClassVar[dict[str, str]]  # explained in the guide
     parts: ClassVar[tuple[str, ...]]  # of a frame, each with its view
@@ -73,7 +71,7 @@ class PlainPage:
         self.session = Session(visit.spec, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self._column = pn.Column(*self._controls(visit.spec), sizing_mode="stretch_width", margin=(2, 0, 16, 0))
         self.caption = Caption(lambda settings: None)
-        self.guide, self.share = Guide(None, self.words), Share(self.codes, "picture")
+        self.guide, self.share = Guide(None, self.words), Share("picture")
         self.address = address.Address(query=self._query(visit.spec))
         self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
@@ -233,7 +231,7 @@ class PlainPage:
             self.narrator.say(" ".join(part for part in (caption["text"], caption["warning"]) if part))
 
     def _query(self, spec: PlainSpec) -> str:
-        return url.query_text({"page": self.name, **self.codes.to_query(spec), **self._flags})
+        return url.query_text({"page": self.name, **spec.to_query(), **self._flags})
 
     def _readdress(self) -> None:
         self.address.query = self._query(self.session.spec)
@@ -266,6 +264,6 @@ class PlainPage:
 def opened(page_class: type[PlainPage], dark: bool) -> PlainPage:
     """Build a page for the current session and begin its loop."""
     opening = page_class.spec().checked()
-    page = page_class(dark, address.read(pn.state.session_args, opening, page_class.codes))
+    page = page_class(dark, address.read(pn.state.session_args, opening))
     page.session.open()
     return page

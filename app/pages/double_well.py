@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from bnnviz.specs import double_well_url
-from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.demo import WellsSpec
 from bnnviz_app.components.run.transport import clock, count, phase
 from bnnviz_app.pages.base import PlainPage, PlainTransport, opened
 
@@ -54,7 +53,7 @@ class WellsPage(PlainPage):
     """The page of one session."""
 
     name, heading = "wells", "WELLS"
-    spec, codes = WellsSpec, double_well_url
+    spec = WellsSpec
     titles, words = _TITLES, _WORDS
     parts, grid = ("wells", "ledger", "pooled", "ratio"), _GRID
     transport_class = WellsTransport

@@ -253,7 +253,7 @@ class Lab:
 
     def _query(self, spec: Spec) -> str:
         """Return what the address says while this spec runs."""
-        said = {} if url.shareable(spec) else url.to_query(spec)
+        said = {} if spec.shareable() else spec.to_query()
         scene = self.bar.scene
         if scene is not None:
             place = {"scene": scene.name, "step": str(self.bar.number + 1)}

@@ -78,7 +78,6 @@ class PopulationPage(PlainPage):
     """The page of one session."""
 
     name, heading = "population", "POPULATION"
-    codes = url
     words = _WORDS
     parts = (_PLANE, _GAUGE, *_RIGHT)
     transport_class = PopulationTransport
@@ -144,7 +143,7 @@ class PopulationPage(PlainPage):
         return [shown for shown in super()._shown() if shown.needs <= self._emits | {"caption", "status", _TABLE}]
 
     def _query(self, spec: Spec) -> str:
-        said = {} if url.shareable(spec) else url.to_query(spec)
+        said = {} if spec.shareable() else spec.to_query()
         return url.query_text({"page": self.name, **said, **self._flags})
 
 
@@ -171,6 +170,6 @@ def examples() -> list[dict[str, Any]]:
 def build(dark: bool) -> PopulationPage:
     """Build the page for the current session and begin its loop."""
     opening = Spec.from_json(examples()[0]["spec"])
-    page = PopulationPage(dark, address.read(pn.state.session_args, opening, url))
+    page = PopulationPage(dark, address.read(pn.state.session_args, opening))
     page.session.open()
     return page

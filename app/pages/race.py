@@ -12,7 +12,7 @@ import panel as pn
 
 from bnnviz import views
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue, race_url, url
+from bnnviz.specs import catalogue, url
 from bnnviz.specs.race import RaceSpec
 from bnnviz_app import address, projector, stage
 from bnnviz_app.components.cards.caption import Caption
@@ -65,7 +65,7 @@ class RacePage:
         self.session = Session(first, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
         self.controls = Lanes(catalogue.load(), self.session.begin, first, dark)
         self.caption = Caption(lambda settings: None)
-        self.guide, self.share = Guide(None, WORDS), Share(race_url, "race")
+        self.guide, self.share = Guide(None, WORDS), Share("race")
         self.address = address.Address(query=self._query(first))
         self.session.on_spec = lambda spec: self._readdress()
         self.narrator = Narrator()
@@ -224,7 +224,7 @@ class RacePage:
             self.narrator.say(" ".join(part for part in (caption["text"], caption["warning"]) if part))
 
     def _query(self, spec: RaceSpec) -> str:
-        said = {} if race_url.shareable(spec) else race_url.to_query(spec)
+        said = {} if spec.shareable() else spec.to_query()
         return url.query_text({"page": "race", **said, **self._flags})
 
     def _readdress(self) -> None:
@@ -263,6 +263,6 @@ def opening() -> RaceSpec:
 
 def build(dark: bool) -> RacePage:
     """Build the page for the current session and begin its loop."""
-    page = RacePage(dark, address.read(pn.state.session_args, opening(), race_url))
+    page = RacePage(dark, address.read(pn.state.session_args, opening()))
     page.session.open()
     return page

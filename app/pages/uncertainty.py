@@ -11,8 +11,8 @@ import panel_material_ui as pmui
 
 from bnnviz import views
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue, race_url, url
-from bnnviz.specs.image_race import GallerySpec
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.race import GallerySpec
 from bnnviz.views.comparison.course import MEASURES
 from bnnviz_app import address
 from bnnviz_app.components.cards.cards import Card
@@ -68,7 +68,7 @@ class UncertaintyPage(PlainPage):
     """The page of one session."""
 
     name, heading = "uncertainty", "IMAGES"
-    spec, codes = GallerySpec, race_url
+    spec = GallerySpec
     words = _WORDS
     parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), f"\n{_GRID}\n/ {_COLUMNS}\n"
     transport_class = GalleryTransport
@@ -169,7 +169,7 @@ class UncertaintyPage(PlainPage):
         return bool(self.sidebar) and self.controls.error(error)
 
     def _query(self, spec: GallerySpec) -> str:
-        return url.query_text({"page": self.name, **race_url.to_query(spec), **self._flags})
+        return url.query_text({"page": self.name, **spec.to_query(), **self._flags})
 
 
 def _of_images(target: dict[str, Any], listing: dict[str, Any]) -> bool:
@@ -185,6 +185,6 @@ def opening() -> GallerySpec:
 
 def build(dark: bool) -> UncertaintyPage:
     """Build the page for the current session and begin its loop."""
-    page = UncertaintyPage(dark, address.read(pn.state.session_args, opening(), race_url))
+    page = UncertaintyPage(dark, address.read(pn.state.session_args, opening()))
     page.session.open()
     return page

@@ -23,7 +23,7 @@ def wells(
     as_json: Json = False,
 ) -> None:
     """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
-    from bnnviz.specs.double_well import WellsSpec
+    from bnnviz.specs.demo import WellsSpec
 
     spec = WellsSpec(_read_settings(settings or [])).checked()
     from bnnviz import api  # with torch: only once the settings are known to be right
@@ -40,9 +40,9 @@ def wells(
 
 def _read_settings(assignments: list[str]) -> dict[str, Any]:
     """Read the ``--set`` options; a name that is no setting stays, for the check to refuse."""
-    from bnnviz.specs.double_well import described
+    from bnnviz.specs.demo import WellsSpec
 
-    known, given = {setting["name"]: setting for setting in described()}, {}
+    known, given = {setting["name"]: setting for setting in WellsSpec.described()}, {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:

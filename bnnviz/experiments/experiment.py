@@ -12,7 +12,7 @@ import numpy as np
 
 from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.demo import WellsSpec
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from bokeh.resources import Resources
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
 from bnnviz.replays.timeline import ReplayTimeline, Series
-from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
@@ -207,7 +206,7 @@ def _command(spec: dict[str, Any]) -> str:
         checked = Spec.from_json(spec)
     except BnnvizError:
         return ""
-    return "" if url.shareable(checked) else url.as_command(checked)
+    return "" if checked.shareable() else checked.as_command()
 
 
 # --- the file

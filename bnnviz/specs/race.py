@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue
-from bnnviz.specs.run import Spec
+import param
 
-VERSION = 1
+from bnnviz import settings
+from bnnviz.errors import BnnvizError
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.run import VERSION, Spec, read_json
+
 FEWEST, MOST = 2, 6
 LEAST_BUDGET, MOST_BUDGET = 1_000, 10**12
+MOST_BUDGET_OF_LINK = 10**10  # one page must not keep a worker for ever
 DEFAULT_BUDGET = 1_000_000
 #: What all lanes have in common, as fields of a spec.
 SHARED = ("target", "target_settings", "chains", "seed", "device", "dtype", "file")
-_OWN = ("sampler", "settings", "warmup", "kernel")
-_FIELDS = ("version", *SHARED, "budget", "lanes")
+#: What each lane has of its own.
+_OWN_RUN = ("warmup", "kernel")
+_OWN = ("sampler", "settings", *_OWN_RUN)
+_FIELDS = (*SHARED, "budget", "lanes")
+_SEPARATOR = ","
 #: Settings of samplers that all lanes have alike.
 START = ("start", "mode_steps")
 _WORDS = {"target_settings": "settings of the target", "file": "data file"}
+
+
+class RaceSettings(param.Parameterized):
+    """The settings of a race that are neither the lanes' nor the run's."""
+
+    budget = settings.Integer(
+        DEFAULT_BUDGET,
+        bounds=(LEAST_BUDGET, MOST_BUDGET),
+        unit="gradients",
+        scale="log",
+        doc="Per-example gradients that each sampler may spend, all its chains together: rejected proposals, tuning and"
+        " warm-up are charged.",
+    )
 
 
 @dataclass(frozen=True)
@@ -41,6 +59,11 @@ class RaceSpec:
 
     lanes: tuple[Spec, ...]
     budget: int = DEFAULT_BUDGET
+
+    @classmethod
+    def described(cls) -> list[dict[str, Any]]:
+        """Return the settings of the race itself as plain JSON, as a catalogue has them."""
+        return settings.describe(RaceSettings)
 
     @property
     def attachment(self) -> bytes | None:
@@ -73,26 +96,13 @@ class RaceSpec:
         BnnvizError
             If a name is unknown or a value does not fit; ``field`` names the setting.
         """
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except json.JSONDecodeError as error:
-                raise BnnvizError(f"The race is not JSON ({error}); check its commas and quotes.") from None
-        if not isinstance(value, dict) or not isinstance(value.get("lanes"), list):
+        given = read_json(value, "A race", _FIELDS)
+        if not isinstance(given.get("lanes"), list):
             raise BnnvizError("A race is a JSON object with the keys target and lanes, a list of samplers.", "lanes")
-        if value.get("version", VERSION) != VERSION:
-            raise BnnvizError(
-                f"The race has version {value['version']!r}; this bnnviz reads version {VERSION}.", "version"
-            )
-        _refuse_unknown(value, _FIELDS, "A race")
-        shared = {name: value[name] for name in SHARED if name in value}
-        lanes = []
-        for lane in value["lanes"]:
-            if not isinstance(lane, dict):
-                raise BnnvizError(f"A lane is a JSON object with the key sampler, not {lane!r}.", "lanes")
-            _refuse_unknown(lane, _OWN, "A lane")
-            lanes.append(Spec(**shared, **lane, draws=None, attachment=attachment))
-        return cls(tuple(lanes), value.get("budget", DEFAULT_BUDGET)).checked()
+        shared = {name: given[name] for name in SHARED if name in given}
+        own = [read_json(lane, "A lane", _OWN) for lane in given["lanes"]]
+        lanes = tuple(Spec(**shared, **lane, draws=None, attachment=attachment) for lane in own)
+        return cls(lanes, given.get("budget", DEFAULT_BUDGET)).checked()
 
     def checked(self) -> Self:
         """Return the same race with its names and values checked and every default filled in.
@@ -139,19 +149,94 @@ class RaceSpec:
     def differing(self, number: int) -> dict[str, Any]:
         """Return the settings of a lane's sampler that are not the defaults."""
         lane = self.lanes[number]
-        defaults = {s["name"]: s["default"] for s in catalogue.find("samplers", lane.sampler)["settings"]}
-        return {name: value for name, value in lane.settings.items() if value != defaults[name]}
+        return url.differing(catalogue.find("samplers", lane.sampler)["settings"], lane.settings)
 
     def replace(self, **shared: Any) -> Self:
         """Return a race with some fields changed, ``budget`` or those that all lanes have in common (not checked)."""
         budget = shared.pop("budget", self.budget)
         return type(self)(tuple(lane.replace(**shared) for lane in self.lanes), budget)
 
+    # --- links, scripts and commands
 
-def _refuse_unknown(given: dict[str, Any], names: tuple[str, ...], owner: str) -> None:
-    for name in given:
-        if name not in names:
-            raise BnnvizError(f"{owner} has no key {name!r}; its keys are {', '.join(names)}.", name)
+    def shareable(self) -> str:
+        """Return why it cannot be shared as a link or a script; an empty text if it can."""
+        return self.lanes[0].shareable()
+
+    def to_query(self) -> dict[str, str]:
+        """Return a checked race as a link's parameters: target, lanes, budget, and what differs from the defaults.
+
+        A lane's own parameters have its number from 1 before them: ``2.step_size``.
+        """
+        query = {"target": self.lanes[0].target, "lanes": _SEPARATOR.join(lane.sampler for lane in self.lanes)}
+        for number, lane in enumerate(self.lanes, 1):
+            for name, text in lane.to_query().items():
+                if name.startswith("s.") or name in _OWN_RUN:
+                    query[f"{number}.{name.removeprefix('s.')}"] = text
+                elif number == 1 and name != "sampler":
+                    query[name] = text
+        return query | {"budget": str(self.budget)}
+
+    def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
+        """Read a link; whatever it holds, there is a race to run.
+
+        Parameters
+        ----------
+        query : str or mapping
+            What stands after the question mark; or texts, bytes or lists of them by name.
+
+        Returns
+        -------
+        race : RaceSpec
+            Checked, within the limits of links: this one, changed as the link says it.
+        sentences : list of str
+            One for each thing that was clamped or left out.
+        """
+        link, opening = url.Link(query), self.checked()
+        names = _read_lanes(link, opening)
+        budget = {"title": "The race", "settings": self.described()}
+        limits = {"budget": MOST_BUDGET_OF_LINK}
+        values = link.take_values(budget, {"budget": opening.budget}, limits=limits)
+        lanes = _at_one_start(_read_each(link, opening, names), link)
+        # What all have in common was read for each of them alike, but for limits that depend on nothing else.
+        return type(self)(tuple(lanes), **values).checked(), link.sentences
+
+    def as_python(self) -> str:
+        """Return a complete script that repeats the race."""
+        first = self.lanes[0]
+        lanes = [
+            (lane.sampler, own) if (own := self.differing(i)) else lane.sampler for i, lane in enumerate(self.lanes)
+        ]
+        run = {name: getattr(first, name) for name in ("chains", "seed", "warmup")}
+        run |= {name: value for name, value in first.changed().items() if name in ("device", "dtype")}
+        item = catalogue.find("targets", first.target)
+        return url.python_call(
+            "race = bnnviz.race",
+            [first.target, lanes],
+            {"budget": self.budget, **run, "target_settings": url.script_values(item, first.target_settings)},
+            ["print(race.said)", "for row in race.table:", '    print(row["rank"], row["name"], row["error"])'],
+        )
+
+    def as_command(self) -> str:
+        """Return a line for the shell that repeats the race."""
+        first, words = self.lanes[0], ["race"]
+        for number, lane in enumerate(self.lanes):
+            own = ",".join(f"{name}={url.write_value(value)}" for name, value in self.differing(number).items())
+            words.append(f"{lane.sampler}:{own}" if own else lane.sampler)
+        chosen = url.script_values(catalogue.find("targets", first.target), first.target_settings)
+        assigned = {f"target.{name}": value for name, value in chosen.items()}
+        changed = first.changed()
+        assigned |= {name: changed[name] for name in ("warmup", "dtype") if name in changed}
+        options = {"chains": first.chains, "seed": first.seed}
+        options |= {name: changed[name] for name in ("device",) if name in changed}
+        options |= {"budget": self.budget} if self.budget != DEFAULT_BUDGET else {}
+        return url.command([*words, "--target", first.target], assigned, options)
+
+
+@dataclass(frozen=True)
+class GallerySpec(RaceSpec):
+    """What is compared on the page of uncertainty: a race on a target of images, each asked what it is unsure of."""
+
+    factory: ClassVar[str] = "bnnviz.engine.race.image_race:ImageRace"
 
 
 def _checked(number: int, lane: Spec) -> Spec:
@@ -192,6 +277,69 @@ def _refuse_starts(lanes: tuple[Spec, ...]) -> None:
         if len(values) > 1:
             said = ", ".join(map(str, values))
             raise BnnvizError(f"A race has one start for all: give all lanes the same {name}, not {said}.", name)
+
+
+def _read_lanes(link: url.Link, opening: RaceSpec) -> list[str]:
+    """Return the names of the samplers that a link lists; those of the opening race where it lists too few."""
+    text = link.take("lanes")
+    before = [lane.sampler for lane in opening.lanes]
+    if text is None:
+        return before
+    known = [item["name"] for item in catalogue.load()["samplers"]]
+    listed = [name.strip() for name in text.split(_SEPARATOR) if name.strip()]
+    link.note(
+        *(
+            f"The link names a sampler {name[:40]!r}, which is not one of {', '.join(known)}; it was left out."
+            for name in listed
+            if name not in known
+        )
+    )
+    names = [name for name in listed if name in known]
+    if len(names) > MOST:
+        link.note(f"A race has at most {MOST} lanes; the first {MOST} were taken.")
+    if len(names) < FEWEST:
+        link.note(f"A race has at least {FEWEST} lanes; those of the opening race were taken.")
+        return before
+    return names[:MOST]
+
+
+def _read_each(link: url.Link, opening: RaceSpec, names: list[str]) -> list[Spec]:
+    """Read each lane as a link of its own would be read: what all share, and what has its number before it."""
+    shared: dict[str, str] = {}
+    own: list[dict[str, str]] = [{} for _ in names]
+    for name, text in link.texts.items():
+        number, _, rest = name.partition(".")
+        if not (number.isascii() and number.isdigit()):
+            shared |= {} if name in ("sampler", *_OWN_RUN) else {name: text}
+        elif 1 <= int(number) <= len(names):
+            own[int(number) - 1] |= {rest if rest in _OWN_RUN else f"s.{rest}": text}
+        else:
+            link.note(f"The link has no lane {number}; {name} was left out.")
+    lanes = []
+    for number, (name, texts) in enumerate(zip(names, own, strict=True)):
+        same = number < len(opening.lanes) and opening.lanes[number].sampler == name
+        begin = opening.lanes[number] if same else opening.lanes[0].replace(sampler=name, settings={})
+        # A link that names a target begins with the defaults, one that does not with the opening race.
+        chosen = {} if same and "target" not in shared and not texts else {"sampler": name}
+        lane, sentences = begin.read_query(shared | chosen | texts)
+        link.note(*sentences)
+        if lane.start is not None:
+            link.note("A race looks for its one start itself; that of the link was left out.")
+        lanes.append(lane.replace(start=None))
+    return lanes
+
+
+def _at_one_start(lanes: list[Spec], link: url.Link) -> list[Spec]:
+    """Return the lanes with one start, that of the first lane."""
+    for name in START:
+        values = [lane.settings[name] for lane in lanes if name in lane.settings]
+        if len(set(values)) > 1:
+            link.note(f"A race has one start for all; {name} = {values[0]} was taken for every lane.")
+            lanes = [
+                lane.replace(settings=lane.settings | {name: values[0]}) if name in lane.settings else lane
+                for lane in lanes
+            ]
+    return lanes
 
 
 def _short(value: Any) -> str:

@@ -6,23 +6,66 @@ import dataclasses
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue
+from bnnviz.specs import catalogue, url
 
 VERSION = 1
 #: What may name a recording.
 RECORDING = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")
 #: What chains may set out from, of a recording.
 POINTS = ("last", "draws")
-_RUN = ("chains", "draws", "warmup", "seed", "device", "dtype", "kernel")
-_START = ("recording", "points", "sha256")
-_LONGEST_PATH = 4096
-_DIGEST = re.compile(r"[0-9a-f]{12}")
 #: What the JSON does not hold.
 BYTES = ("attachment", "start_points")
+
+#: Whose settings a field holds; a link calls the owner by its first letter.
+_OWNERS = {"target_settings": "target", "settings": "sampler"}
+_START = ("recording", "points", "sha256")
+#: What a link and a command call the keys of a start.
+_START_WORDS = {"start": "recording", "start_from": "points", "start_sha256": "sha256"}
+_LONGEST_PATH = 4096
+_DIGEST = re.compile(r"[0-9a-f]{12}")
+#: What a script always says of the run, since it decides how much is done.
+_ALWAYS = ("chains", "draws", "warmup", "seed")
+#: What a command has an option for.
+_OPTIONS = ("chains", "draws", "seed", "device", "kernel")
+
+
+def read_json(value: Any, owner: str, keys: tuple[str, ...] | None = None, version: int = VERSION) -> dict[str, Any]:
+    """Return what a JSON object or text holds, but for its version, which is checked.
+
+    Parameters
+    ----------
+    value : dict or str
+    owner : str
+        Whose it is, as a sentence begins: "A race".
+    keys : tuple of str, optional
+        The only keys that it may have.
+    version : int
+
+    Raises
+    ------
+    BnnvizError
+        If it is no JSON object, of another version, or has another key; ``field`` is the key.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise BnnvizError(f"{owner} is a JSON object, and this is not JSON ({error}); check its commas.") from None
+    if not isinstance(value, dict):
+        some = f" with the keys {', '.join(keys)}" if keys else " of names and values"
+        raise BnnvizError(f"{owner} is a JSON object{some}, not {str(value)[:60]!r}.", "settings")
+    given = dict(value)
+    if (found := given.pop("version", version)) != version:
+        raise BnnvizError(
+            f"{owner} of version {found!r} cannot be read; this bnnviz reads version {version}.", "version"
+        )
+    if unknown := next((name for name in given if keys and name not in keys), None):
+        raise BnnvizError(f"{owner} has no key {unknown!r}; its keys are {', '.join(keys or ())}.", str(unknown))
+    return given
 
 
 @dataclass(frozen=True)
@@ -106,21 +149,8 @@ class Spec:
         BnnvizError
             If a name is unknown or a value does not fit; ``field`` names the setting.
         """
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except json.JSONDecodeError as error:
-                raise BnnvizError(f"The spec is not JSON ({error}); check its commas and quotes.") from None
-        if not isinstance(value, dict):
-            raise BnnvizError("A spec is a JSON object with the keys target and sampler.")
-        given = dict(value)
-        version = given.pop("version", VERSION)
-        if version != VERSION:
-            raise BnnvizError(f"The spec has version {version!r}; this bnnviz reads version {VERSION}.", "version")
-        names = [f.name for f in dataclasses.fields(cls) if f.name not in BYTES]
-        for name in given:
-            if name not in names:
-                raise BnnvizError(f"A spec has no key {name!r}; its keys are {', '.join(names)}.", name)
+        names = tuple(f.name for f in dataclasses.fields(cls) if f.name not in BYTES)
+        given = read_json(value, "A spec", names)
         return cls(**given, attachment=attachment, start_points=start_points).checked()
 
     def checked(self, own_target: bool = False) -> Spec:
@@ -136,17 +166,16 @@ class Spec:
         BnnvizError
             If a name is unknown or a value does not fit.
         """
-        run = settings.fill(catalogue.load()["run"], {name: getattr(self, name) for name in _RUN}, "The run")
-        target_settings = self.target_settings
-        if not own_target:
-            target_settings = _filled("targets", self.target, target_settings)
-        checked = self.replace(
-            target_settings=target_settings,
-            settings=_filled("samplers", self.sampler, self.settings),
-            start=_checked_start(self.start),
-            **run,
-        )
+        run = settings.fill(catalogue.load()["run"], self._run_settings, "The run")
+        for place, noun in _OWNERS.items():
+            if noun != "target" or not own_target:
+                run[place] = _filled(noun, getattr(self, noun), getattr(self, place))
+        checked = self.replace(start=_checked_start(self.start), **run)
         return checked.replace(file=None if own_target else checked._file_facts())
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a spec with some fields changed (not checked)."""
+        return dataclasses.replace(self, **changes)
 
     @property
     def target_attachment(self) -> bytes | None:
@@ -173,9 +202,130 @@ class Spec:
             )
         return facts
 
-    def replace(self, **changes: Any) -> Spec:
-        """Return a spec with some fields changed (not checked)."""
-        return dataclasses.replace(self, **changes)
+    @property
+    def known_dim(self) -> int:
+        """Dimensions of the target as far as its settings tell, at least; 0 where they do not tell."""
+        item, chosen = catalogue.find("targets", self.target), self.target_settings
+        if item["dim"] is not None:
+            return item["dim"]
+        if "hidden" not in chosen:
+            return int(chosen.get("size", 0))
+        data = next((entry for entry in catalogue.load()["data"] if entry["name"] == chosen.get("data")), {})
+        outputs = max(1, data.get("classes", 0))
+        try:
+            widths = [data.get("inputs", 1), *(int(width) for width in chosen["hidden"].split("-") if width), outputs]
+        except ValueError:
+            return 0  # what the hidden layers are, the target itself will refuse
+        return sum((a + 1) * b for a, b in zip(widths, widths[1:], strict=False))
+
+    def _items(self) -> dict[str, dict[str, Any]]:
+        """Return the catalogue's entries of target and sampler, by the field with their settings."""
+        return {place: catalogue.find(f"{noun}s", getattr(self, noun)) for place, noun in _OWNERS.items()}
+
+    @property
+    def _run_settings(self) -> dict[str, Any]:
+        return {setting["name"]: getattr(self, setting["name"]) for setting in catalogue.load()["run"]}
+
+    def changed(self) -> dict[str, Any]:
+        """Return the run's settings that are not the defaults."""
+        return url.differing(catalogue.load()["run"], self._run_settings)
+
+    # --- links, scripts and commands
+
+    def shareable(self) -> str:
+        """Return why it cannot be shared as a link or a script; an empty text if it can."""
+        if self.target_settings.get("data") == "own":
+            return (
+                "This run is on data of your own, which no link can hold; share the file and load it on the other page."
+            )
+        if self.start is not None and not RECORDING.fullmatch(self.start["recording"] or ""):
+            return (
+                "This run starts from points that no link can hold: record the run that they are from under a name,"
+                " and start from that."
+            )
+        if self.attachment is not None:
+            return (
+                "This run has a network or a function of your own, which no link can hold; share the script that made"
+                " it."
+            )
+        return ""
+
+    def to_query(self) -> dict[str, str]:
+        """Return a checked spec as a link's parameters: target, sampler, and what differs from the defaults.
+
+        Returns
+        -------
+        dict of str
+            Texts by name, not yet quoted; `bnnviz.specs.url.query_text` joins them.
+        """
+        query = {"target": self.target, "sampler": self.sampler}
+        for place, item in self._items().items():
+            query |= url.write_query(item["settings"], getattr(self, place), f"{_OWNERS[place][0]}.")
+        return query | url.write_query(_live_run(), self._run_settings) | self._start_words()
+
+    def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
+        """Read a link; whatever it holds, there is a spec to run.
+
+        Parameters
+        ----------
+        query : str or mapping
+            What stands after the question mark; or texts, bytes or lists of them by name.
+
+        Returns
+        -------
+        spec : Spec
+            Checked, within the limits of links: this one, changed as the link says it, or begun with the defaults if
+            the link names a target.
+        sentences : list of str
+            One for each thing that was clamped or left out.
+        """
+        link, opening = url.Link(query), self.checked()
+        spec = _read_names(link, opening)
+        if spec is None:
+            return opening, link.sentences
+        items = spec._items()
+        changes: dict[str, Any] = {
+            place: link.take_values(item, getattr(spec, place), f"{_OWNERS[place][0]}.")
+            for place, item in items.items()
+        }
+        run = {"title": "The run", "settings": catalogue.load()["run"]}
+        limits = {"chains": url.MOST_CHAINS, "draws": url.MOST_DRAWS}
+        changes |= link.take_values(run, spec._run_settings, limits=limits) | _read_start(link)
+        link.refuse_rest({_OWNERS[place][0]: item for place, item in items.items()})
+        return _within_limits(spec.replace(**changes).checked(), link), link.sentences
+
+    def as_python(self) -> str:
+        """Return a complete script that repeats the run from its beginning; a live one for `url.BATCH_DRAWS` draws."""
+        values = {place: url.script_values(item, getattr(self, place)) for place, item in self._items().items()}
+        return url.python_call(
+            "run = bnnviz.sample",
+            [self.target, self.sampler],
+            {**values, **self._script_run(), "start": self.start or {}},
+            ["print(run)", 'print("mean", run.draws.mean(axis=(0, 1)))', 'print("sd", run.draws.std(axis=(0, 1)))'],
+        )
+
+    def as_command(self) -> str:
+        """Return a line for the shell that repeats the run from its beginning, as `as_python`."""
+        assigned = {
+            f"{_OWNERS[place]}.{name}": value
+            for place, item in self._items().items()
+            for name, value in url.script_values(item, getattr(self, place)).items()
+        }
+        run = self._script_run()
+        assigned |= {f"run.{name}": value for name, value in run.items() if name not in _OPTIONS}
+        options = {name: value for name, value in run.items() if name in _OPTIONS} | self._start_words()
+        return url.command(["sample", "--target", self.target, "--sampler", self.sampler], assigned, options)
+
+    def _start_words(self) -> dict[str, str]:
+        """Return where chains set out from, as a link's parameters and a command's options say it."""
+        found = {name: (self.start or {}).get(key) for name, key in _START_WORDS.items()}
+        return {name: text for name, text in found.items() if text is not None and text != POINTS[0]}
+
+    def _script_run(self) -> dict[str, Any]:
+        """Return the run's settings as a script says them."""
+        spec = self.replace(draws=self.draws or url.BATCH_DRAWS)
+        changed = spec.changed()
+        return {name: value for name, value in spec._run_settings.items() if name in _ALWAYS or name in changed}
 
 
 def _checked_start(start: Any) -> dict[str, Any] | None:
@@ -215,11 +365,71 @@ def _missing_file(file: Any) -> str:
     return f"This spec's data came from a file ({name}) that a link cannot carry; open the file again."
 
 
-def _filled(kind: str, name: Any, given: Any) -> dict[str, Any]:
-    noun = kind[:-1]
+def _filled(noun: str, name: Any, given: Any) -> dict[str, Any]:
     if not isinstance(name, str):
         raise BnnvizError(f"The {noun} is given by its name, a text, not {name!r}.", noun)
     if not isinstance(given, dict):
         raise BnnvizError(f"The settings of the {noun} are a JSON object of names and values.", "settings")
-    item = catalogue.find(kind, name)
+    item = catalogue.find(f"{noun}s", name)
     return settings.fill(item["settings"], given, item["title"])
+
+
+def _live_run() -> list[dict[str, Any]]:
+    """Return the run's settings of a link that says nothing of them: a live run has no end."""
+    return [setting | ({"default": None} if setting["name"] == "draws" else {}) for setting in catalogue.load()["run"]]
+
+
+def _read_names(link: url.Link, spec: Spec) -> Spec | None:
+    """Return the target and sampler that a link names, with their defaults; None if there is none such."""
+    target, sampler = link.take("target"), link.take("sampler")
+    for kind, name in (("targets", target), ("samplers", sampler)):
+        known = [item["name"] for item in catalogue.load()[kind]]
+        if name is not None and name not in known:
+            link.note(
+                f"The link names a {kind[:-1]} {url.short(name)}, which is not one of {', '.join(known)}; the opening"
+                " run was taken."
+            )
+            return None
+    if target is not None:
+        defaults = {setting["name"]: setting["default"] for setting in _live_run()}
+        spec = spec.replace(target=target, target_settings={}, settings={}, start=None, start_points=None, **defaults)
+    if sampler is not None:
+        spec = spec.replace(sampler=sampler, settings={})
+    return spec.checked()
+
+
+def _read_start(link: url.Link) -> dict[str, Any]:
+    """Return where chains set out from, if the link says it; whether there is such a recording is not asked."""
+    given = {key: text for name, key in _START_WORDS.items() if (text := link.take(name))}
+    if not given:
+        return {}
+    try:
+        if not RECORDING.fullmatch(given.get("recording", "")):
+            raise BnnvizError(f"start = {url.short(given.get('recording', ''))} is not the name of a recording.")
+        return {"start": _checked_start(given), "start_points": None}
+    except BnnvizError as error:
+        link.note(f"{error.sentence.rstrip('.')}; the start was left out.")
+        return {}
+
+
+def _within_limits(spec: Spec, link: url.Link) -> Spec:
+    """Return the spec with fewer weights, chains or draws where a page could not hold them."""
+    dim = spec.known_dim
+    if dim > url.MOST_NUMBERS:
+        kept = {n: v for n, v in spec.target_settings.items() if n not in ("hidden", "size")}
+        link.note(
+            f"The link asks for {dim:,} dimensions, more than the {url.MOST_NUMBERS:,} a link may ask for; the default"
+            " size was taken."
+        )
+        spec = spec.replace(target_settings=kept).checked()
+        dim = spec.known_dim
+    chains = max(1, min(spec.chains, url.MOST_NUMBERS // max(dim, 1)))
+    draws = None if spec.draws is None else min(spec.draws, max(1, url.MOST_KEPT // (chains * max(dim, 1))))
+    if chains < spec.chains:
+        link.note(f"chains = {spec.chains} in {dim:,} dimensions is more than a link may ask for; {chains} was taken.")
+    if draws != spec.draws:
+        link.note(
+            f"draws = {spec.draws} of {chains} chains in {dim:,} dimensions is more than a link may ask for; {draws}"
+            " was taken."
+        )
+    return spec.replace(chains=chains, draws=draws)

@@ -24,13 +24,12 @@ from typing import Any, Self
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
-from bnnviz.specs.run import BYTES, Spec
+from bnnviz.specs.run import BYTES, Spec, read_json
 
-VERSION = 1
 MOST = 10_000  # runs
 MOST_BYTES = 1_000_000  # of a file
 LONGEST = 96  # letters of a run's name
-_KEYS = ("version", "base", "grid", "specs")
+_KEYS = ("base", "grid", "specs")
 _FIELDS = tuple(f.name for f in dataclasses.fields(Spec) if f.name not in (*BYTES, "file"))
 _PLACES = {
     "sampler": "settings",
@@ -87,18 +86,10 @@ class SweepSpec:
             If a key or a name is unknown, a value does not fit, two runs are the same, or there are too many.
         """
         value = {"specs": value} if isinstance(value, list) else value
-        if not isinstance(value, dict):
-            raise BnnvizError("A sweep is an object with the keys base, grid and specs, or a list of specs.", "sweep")
-        for key in value:
-            if key not in _KEYS:
-                raise BnnvizError(f"A sweep has no key {key!r}; its keys are {', '.join(_KEYS)}.", str(key))
-        if value.get("version", VERSION) != VERSION:
-            raise BnnvizError(
-                f"The sweep has version {value['version']!r}; this bnnviz reads version {VERSION}.", "version"
-            )
-        base = _object(value.get("base"), "base")
-        grid = {str(key): _values(key, found) for key, found in _object(value.get("grid"), "grid").items()}
-        specs = _listed(value.get("specs"))
+        given = read_json(value, "A sweep", _KEYS)
+        base = _object(given.get("base"), "base")
+        grid = {str(key): _values(key, found) for key, found in _object(given.get("grid"), "grid").items()}
+        specs = _listed(given.get("specs"))
         count = len(specs) * math.prod(map(len, grid.values()))
         if count > MOST:
             raise BnnvizError(f"The sweep is {count:,} runs; {MOST:,} is the most: make its grid smaller.", "grid")

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.data import read_header, read_table
+from bnnviz.data import read_header as headings
+from bnnviz.data import read_table
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 
+__all__ = ["MOST_BYTES", "attach", "headings"]
+
 MOST_BYTES = 16_000_000  # of a file that is opened on the page; the command line takes larger ones
-
-
-def headings(content: bytes, name: str) -> list[str]:
-    """Return the names of a CSV file's columns.
-
-    Parameters
-    ----------
-    content : bytes
-        What is in the file.
-    name : str
-        What it is called.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no such file; the sentence says why and the remedy.
-    """
-    return read_header(content, name)
 
 
 def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any = None) -> tuple[Spec, list[str]]:

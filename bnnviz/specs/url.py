@@ -1,7 +1,8 @@
-"""Specs as links, as Python and as a command: what repeats a run elsewhere.
+"""Links, scripts and commands: how described settings are written as short texts, and read from them.
 
 A link's parameters are short texts that anybody may have typed or cut off, so reading them never fails:
-what does not fit is clamped or left out, with one sentence each.
+what does not fit is clamped or left out, with one sentence each. A spec's class says which settings it has
+(`bnnviz.specs.run.Spec.read_query`).
 """
 
 from __future__ import annotations
@@ -17,101 +18,34 @@ from urllib.parse import parse_qs, quote_plus
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue
-from bnnviz.specs.run import POINTS, RECORDING, Spec
+from bnnviz.settings import MOST_POINTS
 
 MOST_CHARACTERS = 8192
-MOST_POINTS = 200
 MOST_CHAINS = 64  # one page must not fill a worker
 MOST_DRAWS = 100_000
 MOST_NUMBERS = 100_000  # chains times dimensions
 MOST_KEPT = 50_000_000  # chains times dimensions times draws: 200 MB
+BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
 MOST_SENTENCES = 4
 #: Parameters of the page's own, not of the spec.
 PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "tour", "theme", "recording")
-BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
 
-_RUN = ("chains", "draws", "warmup", "seed", "device", "dtype", "kernel")
-_START = {"start": "recording", "start_from": "points", "start_sha256": "sha256"}
-_PREFIXES = {"t": ("targets", "target_settings"), "s": ("samplers", "settings")}
+#: What stands after a question mark, as a server or a test has it.
+Query = str | Mapping[str, str | bytes | Sequence[str | bytes]]
+
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_NOTHING = "none"
+_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_NOTHING = ("none", "null")
 _LISTED = 12  # choices in a sentence
 
 
-# --- writing
-
-
-def to_query(spec: Spec) -> dict[str, str]:
-    """Return a spec as a link's parameters: target, sampler, and what differs from the defaults.
-
-    Parameters
-    ----------
-    spec : Spec
-        A checked spec.
-
-    Returns
-    -------
-    dict of str
-        Texts by name, not yet quoted; `query_text` joins them.
-    """
-    query = {"target": spec.target, "sampler": spec.sampler}
-    for prefix, (kind, place) in _PREFIXES.items():
-        item = catalogue.find(kind, spec.target if prefix == "t" else spec.sampler)
-        for name, value in _differing(item["settings"], getattr(spec, place)).items():
-            query[f"{prefix}.{name}"] = write_value(value)
-    defaults = _run_defaults()
-    query |= {name: write_value(getattr(spec, name)) for name in _RUN if getattr(spec, name) != defaults[name]}
-    return query | _started(spec)
-
-
-def _started(spec: Spec) -> dict[str, str]:
-    """Return where chains set out from, as a link's parameters and a command's options say it."""
-    said = {name: (spec.start or {}).get(key) for name, key in _START.items()}
-    return {name: text for name, text in said.items() if text is not None and text != POINTS[0]}
-
-
-def query_text(query: Mapping[str, str]) -> str:
-    """Join a link's parameters to what stands after the question mark, as readable as it may be."""
-    return "&".join(f"{quote_plus(name)}={quote_plus(value, safe=',;:')}" for name, value in query.items())
-
-
-def write_points(points: Iterable[Sequence[float]]) -> str:
-    """Write rows of numbers as ``x,y;x,y``, rounded to four significant digits."""
-    return ";".join(",".join(f"{number:.4g}" for number in row) for row in points)
-
-
-def shareable(spec: Spec) -> str:
-    """Return why a spec cannot be shared as a link or a script; an empty text if it can."""
-    if spec.target_settings.get("data") == "own":
-        return "This run is on data of your own, which no link can hold; share the file and load it on the other page."
-    if spec.start is not None and not RECORDING.fullmatch(spec.start["recording"] or ""):
-        return (
-            "This run starts from points that no link can hold: record the run that they are from under a name, and"
-            " start from that."
-        )
-    if spec.attachment is not None:
-        return (
-            "This run has a network or a function of your own, which no link can hold; share the script that made it."
-        )
-    return ""
-
-
-def _differing(declared: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values that are not the defaults, in declared order."""
-    return {s["name"]: given[s["name"]] for s in declared if s["name"] in given and given[s["name"]] != s["default"]}
-
-
-def _run_defaults() -> dict[str, Any]:
-    """Return the run's settings of a link that says nothing of them: a live run has no end."""
-    return {**{name: getattr(Spec, name) for name in _RUN}, "draws": None}
+# --- one value
 
 
 def write_value(value: Any) -> str:
     """Write a value as a link and a command do."""
     if value is None:
-        return _NOTHING
+        return _NOTHING[0]
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -119,40 +53,37 @@ def write_value(value: Any) -> str:
     return write_points(value) if isinstance(value, list | tuple) else str(value)
 
 
-# --- reading
+def parse_value(setting: dict[str, Any], text: str) -> Any:
+    """Read a text in its setting's type; what cannot be read stays a text, for the check to refuse.
 
-
-def from_address(query: str, opening: Spec | None = None) -> tuple[Spec, list[str]]:
-    """Read what stands after the question mark of a link; as `from_query`."""
-    return from_query(parse_qs(query, keep_blank_values=True), opening)
-
-
-def from_query(
-    given: Mapping[str, str | bytes | Sequence[str | bytes]], opening: Spec | None = None
-) -> tuple[Spec, list[str]]:
-    """Read a spec from a link's parameters; whatever they are, there is a spec to run.
-
-    Parameters
-    ----------
-    given : mapping
-        Texts, bytes, or lists of them, by name. Those of the page's own (`PAGE`) are passed over.
-    opening : Spec, optional
-        What runs where the link names no target or no sampler, or one that there is not.
-
-    Returns
-    -------
-    spec : Spec
-        Checked, within the limits of links.
-    sentences : list of str
-        One for each thing that was clamped or left out.
+    Raises
+    ------
+    BnnvizError
+        If it is a list of points with a row that is none.
     """
-    opening = opening or Spec(draws=None)
-    texts, sentences = _texts(given)
-    if sum(len(name) + len(text) for name, text in texts.items()) > MOST_CHARACTERS:
-        long = f"The link is longer than {MOST_CHARACTERS // 1024} kB and was not read; send the command or a file."
-        return opening.checked(), [long]
-    reading = _Reading(texts, opening, sentences)
-    return reading.spec(), _few(reading.sentences)
+    kind = setting["type"]
+    if text.lower() in _NOTHING and (setting.get("optional") or setting["default"] is None):
+        return None
+    if kind == "boolean":
+        return _BOOLEANS.get(text.lower(), text)
+    if kind == "choice":
+        return next((choice for choice in setting["choices"] if str(choice) == text), text)
+    try:
+        if kind == "points":
+            return json.loads(text) if text.startswith("[") else read_points(text)
+        if kind in ("number", "integer"):
+            number = float(text)
+            return int(number) if kind == "integer" and number.is_integer() else number
+    except BnnvizError:
+        raise
+    except (ValueError, RecursionError):
+        pass
+    return text
+
+
+def write_points(points: Iterable[Sequence[float]]) -> str:
+    """Write rows of numbers as ``x,y;x,y``, rounded to four significant digits."""
+    return ";".join(",".join(f"{number:.4g}" for number in row) for row in points)
 
 
 def read_points(text: str) -> list[list[float]]:
@@ -171,205 +102,217 @@ def read_points(text: str) -> list[list[float]]:
         try:
             numbers = [float(number) for number in row.split(",")]
         except ValueError:
-            numbers = [math.nan]
+            numbers = []
         if (
             len(numbers) not in (2, 3)
             or not all(map(math.isfinite, numbers))
             or len(numbers) != len(rows[0].split(","))
         ):
-            raise BnnvizError(f"The point {_short(row)} is not written as x,y with finite numbers.", "points")
+            raise BnnvizError(f"The point {short(row)} is not written as x,y with finite numbers.", "points")
         points.append(numbers)
     return points
 
 
-class _Reading:
-    """One link being read: the texts, and the sentences on what is wrong with them."""
+def short(text: str) -> str:
+    """Return a text as a sentence quotes it: printable and not long."""
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    return repr(plain if len(plain) <= 40 else plain[:37] + "...")
 
-    def __init__(self, texts: dict[str, str], opening: Spec, sentences: list[str]) -> None:
-        self.sentences, self._texts, self._opening = sentences, texts, opening
 
-    def spec(self) -> Spec:
-        """Return what the link asks for, within the limits."""
-        spec = self._named()
-        if spec is None:
-            return self._opening.checked()
-        changes: dict[str, Any] = {}
-        for prefix, (kind, place) in _PREFIXES.items():
-            item = catalogue.find(kind, spec.target if prefix == "t" else spec.sampler)
-            changes[place] = self._values(item, getattr(spec, place), f"{prefix}.")
-        run = {"title": "The run", "settings": [s for s in catalogue.load()["run"] if s["name"] in _RUN]}
-        changes |= self._values(run, {name: getattr(spec, name) for name in _RUN}, "")
-        changes |= self._start()
-        self._refuse_unknown(spec)
-        return self._within_limits(spec.replace(**changes).checked())
+# --- writing
 
-    def _named(self) -> Spec | None:
-        """Return the named target and sampler with their defaults; None if there is none such."""
-        target, sampler = (self._texts.get(name) for name in ("target", "sampler"))
-        spec = self._opening.checked()
-        for kind, name in (("targets", target), ("samplers", sampler)):
-            try:
-                if name is not None:
-                    catalogue.find(kind, name)
-            except BnnvizError:
-                noun = kind[:-1]
-                known = ", ".join(item["name"] for item in catalogue.load()[kind])
-                self.sentences.append(
-                    f"The link names a {noun} {_short(name)}, which is not one of {known}; the opening run was taken."
-                )
-                return None
-        if target is not None:
-            defaults = _run_defaults() | {"start": None, "start_points": None}
-            spec = spec.replace(target=target, target_settings={}, settings={}, **defaults)
-        if sampler is not None:
-            spec = spec.replace(sampler=sampler, settings={})
-        return spec.checked()
 
-    def _values(self, item: dict[str, Any], begin: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-        """Return the values to begin with, changed where the link has one that can be read."""
+def differing(described: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given values that are not the defaults, in declared order."""
+    return {s["name"]: given[s["name"]] for s in described if s["name"] in given and given[s["name"]] != s["default"]}
+
+
+def write_query(described: list[dict[str, Any]], given: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return the parameters that say what is not a default: texts by name, not yet quoted."""
+    return {prefix + name: write_value(value) for name, value in differing(described, given).items()}
+
+
+def query_text(query: Mapping[str, str]) -> str:
+    """Join a link's parameters to what stands after the question mark, as readable as it may be."""
+    return "&".join(f"{quote_plus(name)}={quote_plus(value, safe=',;:')}" for name, value in query.items())
+
+
+def script_values(item: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an item of the catalogue that are not the defaults, as a script and a command say them."""
+    # Points are rounded wherever they are written, so that a link, a script and a command agree.
+    chosen = differing(item["settings"], given)
+    return {n: read_points(write_points(v)) if isinstance(v, list) else v for n, v in chosen.items()}
+
+
+def python_call(head: str, positional: Sequence[Any], named: Mapping[str, Any], then: Sequence[str]) -> str:
+    """Return a script with one call; keywords whose value is empty are left out.
+
+    Parameters
+    ----------
+    head : str
+        The line before the parenthesis, such as ``run = bnnviz.sample``.
+    positional : sequence
+    named : mapping
+    then : sequence of str
+        The lines after the call.
+    """
+    arguments = [_literal(value) for value in positional]
+    arguments += [f"{name}={_literal(value)}" for name, value in named.items() if value != {}]
+    return "\n".join(["import bnnviz", "", f"{head}(", *(f"    {each}," for each in arguments), ")", *then, ""])
+
+
+def command(words: Sequence[str], assigned: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> str:
+    """Return a line for the shell.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What comes first.
+    assigned : mapping
+        Values by the key of ``--set``.
+    options : mapping, optional
+        Values by the names of options.
+    """
+    line = ["bnnviz", *words]
+    for key, value in assigned.items():
+        line += ["--set", f"{key}={json.dumps(value) if isinstance(value, list) else write_value(value)}"]
+    for name, value in (options or {}).items():
+        line += [f"--{name.replace('_', '-')}", write_value(value)]
+    return shlex.join(line)
+
+
+def _literal(value: Any) -> str:
+    """Write a value as Python."""
+    if isinstance(value, dict):
+        return "\n".join(["{", *(f"        {_literal(n)}: {_literal(v)}," for n, v in value.items()), "    }"])
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return pprint.pformat(value, width=100, compact=True).replace("\n", "\n            ")
+
+
+# --- reading
+
+
+class Link:
+    """A link while it is read: the parameters that nobody has taken yet, and a sentence for each that does not fit.
+
+    Parameters
+    ----------
+    query : str or mapping
+        What stands after the question mark; or texts, bytes or lists of them by name. The page's own (`PAGE`) are
+        passed over.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.texts: dict[str, str] = {}
+        self._sentences: list[str] = []
+        for name, values in (parse_qs(query, keep_blank_values=True) if isinstance(query, str) else query).items():
+            name = _decoded(name)
+            texts = [_decoded(each).strip() for each in ([values] if isinstance(values, str | bytes) else values)]
+            if name in PAGE or name.startswith("bokeh-") or not texts:
+                continue
+            if len(texts) > 1:
+                self.note(f"The link gives {short(name)} {len(texts)} times; the first was taken.")
+            self.texts[name] = texts[0]
+        if sum(len(name) + len(text) for name, text in self.texts.items()) > MOST_CHARACTERS:
+            self.texts.clear()
+            self._sentences = [
+                f"The link is longer than {MOST_CHARACTERS // 1024} kB and was not read; send the command or a file."
+            ]
+
+    def note(self, *sentences: str) -> None:
+        """Keep sentences on what does not fit."""
+        self._sentences += sentences
+
+    @property
+    def sentences(self) -> list[str]:
+        """What does not fit: each sentence once, and as many as anybody reads at once."""
+        said = list(dict.fromkeys(self._sentences))
+        if len(said) <= MOST_SENTENCES:
+            return said
+        shown = said[: MOST_SENTENCES - 1]
+        return [*shown, f"{len(said) - len(shown)} more parameters of the link did not fit."]
+
+    def take(self, name: str) -> str | None:
+        """Return a parameter's text, None where the link has none; it counts as read."""
+        return self.texts.pop(name, None)
+
+    def take_values(
+        self,
+        item: dict[str, Any],
+        begin: Mapping[str, Any],
+        prefix: str = "",
+        limits: Mapping[str, int] | None = None,
+    ) -> dict[str, Any]:
+        """Return values to begin with, changed where the link has one that can be read.
+
+        Parameters
+        ----------
+        item : dict
+            ``settings``, described, and the ``title`` of whose they are.
+        begin : mapping
+            Values by name.
+        prefix : str
+            What stands before the names in the link.
+        limits : mapping, optional
+            The largest values that a link may ask for, where a setting's own bound is larger.
+        """
         values = dict(begin)
         for setting in item["settings"]:
             name = setting["name"]
-            text = self._texts.get(prefix + name)
+            text = self.take(prefix + name)
             if text is not None:
                 try:
-                    values[name] = self._value(setting, text, item["title"])
+                    values[name] = self._value(setting, text, item["title"], (limits or {}).get(name))
                 except BnnvizError as error:
-                    self.sentences.append(f"{error.sentence}; {_taken(setting, values[name])} was taken.")
+                    self.note(f"{error.sentence}; {_taken(setting, values[name])} was taken.")
         return values
 
-    def _start(self) -> dict[str, Any]:
-        """Return where chains set out from, if the link says it; whether there is such a recording is not asked."""
-        given = {key: self._texts[name] for name, key in _START.items() if self._texts.get(name)}
-        if not given:
-            return {}
-        try:
-            if not RECORDING.fullmatch(given.get("recording", "")):
-                raise BnnvizError(f"start = {_short(given.get('recording', ''))} is not the name of a recording.")
-            return {"start": self._opening.replace(start=given).checked().start, "start_points": None}
-        except BnnvizError as error:
-            self.sentences.append(f"{error.sentence.rstrip('.')}; the start was left out.")
-            return {}
-
-    def _value(self, setting: dict[str, Any], text: str, owner: str) -> Any:
+    def _value(self, setting: dict[str, Any], text: str, owner: str, limit: int | None) -> Any:
         """Read one value; raise the beginning of a sentence if that is not possible."""
-        if text == _NOTHING and (setting["optional"] or setting["default"] is None):
-            return None
-        refused = BnnvizError(f"{setting['name']} = {_short(text)} {_wanted(setting)}")
+        refused = BnnvizError(f"{setting['name']} = {short(text)} {_wanted(setting)}")
         if setting["name"] == "device" and not _DEVICE.fullmatch(text):
             raise refused
         try:
-            return settings.check(setting, self._clamped(setting, _parse(setting, text)), owner)
+            value = parse_value(setting, text)
+            return value if value is None else settings.check(setting, self._clamped(setting, value, limit), owner)
         except BnnvizError as error:
             raise BnnvizError(error.sentence.rstrip(".")) if setting["type"] == "points" else refused from None
 
-    def _clamped(self, setting: dict[str, Any], value: Any) -> Any:
+    def _clamped(self, setting: dict[str, Any], value: Any, limit: int | None) -> Any:
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
             return value
         low, high = setting["bounds"] or (None, None)
-        name = setting["name"]
-        if name == "chains":
-            high = MOST_CHAINS
-        elif name == "draws":
-            high = MOST_DRAWS
+        within = (low is None or value >= low) and (high is None or value <= high)
+        high = high if limit is None else limit
         taken = value if low is None else max(value, low)
         taken = taken if high is None else min(taken, high)
         if taken != value:
-            why = f"more than a link may ask for ({high})" if _limited(name, value, setting) else "out of range"
-            self.sentences.append(f"{name} = {write_value(value)} is {why}; {write_value(taken)} was taken.")
+            why = f"more than a link may ask for ({high})" if within else "out of range"
+            self.note(f"{setting['name']} = {write_value(value)} is {why}; {write_value(taken)} was taken.")
         return taken
 
-    def _refuse_unknown(self, spec: Spec) -> None:
-        known = {"target", "sampler", *PAGE, *_RUN, *_START}
-        for name in self._texts:
+    def refuse_rest(self, items: Mapping[str, dict[str, Any]] | None = None) -> None:
+        """Say of each parameter that nobody has taken that it was left out.
+
+        Parameters
+        ----------
+        items : mapping, optional
+            Whose settings have which prefix, for the sentence.
+        """
+        for name in self.texts:
             prefix, dot, rest = name.partition(".")
-            if name in known or name.startswith("bokeh-"):
-                continue
-            if not dot or prefix not in _PREFIXES:
-                self.sentences.append(f"A link has no parameter {_short(name)}; it was left out.")
-                continue
-            item = catalogue.find(_PREFIXES[prefix][0], spec.target if prefix == "t" else spec.sampler)
-            if rest not in (setting["name"] for setting in item["settings"]):
-                self.sentences.append(f"{item['title']} has no setting {_short(rest)}; it was left out.")
-
-    def _within_limits(self, spec: Spec) -> Spec:
-        """Return the spec with fewer weights, chains or draws where a page could not hold them."""
-        dim = dimension(spec)
-        if dim > MOST_NUMBERS:
-            kept = {n: v for n, v in spec.target_settings.items() if n not in ("hidden", "size")}
-            self.sentences.append(
-                f"The link asks for {dim:,} dimensions, more than the {MOST_NUMBERS:,} a link may ask for;"
-                " the default size was taken."
-            )
-            spec = spec.replace(target_settings=kept).checked()
-            dim = dimension(spec)
-        chains = max(1, min(spec.chains, MOST_NUMBERS // max(dim, 1)))
-        if chains < spec.chains:
-            self.sentences.append(
-                f"chains = {spec.chains} in {dim:,} dimensions is more than a link may ask for; {chains} was taken."
-            )
-        draws = spec.draws
-        if draws is not None:
-            draws = min(draws, max(1, MOST_KEPT // (chains * max(dim, 1))))
-            if draws < spec.draws:
-                self.sentences.append(
-                    f"draws = {spec.draws} of {chains} chains in {dim:,} dimensions is more than a link may ask for;"
-                    f" {draws} was taken."
-                )
-        return spec.replace(chains=chains, draws=draws)
+            item = (items or {}).get(prefix) if dot else None
+            found = f"A link has no parameter {short(name)}" if item is None else _no_setting(item, rest)
+            self.note(f"{found}; it was left out.")
 
 
-def dimension(spec: Spec) -> int:
-    """Return the dimensions of a spec's target as far as its settings tell, at least; 0 where they do not tell."""
-    item, chosen = catalogue.find("targets", spec.target), spec.target_settings
-    if item["dim"] is not None:
-        return item["dim"]
-    if "hidden" not in chosen:
-        return int(chosen.get("size", 0))
-    data = next((entry for entry in catalogue.load()["data"] if entry["name"] == chosen.get("data")), {})
-    outputs = max(1, data.get("classes", 0))
-    try:
-        widths = [data.get("inputs", 1), *(int(width) for width in chosen["hidden"].split("-") if width), outputs]
-    except ValueError:
-        return 0  # what the hidden layers are, the target itself will refuse
-    return sum((a + 1) * b for a, b in zip(widths, widths[1:], strict=False))
+def _no_setting(item: dict[str, Any], name: str) -> str:
+    return f"{item['title']} has no setting {short(name)}"
 
 
-def _texts(given: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """Return one text for each name, and what was wrong with those that were not one text."""
-    texts, sentences = {}, []
-    for name, values in given.items():
-        values = [values] if isinstance(values, str | bytes) else list(values)
-        decoded = [value.decode(errors="replace") if isinstance(value, bytes) else value for value in values]
-        name = name.decode(errors="replace") if isinstance(name, bytes) else name
-        if len(decoded) > 1 and name not in PAGE:
-            sentences.append(f"The link gives {_short(name)} {len(decoded)} times; the first was taken.")
-        if decoded:
-            texts[name] = decoded[0].strip()
-    return texts, sentences
-
-
-def _parse(setting: dict[str, Any], text: str) -> Any:
-    """Read a text in its setting's type; what cannot be read stays a text, for the check to refuse."""
-    kind = setting["type"]
-    if kind == "points":
-        return read_points(text)
-    if kind == "boolean":
-        return _WORDS.get(text.lower(), text)
-    if kind == "choice":
-        return next((choice for choice in setting["choices"] if str(choice) == text), text)
-    if kind in ("number", "integer"):
-        try:
-            number = float(text)
-        except ValueError:
-            return text
-        return int(number) if kind == "integer" and number.is_integer() else number
-    return text
-
-
-def _limited(name: str, value: float, setting: dict[str, Any]) -> bool:
-    """Tell whether a value is within its setting's own bounds, so that only a link may not ask for it."""
-    return name in ("chains", "draws") and setting["bounds"][0] <= value <= setting["bounds"][1]
+def _decoded(text: str | bytes) -> str:
+    return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
 def _wanted(setting: dict[str, Any]) -> str:
@@ -392,97 +335,3 @@ def _taken(setting: dict[str, Any], value: Any) -> str:
     if setting["type"] == "points":
         return "the data set's own"
     return {None: "the automatic value", "": "the default"}.get(value, write_value(value))
-
-
-def _short(text: str) -> str:
-    """Return a text as a sentence quotes it: printable and not long."""
-    plain = "".join(character if character.isprintable() else " " for character in text)
-    return repr(plain if len(plain) <= 40 else plain[:37] + "...")
-
-
-def _few(sentences: list[str]) -> list[str]:
-    """Return as many sentences as anybody reads at once."""
-    if len(sentences) <= MOST_SENTENCES:
-        return sentences
-    shown = sentences[: MOST_SENTENCES - 1]
-    return [*shown, f"{len(sentences) - len(shown)} more parameters of the link did not fit."]
-
-
-# --- scripts
-
-
-def as_python(spec: Spec) -> str:
-    """Return a complete script that repeats the run from its beginning.
-
-    Parameters
-    ----------
-    spec : Spec
-        A shareable spec; a live run, which has no end, is repeated for 1000 draws.
-    """
-    arguments = {
-        "target_settings": settings_of("targets", spec.target, spec.target_settings),
-        "settings": settings_of("samplers", spec.sampler, spec.settings),
-        **_run_of(spec),
-        "start": spec.start or {},
-    }
-    lines = [f"    {name}={_literal(value)}," for name, value in arguments.items() if value != {}]
-    return "\n".join(
-        [
-            "import bnnviz",
-            "",
-            "run = bnnviz.sample(",
-            f"    {_literal(spec.target)},",
-            f"    {_literal(spec.sampler)},",
-            *lines,
-            ")",
-            "print(run)",
-            'print("mean", run.draws.mean(axis=(0, 1)))',
-            'print("sd", run.draws.std(axis=(0, 1)))',
-            "",
-        ]
-    )
-
-
-def as_command(spec: Spec) -> str:
-    """Return a line for the shell that repeats the run from its beginning, as `as_python`."""
-    words = ["bnnviz", "sample", "--target", spec.target, "--sampler", spec.sampler]
-    owned = {
-        "target": settings_of("targets", spec.target, spec.target_settings),
-        "sampler": settings_of("samplers", spec.sampler, spec.settings),
-    }
-    for owner, chosen in owned.items():
-        for name, value in chosen.items():
-            words += ["--set", f"{owner}.{name}={json.dumps(value) if isinstance(value, list) else write_value(value)}"]
-    for name, value in _run_of(spec).items():
-        words += (
-            [f"--{name}", write_value(value)] if name in _OPTIONS else ["--set", f"run.{name}={write_value(value)}"]
-        )
-    for name, text in _started(spec).items():
-        words += [f"--{name.replace('_', '-')}", text]
-    return shlex.join(words)
-
-
-_OPTIONS = ("chains", "draws", "seed", "device", "kernel")
-
-
-def settings_of(kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are not the defaults, as a script says them."""
-    chosen = _differing(catalogue.find(kind, name)["settings"], given)
-    # Points are written rounded wherever they are written, so that a link, a script and a command agree.
-    return {n: read_points(write_points(v)) if isinstance(v, list) else v for n, v in chosen.items()}
-
-
-def _run_of(spec: Spec) -> dict[str, Any]:
-    """Return the run's settings; those that decide how much is done are always said."""
-    spec = spec.replace(draws=spec.draws or BATCH_DRAWS)
-    always = ("chains", "draws", "warmup", "seed")
-    return {name: getattr(spec, name) for name in _RUN if name in always or getattr(spec, name) != getattr(Spec, name)}
-
-
-def _literal(value: Any) -> str:
-    """Write a value as Python."""
-    if isinstance(value, dict):
-        return "\n".join(["{", *(f"        {_literal(n)}: {_literal(v)}," for n, v in value.items()), "    }"])
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return pprint.pformat(value, width=100, compact=True).replace("\n", "\n            ")

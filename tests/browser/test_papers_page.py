@@ -11,7 +11,6 @@ from test_lab import OVERFLOW, until
 
 from bnnviz import experiments
 from bnnviz.experiments import results
-from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
 NAMES = list(experiments.EXPERIMENTS)
@@ -64,10 +63,10 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     given = parse_qs(address)
     assert given.pop("page") == ["lab"]
     expected = experiments.find(name).cases[0].specs[0].checked()
-    assert url.from_query(given, Spec()) == (expected, [])
+    assert Spec().read_query(given) == (expected, [])
     lab = open_page(f"{dashboard.url}?{address}")
     until(lambda: lab.locator(".said").count(), 30, "the Lab did not open")
-    assert url.from_address(lab.evaluate("location.search").removeprefix("?"))[0] == expected
+    assert Spec(draws=None).read_query(lab.evaluate("location.search").removeprefix("?"))[0] == expected
     page.keyboard.press("Enter")
     until(lambda: papers_page.opened() == "", 10, "the address has it still")
     assert page.locator("td.case a").count() == 0

@@ -14,7 +14,7 @@ import pytest
 from bad_links import BAD_LINKS
 from test_lab import Lab, at_length, until
 
-from bnnviz.specs import url
+from bnnviz.specs.run import Spec
 
 BANANA = "?target=banana&sampler=bps&t.bend=2&s.refresh_rate=0.4&s.bound=interpolated&s.alpha=2&chains=3&seed=11"
 WORST = [
@@ -94,7 +94,7 @@ def test_play_and_speed_in_the_link(open_page: Callable[..., Any], dashboard: An
 def test_a_bad_link_gets_a_sentence_and_a_page_that_works(
     open_page: Callable[..., Any], dashboard: Any, query: str, screenshot: Callable[..., Path]
 ) -> None:
-    sentence = url.from_address(query)[1][0]
+    sentence = Spec(draws=None).read_query(query)[1][0]
     lab = opened(open_page, dashboard, "?" + query)
     until(lambda: sentence[:60] in lab.said(), 15, f"not said: {lab.said()}")
     screenshot(lab.page, "link-refused")
@@ -128,8 +128,8 @@ def test_link_script_and_command_are_copied(
         assert lab.page.locator(f"textarea.{name}").input_value() == texts[name]
     assert texts["link"] == lab.page.evaluate("location.href")
     assert texts["command"].startswith("bnnviz sample --target banana")
-    spec = url.from_address(urlsplit(texts["link"]).query)[0]
-    assert texts["command"] == url.as_command(spec)
+    spec = Spec(draws=None).read_query(urlsplit(texts["link"]).query)[0]
+    assert texts["command"] == spec.as_command()
     (tmp_path / "again.py").write_text(re.sub(r"draws=\d+", "draws=20", texts["python"]))
     done = subprocess.run([sys.executable, tmp_path / "again.py"], capture_output=True, text=True, timeout=100)
     assert "3x20x2" in done.stdout, done.stderr

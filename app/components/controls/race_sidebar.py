@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.race import DEFAULT_BUDGET, FEWEST, LEAST_BUDGET, MOST, MOST_BUDGET, START, RaceSpec
+from bnnviz.specs.race import FEWEST, MOST, START, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.views import DARK, LIGHT
 from bnnviz_app.components.controls.controls import Controls, folded
@@ -17,24 +17,7 @@ from bnnviz_app.components.controls.sidebar import Part, section
 from bnnviz_app.components.controls.upload import Upload
 
 SHARED = ("chains", "seed", "device")
-BUDGET = {
-    "name": "budget",
-    "label": "Budget",
-    "type": "integer",
-    "default": DEFAULT_BUDGET,
-    "bounds": [LEAST_BUDGET, MOST_BUDGET],
-    "unit": "gradients",
-    "scale": "log",
-    "step": None,
-    "choices": None,
-    "doc": "Per-example gradients that each sampler may spend, all its chains together: rejected proposals, tuning and"
-    " warm-up are charged.",
-    "optional": False,
-    "when": None,
-    "live": False,
-    "hidden": None,
-    "empty": "",
-}
+(BUDGET,) = RaceSpec.described()
 _FIELD = {"sizing_mode": "stretch_width", "size": "small"}
 
 

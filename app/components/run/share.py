@@ -7,7 +7,6 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from bnnviz.specs import url
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance.dialogs import Dialog
@@ -42,14 +41,11 @@ class Share:
 
     Parameters
     ----------
-    codes : module
-        Writes them: `bnnviz.specs.url` for runs, `bnnviz.specs.race_url` for races.
     what : str
         What is shared.
     """
 
-    def __init__(self, codes: Any = url, what: str = "run") -> None:
-        self._texts = codes
+    def __init__(self, what: str = "run") -> None:
         self._codes = Codes(sizing_mode="stretch_width", stylesheets=[_STYLE])
         self._dialog = Dialog(f"Share this {what}", self._codes)
         self.root = self._dialog.root
@@ -64,9 +60,9 @@ class Share:
         query : str
             What the address says of the page, spec included.
         """
-        refusal = self._texts.shareable(spec)
+        refusal = spec.shareable()
         texts: dict[str, Any] = {"query": "", "python": "", "command": "", "refusal": refusal}
         if not refusal:
-            texts |= {"query": query, "python": self._texts.as_python(spec), "command": self._texts.as_command(spec)}
+            texts |= {"query": query, "python": spec.as_python(), "command": spec.as_command()}
         self._codes.param.update(**texts)
         self._dialog.show()

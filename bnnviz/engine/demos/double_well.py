@@ -15,7 +15,7 @@ from bnnviz.engine.demos.demo import Demo
 from bnnviz.engine.monitor.words import number
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.double_well import FUNCTIONAL, POINT, TARGET, WellsSpec
+from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, WellsSpec
 
 RUNS = 400
 _COVERED = 0.2  # of the draws on either side: both wells are covered

@@ -12,7 +12,7 @@ from bnnviz.engine.demos.demo import Demo
 from bnnviz.engine.demos.step_size_grid import StepSizeGrid
 from bnnviz.engine.monitor.words import with_error
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.step_size import TARGETS, ScopeSpec
+from bnnviz.specs.demo import TARGETS, ScopeSpec
 
 _LIVE = ("sampler", "place")
 _NEAR = 0.8  # of the largest stable step size: from there on is near

@@ -19,8 +19,7 @@ from bnnviz.engine.race.predictive_cache import PredictiveCache
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.race.view import RaceView
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.image_race import GallerySpec
-from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.race import GallerySpec, RaceSpec
 
 OOD_ROWS = 250  # of the set of another kind
 #: What images can hang on the wall.

@@ -16,7 +16,6 @@ from bnnviz import diagnostics, files, paths, samplers
 from bnnviz.engine.race.estimates import Estimates, TrueMoments
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
-from bnnviz.specs import url
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
@@ -168,7 +167,7 @@ def reference_spec(spec: RaceSpec) -> Spec:
     """Return the spec of the reference run of a race: another seed, more chains, the sampler that ranks highest."""
     sampler = max(samplers.REGISTRY, key=lambda cls: cls.reference_rank)
     lane = spec.lanes[0]
-    fewer = _NUMBERS // (CHAINS * max(url.dimension(lane), 1))
+    fewer = _NUMBERS // (CHAINS * max(lane.known_dim, 1))
     return Spec(
         target=lane.target,
         target_settings=lane.target_settings,

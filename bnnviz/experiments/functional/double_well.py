@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnnviz.experiments.experiment import Case, Experiment
-from bnnviz.specs.double_well import WellsSpec
+from bnnviz.specs.demo import WellsSpec
 
 _SEEDS = 5
 _NOTE = (
