@@ -10,71 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz.version import VERSION as __version__
 
-if TYPE_CHECKING:
-    from bnnviz.api import (
-        BNN,
-        Race,
-        Run,
-        attack,
-        measure,
-        race,
-        recording,
-        replay,
-        resume,
-        sample,
-        search_prior,
-        start,
-        uncertainty,
-        wells,
-    )
+if TYPE_CHECKING:  # for editors; what is imported, and when, the table below says
+    from bnnviz.api.analysis import attack, measure, replay, search_prior, uncertainty, wells
+    from bnnviz.api.race import BackgroundRace as Race
+    from bnnviz.api.race import race
+    from bnnviz.api.run import BackgroundRun as Run
+    from bnnviz.api.run import recording, resume, sample, start
     from bnnviz.errors import BnnvizError
     from bnnviz.specs.race import RaceSpec
     from bnnviz.specs.run import Spec
+    from bnnviz.targets import BNN
 
 # Threads of a gradient that wait for each other would spin, and take the cores from whatever else runs: with the
 # machine busy a gradient then takes six times as long. Read when torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-_HOMES = {
-    "BNN": "bnnviz.targets",
-    "Race": "bnnviz.api",
-    "Run": "bnnviz.api",
-    "attack": "bnnviz.api",
-    "measure": "bnnviz.api",
-    "race": "bnnviz.api",
-    "recording": "bnnviz.api",
-    "replay": "bnnviz.api",
-    "resume": "bnnviz.api",
-    "sample": "bnnviz.api",
-    "search_prior": "bnnviz.api",
-    "start": "bnnviz.api",
-    "uncertainty": "bnnviz.api",
-    "wells": "bnnviz.api",
-    "RaceSpec": "bnnviz.specs.race",
-    "Spec": "bnnviz.specs.run",
-    "BnnvizError": "bnnviz.errors",
+#: The public names by the modules that have them.
+_NAMES = {
+    "bnnviz.api.analysis": ("attack", "measure", "replay", "search_prior", "uncertainty", "wells"),
+    "bnnviz.api.race": ("BackgroundRace", "race"),
+    "bnnviz.api.run": ("BackgroundRun", "recording", "resume", "sample", "start"),
+    "bnnviz.errors": ("BnnvizError",),
+    "bnnviz.specs.race": ("RaceSpec",),
+    "bnnviz.specs.run": ("Spec",),
+    "bnnviz.targets": ("BNN",),
 }
+_HOMES = {name.removeprefix("Background"): (module, name) for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "BNN",
-    "BnnvizError",
-    "Race",
-    "RaceSpec",
-    "Run",
-    "Spec",
-    "__version__",
-    "attack",
-    "measure",
-    "race",
-    "recording",
-    "replay",
-    "resume",
-    "sample",
-    "search_prior",
-    "start",
-    "uncertainty",
-    "wells",
-]
+__all__ = ["__version__"] + list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -82,4 +45,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'bnnviz' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, own = _HOMES[name]
+    return getattr(importlib.import_module(module), own)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.background import _Turns
+from bnnviz.engine.background import _Turns
 from bnnviz.notebook.widget import MOST_SIGHTS, Live
 from bnnviz.views import View
 

@@ -102,6 +102,14 @@ def test_no_module_imports_itself_through_others(package: str) -> None:
 # --- versions
 
 
+def test_the_public_names_are_those_that_editors_see() -> None:
+    tree = ast.parse((ROOT / "bnnviz" / "__init__.py").read_text())
+    shown = next(node for node in tree.body if isinstance(node, ast.If))
+    aliases = [alias for node in shown.body for alias in node.names]
+    assert sorted(alias.asname or alias.name for alias in aliases) == sorted({*bnnviz.__all__} - {"__version__"})
+    assert all(getattr(bnnviz, alias.asname or alias.name).__name__ == alias.name for alias in aliases)
+
+
 def test_constraints_pin_every_requirement_within_its_bounds() -> None:
     pinned = pins()
     assert pinned["torch"] == "2.13.0"

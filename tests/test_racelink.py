@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_said_once():
 
 
 def test_the_command_and_the_script_say_the_same_race(monkeypatch):
-    from bnnviz import api
+    from bnnviz.api import race as module
     from bnnviz.cli.main import main
 
     shared = {"target": "gaussian", "target_settings": {"size": 3}, "chains": 2, "seed": 5, "warmup": 7}
@@ -97,9 +97,9 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
         def begin(self):
             return self
 
-        wait = begin
+        run_to_end = begin
 
-    monkeypatch.setattr(api, "Race", Asked)
+    monkeypatch.setattr(module, "BackgroundRace", Asked)
     exec(race.as_python(), {})
     assert asked == [race, race]
 

@@ -26,9 +26,9 @@ def wells(
     from bnnviz.specs.demo import WellsSpec
 
     spec = WellsSpec(_read_settings(settings or [])).checked()
-    from bnnviz import api  # with torch: only once the settings are known to be right
+    from bnnviz.api.analysis import wells as sample_wells  # with torch: the settings are right by now
 
-    figures = api.wells(**spec.settings).figures()
+    figures = sample_wells(**spec.settings).figures()
     if as_json:
         print_json({"settings": spec.settings, **figures})
         return

@@ -40,7 +40,7 @@ _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 class Runs(Protocol):
-    """What a live widget needs of a run: `bnnviz.api.Run`."""
+    """What a live widget needs of a run: `bnnviz.Run`, `bnnviz.Race`."""
 
     spec: Spec
     moment: tuple

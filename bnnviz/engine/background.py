@@ -8,15 +8,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from bnnviz import optional
 from bnnviz.engine.drive import Pace
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-
-if TYPE_CHECKING:
-    from bnnviz.notebook.widget import Live
 
 _SLICE_S = 0.1
 _WATCHED_SLICE_S = 0.02
@@ -228,39 +224,6 @@ class Background:
             step()
         return self._moved()
 
-    def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
-        """Return the run's figures, which move with it, for the last line of a notebook's cell.
-
-        The run samples in its own thread and the figures are fed when the browser has painted the last
-        ones, so the kernel stays free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the
-        figures also move while a cell computes; elsewhere they wait for its end, and the run goes on.
-        Figures that nobody sees cost nothing. A run without an end pauses when the last of its figures
-        is closed, as when its cell is run once more.
-
-        Parameters
-        ----------
-        views : list of str, optional
-            Names of the views to show, such as ``["trajectory", "trace"]``; all that the run can feed
-            if left out.
-        height : int
-            Of the figures together, in pixels.
-        dark : bool, optional
-            Colours for a dark page; left out, they follow the notebook's theme.
-
-        Returns
-        -------
-        Live
-            A widget; it may be shown more than once.
-
-        Raises
-        ------
-        BnnvizError
-            If a library is missing, or there is no such view.
-        """
-        with optional.needed("Live figures need", extra="notebook"):
-            from bnnviz.notebook.widget import Live
-        return Live(self, views, height, dark)
-
     def listen(self, listener: Callable[[], Any]) -> None:
         """Have a function called, in whatever thread, each time the run may have something new to show."""
         self._listeners.append(listener)
@@ -305,6 +268,14 @@ class Background:
         if self._run.error is not None:
             raise BnnvizError(self._run.error)
         return self
+
+    def run_to_end(self) -> Self:
+        """Wait for the end as `wait`; what fails or is interrupted is stopped first."""
+        try:
+            return self.wait()
+        except (KeyboardInterrupt, BnnvizError):
+            self.stop()
+            raise
 
     def stop(self) -> Self:
         """End the run early and keep its draws."""

@@ -1,0 +1,197 @@
+"""Look at runs and networks: predictions, uncertainty, attacks, the prior, the double well, replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bnnviz import optional
+from bnnviz.api.run import BackgroundRun, spec_of
+from bnnviz.engine.demos.double_well import DoubleWellDemo
+from bnnviz.engine.evaluation import attack as attacking
+from bnnviz.engine.evaluation import metrics
+from bnnviz.engine.evaluation import prior_search as searching
+from bnnviz.engine.evaluation import uncertainty as unsure
+from bnnviz.engine.evaluation.metrics import RESAMPLES
+from bnnviz.engine.evaluation.prior_search import PriorSearch
+from bnnviz.engine.recording import recorded_frames
+from bnnviz.engine.recording import replay_frames as filming
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.run import Spec
+
+
+def measure(
+    target_or_run: Any, draws: Any = None, log_weights: Any = None, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Any]:
+    """Measure how well draws of a network predict its test rows; see `bnnviz.engine.evaluation.metrics.measure`."""
+    return _of(target_or_run, metrics.measure, draws, log_weights, resamples, seed)
+
+
+def uncertainty(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
+    """Say how sure predictions of classes are, and how rightly so.
+
+    See `bnnviz.engine.evaluation.uncertainty.uncertainty`.
+
+    Examples
+    --------
+    >>> found = uncertainty(run, ood="notmnist")  # doctest: +SKIP
+    >>> found["summary"]["detection"]["auroc"]  # doctest: +SKIP
+    """
+    return _of(target_or_run, unsure.uncertainty, draws, log_weights, **options)
+
+
+def attack(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
+    """Attack test rows through one draw, and say how the others predict; see `bnnviz.engine.evaluation.attack`."""
+    return _of(target_or_run, attacking.attack, draws, log_weights, **options)
+
+
+def _of(target_or_run: Any, compute: Callable[..., dict[str, Any]], *given: Any, **options: Any) -> dict[str, Any]:
+    """Compute something of a network, or of a run, which waits meanwhile."""
+    if isinstance(target_or_run, BackgroundRun):
+        with target_or_run._lock:
+            return compute(target_or_run._run, *given, **options)
+    return compute(target_or_run, *given, **options)
+
+
+def search_prior(
+    target: Any,
+    sampler: Any = "hmc",
+    *,
+    settings: dict[str, Any] | None = None,
+    target_settings: dict[str, Any] | None = None,
+    low: float = searching.LOW,
+    high: float = searching.HIGH,
+    tries: int = searching.TRIES,
+    by: str = "nll",
+    progress: Callable[[int, float], Any] | None = None,
+    **options: Any,
+) -> PriorSearch:
+    """Search the standard deviation of a network's prior that does best on the validation rows.
+
+    Parameters
+    ----------
+    target : str or Spec
+        A registered name, or a `Spec`, which says everything else too.
+    sampler, settings, target_settings
+        As in `start`.
+    low, high, tries, by, progress
+        As in `bnnviz.engine.evaluation.prior_search.search_prior`.
+    **options
+        draws, warmup, chains, seed, device, dtype and kernel, as in `Spec`.
+
+    Returns
+    -------
+    PriorSearch
+        With ``prior_sd``, ``tries`` and ``spec``; give it to `sample`, and the run keeps the search in its summary and
+        its file.
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit, there are no validation rows, or every try failed.
+
+    Examples
+    --------
+    >>> network = {"data": "pmcnet_wine", "hidden": "3"}
+    >>> found = search_prior("network", target_settings=network, draws=20, tries=3)  # doctest: +SKIP
+    >>> run = sample(found)  # doctest: +SKIP
+    """
+    spec = target
+    if not isinstance(target, Spec):
+        if not isinstance(target, str):
+            raise BnnvizError("The prior is searched for a registered target or a Spec.", "target")
+        spec, _ = spec_of(target, sampler, None, settings, target_settings, options)
+    return searching.search_prior(spec.checked(), low=low, high=high, tries=tries, by=by, progress=progress)
+
+
+def wells(**settings: Any) -> DoubleWellDemo:
+    """Sample the double well with FuncHMC and with HMC, 400 runs of each, and return what came out.
+
+    Parameters
+    ----------
+    **settings
+        As `bnnviz.specs.demo.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+
+    Returns
+    -------
+    DoubleWellDemo
+        Finished; `DoubleWellDemo.figures` has distances from the truth, coverage, crossings and costs.
+
+    Raises
+    ------
+    BnnvizError
+        If a value does not fit.
+
+    Examples
+    --------
+    >>> figures = wells(moves=5).figures()
+    >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
+    20
+    """
+    made = DoubleWellDemo(WellsSpec(settings))
+    while not made.finished:
+        made.advance(1.0)
+    return made
+
+
+def replay(
+    run: Any,
+    out: str | Path,
+    *,
+    frames: int = filming.FRAMES,
+    steps: int | None = None,
+    recorded: bool | None = None,
+    dark: bool | None = None,
+    progress: Callable[[float, str], Any] | None = None,
+) -> Path:
+    """Write a run as one HTML page that plays it without a server and without a network.
+
+    Parameters
+    ----------
+    run : Run, Spec, ReplayFrames, str or Path
+        A run of this process, which is done again from its spec and change log and not touched; what to run; a film; or
+        where one is: a recording's folder, a saved run (.nc), a spec (.json) or a film (.npz).
+    out : str or Path
+        The page; the ending ``.html`` is added where there is none.
+    frames : int, default 300
+        At most; the first third are single steps.
+    steps : int, optional
+        The last step; else where the run ended.
+    recorded : bool, optional
+        Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
+        being another machine's.
+    dark : bool, optional
+        How the page begins; None follows the reader's browser.
+    progress : callable, optional
+        Called with the share that is done, 0 to 1, and the phase of the run.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    BnnvizError
+        If the run cannot be done again, bokeh is missing, or the page cannot be written.
+
+    Examples
+    --------
+    >>> replay(run, "run.html")  # doctest: +SKIP
+    """
+    with optional.needed("A replay needs"):
+        from bnnviz.replays.player import write
+    if isinstance(run, BackgroundRun):
+        with run._lock:
+            run = filming.past_of_run(run._run)
+    elif isinstance(run, str | Path):
+        run = recorded_frames.frames_of(run, frames, steps=steps, recorded=recorded, progress=progress)
+    elif not isinstance(run, Spec | filming.ReplayFrames):
+        raise BnnvizError(f"Give a run, a Spec, a film or a path to replay, not {type(run).__name__}.", "run")
+    found = (
+        run
+        if isinstance(run, filming.ReplayFrames)
+        else filming.take_frames(run, frames, steps=steps, progress=progress)
+    )
+    return write(found, out, dark)

@@ -1,0 +1,130 @@
+"""Race samplers in the background of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz import optional
+from bnnviz.api.run import WithFigures
+from bnnviz.engine.race import race as racing
+from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
+from bnnviz.specs.run import Spec
+
+
+class BackgroundRace(WithFigures):
+    """Samplers that race in the background of this process, each with the same budget of gradients.
+
+    Attributes
+    ----------
+    spec : RaceSpec
+    """
+
+    _run: racing.Race
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row of figures for each lane, the best first; an unknown figure is nan, and has no rank."""
+        with self._lock:
+            return self._run.table()
+
+    @property
+    def curves(self) -> list[dict[str, Any]]:
+        """For each lane its errors against the gradients it had spent, as arrays."""
+        with self._lock:
+            return self._run.curves()
+
+    @property
+    def said(self) -> str:
+        """How the race stands, in a sentence or two."""
+        caption = self.frame(["caption"])["caption"]
+        return " ".join(part for part in (caption["text"], caption["warning"]) if part)
+
+    def lane_draws(self, lane: int) -> np.ndarray:
+        """Return the kept draws (chains, draws, dim) of a lane, by its place in the spec."""
+        with self._lock:
+            return self._run.lanes[lane].draws
+
+    def figure(self, path: str | Path) -> Path:
+        """Write curves, table and the sentence on them to an HTML page of its own; return its path.
+
+        Raises
+        ------
+        BnnvizError
+            If bokeh is missing.
+        """
+        text = _leaderboard().race_page(self.scene(), self.frame(["caption", "curves", "table"]))
+        path = Path(path)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str | None:
+        if not optional.has("bokeh"):
+            return None  # a notebook shows the text then
+        table = self.frame(["table"])["table"]
+        return _leaderboard().table_html(table["rows"], table["scores"], self.spec.lanes[0].chains)
+
+    def __repr__(self) -> str:
+        return f"<Race {', '.join(self.spec.names())}: {self.said}>"
+
+
+def race(
+    target: Any,
+    lanes: Sequence[Any] = (),
+    *,
+    budget: int = DEFAULT_BUDGET,
+    chains: int = 8,
+    seed: int = 0,
+    warmup: int = 200,
+    device: str = "auto",
+    dtype: str = "float32",
+    target_settings: dict[str, Any] | None = None,
+    wait: bool = True,
+    callback: Callable[[BackgroundRace], Any] | None = None,
+) -> BackgroundRace:
+    """Race two to six samplers on one target: the same start, seed and budget of per-example gradients for each.
+
+    Parameters
+    ----------
+    target : str or RaceSpec
+        A registered name, or a `RaceSpec`, which says everything else too.
+    lanes : sequence of str or (str, dict)
+        Registered names of samplers, each alone or with its settings.
+    budget : int
+        Per-example gradients that each lane may spend, all its chains together; rejected proposals, tuning and warm-up
+        are charged.
+    chains, seed, device, dtype, target_settings
+        For all lanes, as in `start`.
+    warmup : int
+        Draws of each chain that are thrown away first.
+    wait : bool
+        Whether to return when the race has ended, or at once.
+    callback : callable, optional
+        Called with the race about ten times a second, in its thread.
+
+    Returns
+    -------
+    Race
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit, or every lane diverged.
+    """
+    spec = target
+    if not isinstance(target, RaceSpec):
+        shared = {"target": target, "target_settings": dict(target_settings or {}), "chains": chains, "seed": seed}
+        shared |= {"warmup": warmup, "device": device, "dtype": dtype, "draws": None}
+        named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
+        spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
+    found = BackgroundRace(racing.Race(spec), callback).begin()
+    return found.run_to_end() if wait else found
+
+
+def _leaderboard() -> Any:
+    with optional.needed("A figure needs"):
+        from bnnviz.views.comparison import leaderboard
+    return leaderboard

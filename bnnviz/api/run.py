@@ -1,0 +1,382 @@
+"""Sample a target in the background of this process, record it, and go on with what was recorded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnnviz import optional, samplers, targets
+from bnnviz import settings as declared
+from bnnviz.engine.background import Background
+from bnnviz.engine.evaluation.prior_search import PriorSearch
+from bnnviz.engine.recording import export, reader, warm_start
+from bnnviz.engine.recording import resume as resuming
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.writer import RecordingWriter
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import POINTS, Spec
+
+if TYPE_CHECKING:
+    from bnnviz.notebook.widget import Live
+
+log = logging.getLogger(__name__)
+
+
+class WithFigures(Background):
+    """Something in the background that a notebook can show."""
+
+    def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
+        """Return the run's figures, which move with it, for the last line of a notebook's cell.
+
+        The run samples in its own thread and the figures are fed when the browser has painted the last
+        ones, so the kernel stays free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the
+        figures also move while a cell computes; elsewhere they wait for its end, and the run goes on.
+        Figures that nobody sees cost nothing. A run without an end pauses when the last of its figures
+        is closed, as when its cell is run once more.
+
+        Parameters
+        ----------
+        views : list of str, optional
+            Names of the views to show, such as ``["trajectory", "trace"]``; all that the run can feed
+            if left out.
+        height : int
+            Of the figures together, in pixels.
+        dark : bool, optional
+            Colours for a dark page; left out, they follow the notebook's theme.
+
+        Returns
+        -------
+        Live
+            A widget; it may be shown more than once.
+
+        Raises
+        ------
+        BnnvizError
+            If a library is missing, or there is no such view.
+        """
+        with optional.needed("Live figures need", extra="notebook"):
+            from bnnviz.notebook.widget import Live
+        return Live(self, views, height, dark)
+
+
+class BackgroundRun(WithFigures):
+    """A run that samples in the background of this process.
+
+    Attributes
+    ----------
+    spec : Spec
+    recording : KeptRun or None
+        Where it is kept on disk while it goes on.
+    """
+
+    _run: ViewedRun
+    _recorder: RecordingWriter | None = None
+
+    def _keep(self, folder: Path) -> BackgroundRun:
+        """Record the run from now on."""
+        self._recorder = RecordingWriter(self._run, folder)
+        return self
+
+    @property
+    def recording(self) -> KeptRun | None:
+        """The recording of the run."""
+        return None if self._recorder is None else KeptRun(self._recorder.folder)
+
+    def _advance(self) -> bool:
+        worked = super()._advance()
+        if self._recorder is not None and worked:
+            self._write(self._recorder.note)
+        return worked
+
+    def _work(self) -> None:
+        super()._work()
+        if self._recorder is not None:
+            with self._lock:
+                self._write(partial(self._recorder.close, asks=self._failure is None))
+
+    def _write(self, write: Callable[[], Any]) -> None:
+        """Write what is new; what is wrong with that is noted once, and the run goes on."""
+        try:
+            write()
+        except BnnvizError as error:
+            if error.sentence not in self._run.notes:
+                self._run.notes.append(error.sentence)
+                log.warning("%s", error.sentence)
+
+    def change(self, **settings: Any) -> BackgroundRun:
+        """Change settings of the sampler between two steps; return the run.
+
+        Estimates begin anew and earlier draws are dropped.
+
+        Raises
+        ------
+        BnnvizError
+            If a value does not fit, the setting cannot change while running, or the run has ended.
+        """
+        with self._lock:
+            self._check_going()
+            self._run.change(settings)
+        return self._moved()
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Kept draws, (chains, draws, dim)."""
+        with self._lock:
+            return self._run.draws
+
+    def event_weights(self) -> np.ndarray | None:
+        """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).
+
+        Draws at events lie at x in proportion to pi(x) (refresh rate + mean rate at x); the weights are the reciprocal.
+        They hold for a bound that is not violated. None for draws that need no weights.
+        """
+        with self._lock:
+            return self._run.event_weights()
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counts and ratios of the kernel."""
+        with self._lock:
+            return self._run.stats
+
+    def to_arviz(self) -> Any:
+        """Return the draws as an ArviZ data tree (an ``xarray.DataTree``)."""
+        with self._lock:
+            return self._run.to_arviz()
+
+    def save(self, path: Any) -> Any:
+        """Write draws and header to a NetCDF file that ArviZ opens; return its path."""
+        with self._lock:
+            return self._run.save(path)
+
+    def __repr__(self) -> str:
+        shape = "x".join(str(n) for n in self.draws.shape)
+        return f"<Run {self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}, draws {shape}>"
+
+
+def start(
+    target: Any,
+    sampler: Any = "bps",
+    *,
+    dim: int | None = None,
+    draws: int | None = 1000,
+    warmup: int = 200,
+    chains: int = 4,
+    seed: int = 0,
+    device: str = "auto",
+    dtype: str = "float32",
+    kernel: str = "eager",
+    settings: dict[str, Any] | None = None,
+    target_settings: dict[str, Any] | None = None,
+    paused: bool = False,
+    callback: Callable[[BackgroundRun], Any] | None = None,
+    record: str | Path | None = None,
+    start: str | Path | BackgroundRun | dict[str, Any] | None = None,
+    start_from: str = POINTS[0],
+) -> BackgroundRun:
+    """Start sampling in the background and return at once.
+
+    Parameters
+    ----------
+    target : str, Spec, PriorSearch, Target or callable
+        A registered name; a `Spec`, which says everything else too, or what `search_prior` found; a `BNN` of your
+        network and data or another `Target`; or a function U of states (chains, dim) in torch that returns (chains,),
+        minus the log density up to a constant.
+    sampler : str or Sampler
+        A registered name, or an instance with its settings.
+    dim : int, optional
+        Dimension of a state; needed for a function only.
+    draws : int or None
+        Draws to keep of each chain; None goes on until ``stop``.
+    warmup : int
+        Draws of each chain to throw away first.
+    chains : int
+        Chains in lock-step.
+    seed : int
+        Seed of the run's one generator.
+    device : str
+        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+    dtype : {"float32", "float64"}
+    kernel : {"eager", "compiled"}
+        ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
+        time. A run with a number of draws waits for it, so that it always gives the same draws.
+    settings, target_settings : dict, optional
+        Settings of the sampler and of a named target, by name.
+    paused : bool
+        Find the starting points, then wait for ``play`` or ``step``.
+    callback : callable, optional
+        Called with the run about ten times a second, in the run's thread.
+    record : str or Path, optional
+        Keep the run on disk while it goes on, under this name or in this folder (a path).
+    start : str, Path, Run or dict, optional
+        Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
+        any sampler on a target of as many dimensions; or what a spec says of that (`bnnviz.specs.run.Spec`).
+    start_from : {"last", "draws"}
+        Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
+        seed chooses, without replacement where there are enough, by their weights where they have weights.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit; the sentence says what and the remedy.
+    """
+    if record is not None:
+        reader.check_zarr("record")
+    folder = None if record is None else reader.new_place(str(record))
+    search = target.record() if isinstance(target, PriorSearch) else None
+    target = target.spec if isinstance(target, PriorSearch) else target
+    if isinstance(target, Spec):
+        spec, own = target.checked(), None
+    else:
+        run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
+        run |= {"device": device, "dtype": dtype, "kernel": kernel}
+        spec, own = spec_of(target, sampler, dim, settings, target_settings, run)
+    if start is not None:
+        spec = _from_there(spec, start, start_from)
+    spec = warm_start.resolved(spec.checked(own_target=own is not None))
+    instance = sampler if isinstance(sampler, samplers.Sampler) else None
+    made = ViewedRun(spec, target=own, sampler=instance)
+    made.search = search
+    run = BackgroundRun(made, callback, paused=paused)
+    return (run if folder is None else run._keep(folder)).begin()
+
+
+def sample(target: Any, sampler: Any = "bps", **options: Any) -> BackgroundRun:
+    """Sample and return the finished run; takes what `start` takes.
+
+    Examples
+    --------
+    >>> run = sample("gaussian", "bps", draws=200, chains=8)
+    >>> run.draws.shape
+    (8, 200, 2)
+    """
+    return start(target, sampler, **options).run_to_end()
+
+
+class KeptRun(Recording):
+    """A recording, with what else a program asks of it."""
+
+    def to_arviz(self) -> Any:
+        """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
+
+        Raises
+        ------
+        BnnvizError
+            If there are none, or the recording is damaged.
+        """
+        return export.to_arviz(self)
+
+
+def recording(word: str | Path) -> KeptRun:
+    """Return a recording, by its name or its folder.
+
+    Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
+    arrays, and ``to_arviz()`` makes an ArviZ data tree of the draws.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none.
+    """
+    return KeptRun(reader.find(word))
+
+
+def resume(
+    word: str | Path, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None, **options: Any
+) -> BackgroundRun:
+    """Go on with a recorded run in the background, with the draws that it would have made, and record these too.
+
+    Parameters
+    ----------
+    word : str or Path
+        The recording's name, or its folder.
+    target, sampler : optional
+        Objects of your own, where the run began with such.
+    **options
+        ``paused`` and ``callback``, as of `start`.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or a part of it is damaged.
+    """
+    folder = reader.find(word)
+    return BackgroundRun(resuming.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()
+
+
+def spec_of(
+    target: Any,
+    sampler: Any,
+    dim: int | None,
+    given: dict[str, Any] | None,
+    target_settings: dict[str, Any] | None,
+    run: dict[str, Any],
+) -> tuple[Spec, targets.Target | None]:
+    """Return a checked spec, and the target if it is an object of the caller's."""
+    own = _own_target(target, dim)
+    name, values = _sampler(sampler, _plain("settings", given))
+    spec = Spec(
+        target=target if own is None else own.title,
+        target_settings=_plain("target_settings", target_settings),
+        sampler=name,
+        settings=values,
+        **_plain("run", run),
+    )
+    return spec.checked(own_target=own is not None), own
+
+
+def _plain(name: str, given: Any) -> dict[str, Any]:
+    """Return a dict of values by name with Python's numbers in the place of NumPy's."""
+    if given is not None and not isinstance(given, Mapping):
+        raise BnnvizError(f"{name} is a dict of values by name, not {given!r:.60}.", name)
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in (given or {}).items()}
+
+
+def _from_there(spec: Spec, start: Any, points: str) -> Spec:
+    """Return a checked spec whose chains set out from a recording, from a run, or from what a spec says of one."""
+    if isinstance(start, dict):
+        return spec.replace(start=start, start_points=None)
+    if not isinstance(start, BackgroundRun):
+        if not isinstance(start, str | Path):
+            raise BnnvizError(f"start is a recording's name or folder, or a run, not {type(start).__name__}.", "start")
+        return spec.replace(start={"recording": warm_start.named(start), "points": points}, start_points=None)
+    spec = spec.replace(start={"recording": None, "points": points}).checked(own_target=True)
+    with start._lock:
+        taken = warm_start.of_run(start._run, points, spec.chains, spec.seed)
+    return spec.replace(start_points=taken.pack())
+
+
+def _own_target(target: Any, dim: int | None) -> targets.Target | None:
+    if isinstance(target, str):
+        return None
+    if isinstance(target, targets.Target):
+        return target
+    if isinstance(target, torch.nn.Module):
+        raise BnnvizError("A module alone is no target: give bnnviz.BNN(module, (inputs, observations)).", "target")
+    if not callable(target):
+        raise BnnvizError(f"target is a name, a Target, a BNN or a function, not {type(target).__name__}.", "target")
+    if dim is None:
+        raise BnnvizError("A function as a target needs dim=, the dimension of a state.", "dim")
+    return targets.Callable(target, dim)
+
+
+def _sampler(sampler: Any, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    if isinstance(sampler, str):
+        return sampler, dict(given)
+    if isinstance(sampler, samplers.Sampler) and sampler.registered:
+        if given:
+            raise BnnvizError("Give settings to the sampler instance itself, or name the sampler.", "settings")
+        names = [setting["name"] for setting in declared.describe(type(sampler))]
+        return sampler.registered, {name: getattr(sampler, name) for name in names}
+    raise BnnvizError(f"sampler is a name or a registered Sampler, not {type(sampler).__name__}.", "sampler")
