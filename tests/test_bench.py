@@ -24,8 +24,8 @@ from bnnviz.benchmarks.processes import Meter, cpu_seconds
 from bnnviz.benchmarks.statistics import growth, quantile, quarters
 from bnnviz.benchmarks.suite import Tell
 from bnnviz.benchmarks.suites import live, pdmp, sgmcmc
-from bnnviz.cli.interrupt import until_interrupt
 from bnnviz.cli.main import main
+from bnnviz.cli.output import until_interrupt
 from bnnviz.errors import BnnvizError
 
 KEYS = {"suite", "case", "metric", "value", "unit", "target", "ok"}

@@ -27,7 +27,7 @@ from bnnviz.cli.output import print_json
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.specs import catalogue
+from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -284,7 +284,7 @@ def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("number", 1.0, "1e-3", 1e-3),
         ("number", None, "none", None),
         ("integer", 1, "12", 12),
-        ("integer", 1, "1.5", "1.5"),
+        ("integer", 1, "1.5", 1.5),
         ("boolean", True, "off", False),
         ("boolean", True, "maybe", "maybe"),
         ("choice", 1, "2", 2),
@@ -297,7 +297,7 @@ def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_pa
 )
 def test_values_are_read_in_their_settings_type(kind: str, default: Any, text: str, value: Any) -> None:
     setting = {"name": "s", "type": kind, "default": default, "choices": [1, 2], "bounds": None}
-    read = request.parse_value(setting, text)
+    read = url.parse_value(setting, text)
     assert read == value
     assert type(read) is type(value)
 

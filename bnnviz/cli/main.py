@@ -9,19 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from bnnviz import __version__, optional
-from bnnviz.cli import (
-    bench,
-    data,
-    double_well,
-    listing,
-    race,
-    recordings,
-    replay,
-    reproduce,
-    sample,
-    serve,
-    sweep,
-)
+from bnnviz.cli import data, race, recordings, replay, reproduce, sample, serve, sweep
 from bnnviz.cli.output import INTERRUPTED, complain
 from bnnviz.errors import BnnvizError
 
@@ -87,7 +75,10 @@ def program(
 
 
 # `bnnviz --help` lists the commands in this order, and the groups of commands after them.
-for commands in (listing, reproduce, sample, recordings, sweep, race, double_well, replay, bench, serve):
-    app.add_typer(commands.app)
+for commands in (
+    *(data.app, reproduce.app, sample.app, recordings.app, sweep.app),
+    *(race.app, race.wells_app, replay.app, data.bench_app, serve.app),
+):
+    app.add_typer(commands)
 app.add_typer(data.group, name="data")
 app.add_typer(recordings.group, name="recordings")

@@ -1,4 +1,4 @@
-"""``bnnviz race``: samplers on one target with one budget of gradients each."""
+"""``bnnviz race`` and ``wells``: samplers on one target beside each other."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bnnviz.cli.drive import drive
-from bnnviz.cli.options import Data, Device, Json, Target, TargetColumn, Task, examples, figure_place
-from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, say, short, table
-from bnnviz.cli.request import apply_settings, enter_target, find_setting, parse_value, read_request, setting_names
+from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, say, short, table, text
+from bnnviz.cli.request import (
+    Data,
+    Device,
+    Json,
+    Target,
+    TargetColumn,
+    Task,
+    apply_settings,
+    enter_target,
+    examples,
+    figure_place,
+    read_assignments,
+    read_request,
+)
+from bnnviz.cli.sample import drive
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain
 from bnnviz.specs import catalogue
@@ -33,7 +45,7 @@ _COLUMNS = {
     "seconds": "seconds",
 }
 
-app = typer.Typer()
+app, wells_app = typer.Typer(), typer.Typer()
 
 
 @app.command(
@@ -119,17 +131,10 @@ def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]
 def _read_lane(word: str) -> dict[str, Any]:
     """Read a lane that is written NAME or NAME:key=value,key=value."""
     name, _, text = word.partition(":")
-    item = catalogue.find("samplers", name)
-    chosen = {}
-    for assignment in filter(None, text.split(",")):
-        key, equals, value = assignment.partition("=")
-        setting = find_setting(item, key.strip())
-        if not equals:
-            raise BnnvizError(f"{word!r} is not of the form NAME:key=value,key=value.", key.strip() or None)
-        if setting is None:
-            raise BnnvizError(f"{item['title']} has no setting {key!r}; its settings are {setting_names(item)}.", key)
-        chosen[key.strip()] = parse_value(setting, value.strip())
-    return {"sampler": name, "settings": chosen}
+    owner = {"sampler": catalogue.find("samplers", name)}
+    assignments = [part for part in text.split(",") if part]
+    found = read_assignments(assignments, owner, "key=value in NAME:key=value,key=value")
+    return {"sampler": name, "settings": {key: value for _, key, value in found}}
 
 
 def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignments: list[str]) -> None:
@@ -187,3 +192,31 @@ def _print(race: Race, as_json: bool) -> None:
         lanes.add_row(str(row["rank"] or "–"), name, *(short(row[key]) for key in shown))
     console().print(lanes)
     console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)
+
+
+# --- the double well
+
+
+@wells_app.command(epilog=examples("bnnviz wells", "bnnviz wells --set reading=text --set moves=100 --json"))
+def wells(
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting, such as reading=text; may be given many times."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
+    from bnnviz.specs.demo import WellsSpec
+
+    owner = {"wells": {"title": WellsSpec.owner, "settings": WellsSpec.described()}}
+    spec = WellsSpec({name: value for _, name, value in read_assignments(settings or [], owner)}).checked()
+    from bnnviz.api.analysis import wells as sample_wells  # with torch: the settings are right by now
+
+    figures = sample_wells(**spec.settings).figures()
+    if as_json:
+        print_json({"settings": spec.settings, **figures})
+        return
+    rows = table("", *figures)
+    for key in next(iter(figures.values())):
+        rows.add_row(key, *(text(side[key]) for side in figures.values()))
+    console().print(rows)

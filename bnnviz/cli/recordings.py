@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bnnviz.cli.drive import carry_out
-from bnnviz.cli.options import Json, RecordingWord, examples, free_place
 from bnnviz.cli.output import console, print_json, print_summary, say, table
+from bnnviz.cli.request import Json, RecordingWord, examples, free_place
+from bnnviz.cli.sample import carry_out
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:

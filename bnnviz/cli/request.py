@@ -1,29 +1,45 @@
-"""Read what to run from a file and from options, as the plain JSON that a spec is checked from."""
+"""Options that several commands share, and what to run as they and files say it: the plain JSON of a spec."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from bnnviz import optional
 from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue
+from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     from bnnviz.data import OwnTable
 
-_BOOLEANS = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786 or tls://...; default: BNNVIZ_SCHEDULER."),
+]
+RecordingWord = Annotated[str, typer.Argument(metavar="RUN", help="A recording: its name, or its folder.")]
+Target = Annotated[str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")]
+Data = Annotated[
+    str | None,
+    typer.Option(help="A data set of `bnnviz list data`, or a CSV file: the target is a network on it."),
+]
+TargetColumn = Annotated[str | None, typer.Option(metavar="NAME", help="The column of the CSV file that is predicted.")]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="TASK", help="What that column is: regression or classification; default: told apart."),
+]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+
+
+def examples(*commands: str) -> str:
+    """Return an epilog with one command on each line."""
+    return "Examples:\n\n" + "\n\n".join(commands)
 
 
 # --- files
@@ -55,6 +71,24 @@ def read_request(path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
     return value
+
+
+def free_place(out: Path, suffix: str, option: str = "out") -> Path:
+    """Return where a file is written, with a suffix; refuse a file that exists and a folder that does not."""
+    out = out if out.suffix else out.with_suffix(suffix)
+    if out.exists():
+        raise BnnvizError(f"{out} exists already; choose another name for --{option}.", option)
+    if not out.absolute().parent.is_dir():
+        raise BnnvizError(f"There is no folder {out.absolute().parent} to save it in; make it first.", option)
+    return out
+
+
+def figure_place(out: Path | None, option: str) -> Path | None:
+    """Return where a figure is written; refuse one that cannot be drawn or written."""
+    if out is None:
+        return None
+    optional.check("bokeh", "A figure needs", option)
+    return free_place(out, ".html", option)
 
 
 # --- --target, --data, --target-column, --task
@@ -125,17 +159,24 @@ def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sample
         "run": {"title": "The run", "settings": catalogue.load()["run"]},
     }
     places = {"sampler": "settings", "target": "target_settings"}
+    for owner, name, value in read_assignments(assignments, owners):
+        if owner in places:
+            request[places[owner]] = {**request.get(places[owner], {}), name: value}
+        else:
+            request[name] = value
+
+
+def read_assignments(
+    assignments: list[str], owners: dict[str, dict[str, Any]], form: str = "key=value"
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield the owner, the name and the value of each ``--set`` option; see `find_owner`."""
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         key = key.strip()
         if not (key and equals):
-            raise BnnvizError(f"--set {assignment!r} is not of the form key=value.", key or None)
+            raise BnnvizError(f"{assignment!r} is not of the form {form}.", key or None)
         owner, setting = find_owner(key, owners)
-        value = parse_value(setting, text.strip())
-        if owner in places:
-            request[places[owner]] = {**request.get(places[owner], {}), setting["name"]: value}
-        else:
-            request[setting["name"]] = value
+        yield owner, setting["name"], url.parse_value(setting, text.strip())
 
 
 def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
@@ -171,19 +212,3 @@ def find_setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
 def setting_names(item: dict[str, Any]) -> str:
     """Return the names of an item's settings as one text."""
     return ", ".join(setting["name"] for setting in item["settings"]) or "none"
-
-
-def parse_value(setting: dict[str, Any], text: str) -> Any:
-    """Read a value in its setting's type; what cannot be read stays a text, for the check to name."""
-    kind = setting["type"]
-    if text.lower() in ("none", "null") and setting["default"] is None:
-        return None
-    if kind == "boolean":
-        return _BOOLEANS.get(text.lower(), text)
-    if kind == "choice":
-        return next((choice for choice in setting["choices"] if str(choice) == text), text)
-    readers = {"integer": int, "number": float, "points": json.loads}
-    try:
-        return readers.get(kind, str)(text)
-    except ValueError:  # a JSONDecodeError is one
-        return text
