@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from bnnviz.cli.output import console, print_json, table, text, until_interrupt
+from bnnviz.cli.output import console, print_json, print_rows, table, text, until_interrupt
 from bnnviz.cli.request import Json, examples
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain
 from bnnviz.specs import catalogue
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 KINDS = ("targets", "samplers", "data", "papers")
 
@@ -38,9 +35,10 @@ def list_(
         print(f"There are no {kind} yet.", file=sys.stderr)
     elif name is not None and entries[0].get("settings"):
         console().print(f"{entries[0]['title']}. {entries[0]['doc']}", highlight=False, markup=False)
-        console().print(_settings_table(entries[0]["settings"]))
+        rows = [(s["name"], str(s["default"]), _values(s), s["unit"], s["doc"]) for s in entries[0]["settings"]]
+        console().print(table("setting", "default", "values", "unit", "what it does", rows=rows))
     else:
-        console().print(_entries_table(entries))
+        console().print(table("name", "title", "what it is", rows=[(e["name"], e["title"], e["doc"]) for e in entries]))
 
 
 def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
@@ -52,20 +50,6 @@ def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
 
     found = None if name is None else experiments.find(name).name
     return [entry for entry in experiments.describe() if found in (None, entry["name"])]
-
-
-def _entries_table(entries: list[dict[str, Any]]) -> Table:
-    rows = table("name", "title", "what it is")
-    for entry in entries:
-        rows.add_row(entry["name"], entry["title"], entry["doc"])
-    return rows
-
-
-def _settings_table(settings: list[dict[str, Any]]) -> Table:
-    rows = table("setting", "default", "values", "unit", "what it does")
-    for setting in settings:
-        rows.add_row(setting["name"], str(setting["default"]), _values(setting), setting["unit"], setting["doc"])
-    return rows
 
 
 def _values(setting: dict[str, Any]) -> str:
@@ -92,15 +76,15 @@ def data_list(as_json: Json = False) -> None:
         {**entry, "here": data.is_here(entry["name"]), "remark": data.remark(entry["name"])}
         for entry in catalogue.load()["data"]
     ]
-    if as_json:
-        print_json(found)
-        return
-    rows = table("name", "title", "kind", "rows", "here")
-    for entry in found:
-        size = f"{entry['rows']:,}" if entry["rows"] else "-"
-        here = entry["remark"] or ("yes" if entry["here"] else "no")
-        rows.add_row(entry["name"], entry["title"], entry["kind"], size, here)
-    console().print(rows)
+    rows = [
+        (
+            *(entry["name"], entry["title"], entry["kind"]),
+            f"{entry['rows']:,}" if entry["rows"] else "-",
+            entry["remark"] or ("yes" if entry["here"] else "no"),
+        )
+        for entry in found
+    ]
+    print_rows(found, as_json, ("name", "title", "kind", "rows", "here"), rows)
 
 
 @group.command("fetch", epilog=examples("bnnviz data fetch boston", "bnnviz data fetch yacht concrete --json"))
@@ -144,10 +128,8 @@ def bench(
         for row in until_interrupt(find(suite).run(case, seconds, status.update)):
             rows.append(row)
             print(_line(plain(row)), file=sys.stderr, flush=True)
-    if as_json:
-        print_json(rows)
-    else:
-        console().print(_bench_table(plain(rows)))
+    heads = ("case", "metric", "value", "unit", "target", "", "note")
+    print_rows(rows, as_json, heads, map(_cells, plain(rows)))
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -156,14 +138,10 @@ def _line(row: dict[str, Any]) -> str:
     return "; ".join(parts + [row["note"]] if row.get("note") else parts)
 
 
-def _bench_table(rows: list[dict[str, Any]]) -> Table:
-    figures = table("case", "metric", "value", "unit", "target", "", "note")
-    for row in rows:
-        verdict = _verdict(row)
-        verdict = f"[red]{verdict}[/red]" if verdict == "missed" else verdict
-        cells = (row["case"], row["metric"], text(row["value"]), row["unit"], row["target"])
-        figures.add_row(*cells, verdict, row.get("note", ""))
-    return figures
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    verdict = _verdict(row)
+    verdict = f"[red]{verdict}[/red]" if verdict == "missed" else verdict
+    return row["case"], row["metric"], text(row["value"]), row["unit"], row["target"], verdict, row.get("note", "")
 
 
 def _verdict(row: dict[str, Any]) -> str:

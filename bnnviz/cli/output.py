@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -44,30 +44,34 @@ def print_json(value: Any) -> None:
     print(json.dumps(plain(value), ensure_ascii=False))
 
 
+def print_rows(value: Any, as_json: bool, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a value as JSON, or a table of it."""
+    if as_json:
+        print_json(value)
+    else:
+        console().print(table(*heads, rows=rows))
+
+
 def print_summary(summary: dict[str, Any], as_json: bool) -> None:
     """Print the summary of a run: its figures, and the moments of the first coordinates."""
     if as_json:
         print_json(summary)
         return
     summary = plain(summary)
-    figures = table("", "")
-    for name, value in summary.items():
-        if not isinstance(value, list):
-            figures.add_row(name, text(value))
-    console().print(figures)
+    figures = [(name, text(value)) for name, value in summary.items() if not isinstance(value, list)]
+    console().print(table("", "", rows=figures))
     if "mean" in summary:
         console().print(_moments_table(summary))
 
 
 def _moments_table(summary: dict[str, Any]) -> Table:
-    moments = table("coordinate", "mean", "± s.e.", "variance", "± s.e.")
     dimension = len(summary["mean"])
-    for i in range(min(dimension, _SHOWN_COORDINATES)):
-        numbers = (summary["mean"][i], summary["mean_se"][i], summary["cov"][i][i], summary["cov_se"][i][i])
-        moments.add_row(str(i + 1), *map(text, numbers))
-    if dimension > _SHOWN_COORDINATES:
-        moments.caption = f"the first {_SHOWN_COORDINATES} of {dimension}; --json has them all"
-    return moments
+    variances, errors = ([row[i] for i, row in enumerate(summary[name])] for name in ("cov", "cov_se"))
+    figures = zip(summary["mean"], summary["mean_se"], variances, errors, strict=True)
+    rows = [(str(i), *map(text, each)) for i, each in enumerate(figures, 1)][:_SHOWN_COORDINATES]
+    more = f"the first {_SHOWN_COORDINATES} of {dimension}; --json has them all"
+    caption = more if dimension > _SHOWN_COORDINATES else None
+    return table("coordinate", "mean", "± s.e.", "variance", "± s.e.", rows=rows, caption=caption)
 
 
 # --- what they are made of
@@ -80,12 +84,15 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr)
 
 
-def table(*columns: str) -> Table:
-    """Return an empty table with these heads."""
+def table(*columns: str, rows: Iterable[Iterable[str]] = (), caption: str | None = None) -> Table:
+    """Return a table with these heads and rows."""
     from rich import box
     from rich.table import Table
 
-    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, caption=caption)
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 def progress() -> Progress:

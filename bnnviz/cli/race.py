@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, say, short, table, text
+from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, print_rows, say, short, table, text
 from bnnviz.cli.request import (
     Data,
     Device,
@@ -16,6 +17,7 @@ from bnnviz.cli.request import (
     TargetColumn,
     Task,
     apply_settings,
+    enter_options,
     enter_target,
     examples,
     figure_place,
@@ -99,8 +101,7 @@ def race(
     """
     request, own = _read_lanes(lanes)
     file = enter_target(request, target, data, target_column, task)
-    options = {"chains": chains, "seed": seed, "device": device, "budget": budget}
-    request.update({key: value for key, value in options.items() if value is not None})
+    enter_options(request, chains=chains, seed=seed, device=device, budget=budget)
     _apply_settings(request, own, settings or [])
     spec = RaceSpec.from_json({**request, "lanes": own}, None if file is None else file.pack())
     figure = figure_place(figure, "figure")
@@ -186,12 +187,13 @@ def _print(race: Race, as_json: bool) -> None:
     frame = race.frame(["table", "caption"])
     rows, caption = plain(frame["table"]["rows"]), frame["caption"]
     shown = {name: head for name, head in _COLUMNS.items() if name in rows[0]}
-    lanes = table("", "sampler", *shown.values())
-    for row in rows:
-        name = f"{row['name']} ([red]diverged[/red])" if row["diverged"] else row["name"]
-        lanes.add_row(str(row["rank"] or "–"), name, *(short(row[key]) for key in shown))
-    console().print(lanes)
+    console().print(table("", "sampler", *shown.values(), rows=(_cells(row, shown) for row in rows)))
     console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)
+
+
+def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str, ...]:
+    name = f"{row['name']} ([red]diverged[/red])" if row["diverged"] else row["name"]
+    return str(row["rank"] or "–"), name, *(short(row[key]) for key in shown)
 
 
 # --- the double well
@@ -213,10 +215,5 @@ def wells(
     from bnnviz.api.analysis import wells as sample_wells  # with torch: the settings are right by now
 
     figures = sample_wells(**spec.settings).figures()
-    if as_json:
-        print_json({"settings": spec.settings, **figures})
-        return
-    rows = table("", *figures)
-    for key in next(iter(figures.values())):
-        rows.add_row(key, *(text(side[key]) for side in figures.values()))
-    console().print(rows)
+    rows = [(key, *(text(side[key]) for side in figures.values())) for key in next(iter(figures.values()))]
+    print_rows({"settings": spec.settings, **figures}, as_json, ("", *figures), rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bnnviz.cli.output import console, print_json, print_summary, say, table
+from bnnviz.cli.output import print_rows, print_summary, say
 from bnnviz.cli.request import Json, RecordingWord, examples, free_place
 from bnnviz.cli.sample import carry_out
 from bnnviz.errors import BnnvizError
@@ -59,18 +59,16 @@ def recordings_list(as_json: Json = False) -> None:
     from bnnviz.engine.recording import reader
 
     rows = [_row(recording, wrong) for recording, wrong in reader.recordings()]
-    if as_json:
-        print_json(rows)
-        return
-    shown = table("name", "target", "sampler", "draws", "", "size", "begun with")
-    for row in rows:
-        if row["wrong"]:
-            shown.add_row(row["name"], *[""] * 5, row["wrong"])
-            continue
-        state = "done" if row["finished"] else "not done"
-        size = f"{row['bytes'] / 1e6:,.1f} MB"
-        shown.add_row(row["name"], row["target"], row["sampler"], str(row["draws"]), state, size, row["version"])
-    console().print(shown)
+    heads = ("name", "target", "sampler", "draws", "", "size", "begun with")
+    print_rows(rows, as_json, heads, map(_cells, rows))
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    if row["wrong"]:
+        return row["name"], *[""] * 5, row["wrong"]
+    state = "done" if row["finished"] else "not done"
+    size = f"{row['bytes'] / 1e6:,.1f} MB"
+    return row["name"], row["target"], row["sampler"], str(row["draws"]), state, size, row["version"]
 
 
 def _row(recording: Recording, wrong: str | None) -> dict[str, Any]:

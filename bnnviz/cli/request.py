@@ -148,6 +148,11 @@ def _target_on(data: str, target: str | None) -> str:
     return target
 
 
+def enter_options(request: dict[str, Any], **options: Any) -> None:
+    """Enter the options that were given, each as the field of its name."""
+    request.update({name: value for name, value in options.items() if value is not None})
+
+
 # --- --set
 
 

@@ -17,6 +17,7 @@ from bnnviz.cli.request import (
     TargetColumn,
     Task,
     apply_settings,
+    enter_options,
     enter_target,
     examples,
     free_place,
@@ -110,8 +111,7 @@ def sample(
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
         request["settings"] = {}
-    options = {"draws": draws, "chains": chains, "seed": seed, "device": device, "kernel": kernel}
-    request.update({key: value for key, value in options.items() if value is not None})
+    enter_options(request, draws=draws, chains=chains, seed=seed, device=device, kernel=kernel)
     apply_settings(request, settings or [])
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from bnnviz import optional
 from bnnviz.cli.request import examples
 from bnnviz.errors import BnnvizError
 
@@ -59,9 +60,7 @@ def serve_dashboard(port: int, address: str, show: bool) -> None:
     BnnvizError
         If Panel is not installed, if the address or the port cannot be had, or no browser would open a page there.
     """
-    for package in ("panel", "panel_material_ui", "distributed"):
-        if importlib.util.find_spec(package) is None:
-            raise BnnvizError(f"The dashboard needs {package}; install it with: pip install 'bnnviz[app]'.")
+    optional.check(("panel", "panel_material_ui", "distributed"), "The dashboard needs", extra="app")
     folder = find_app()
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, hold_interrupt, print_json, say, short, table
+from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, hold_interrupt, print_rows, say, short
 from bnnviz.cli.request import Json, Scheduler, examples, read_text
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
-    from rich.table import Table
 
     from bnnviz.engine.cluster import jobs
     from bnnviz.engine.sweep.sweep import Sweep
@@ -82,10 +82,8 @@ def _sweep(sweep: Sweep, as_json: bool) -> int:
     except BnnvizError as error:
         wrong = error.sentence
     rows = sweep.rows()
-    if as_json:
-        print_json(rows)
-    else:
-        console().print(_runs_table(rows))
+    shown = {key: head for key, head in _COLUMNS.items() if any(row["figures"].get(key) is not None for row in rows)}
+    print_rows(rows, as_json, ("run", "", *shown.values(), "seconds"), (_cells(row, shown) for row in rows))
     if (sentence := _pace(sweep, rows)) is not None:
         say(sentence)
     return _exit_code(rows, bool(pressed)) if wrong is None else complain(wrong)
@@ -102,14 +100,9 @@ def _exit_code(rows: list[dict[str, Any]], stopped: bool) -> int:
     return FAILED if failed or left else 0
 
 
-def _runs_table(rows: list[dict[str, Any]]) -> Table:
-    shown = [key for key in _COLUMNS if any(row["figures"].get(key) is not None for row in rows)]
-    runs = table("run", "", *(_COLUMNS[key] for key in shown), "seconds")
-    for row in rows:
-        state = {"done": "", "failed": "[red]failed[/red]"}.get(row["state"], row["state"])
-        figures = [short(row["figures"].get(key)) for key in shown]
-        runs.add_row(row["name"], state, *figures, short(row["seconds"]))
-    return runs
+def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str, ...]:
+    state = {"done": "", "failed": "[red]failed[/red]"}.get(row["state"], row["state"])
+    return row["name"], state, *(short(row["figures"].get(key)) for key in shown), short(row["seconds"])
 
 
 def _pace(sweep: Sweep, rows: list[dict[str, Any]]) -> str | None:
