@@ -1,6 +1,6 @@
-"""Packages that the core does without: which extra brings each, and what is said where one is missing.
+"""Packages that the core does without: which extra brings each, and the sentence where one is missing.
 
-Whoever imports one asks for it here, so that each missing one is told in the same way: what needs it, and how it is
+Whoever imports one asks for it here, so that each missing one gets the same sentence: what needs it, and how it is
 installed.
 """
 
@@ -158,7 +158,7 @@ def explain(error: ImportError, purpose: str, field: str | None = None, extra: s
         return _missing(module, purpose, field, extra)
     package = PACKAGES[module]
     return BnnvizError(
-        f"{purpose} {package.name}, which cannot be imported here ({error}); install it anew with: pip install"
+        f"{purpose} {package.name}, which cannot be imported here ({error}); install it again with: pip install"
         f" 'bnnviz[{extra or package.extra}]'.",
         field,
     )

@@ -81,7 +81,7 @@ def test_a_package_that_is_there_and_broken_is_not_called_missing(tmp_path, monk
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.partition(".")[0] == "pooch"]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(BnnvizError, match="pooch, which cannot be imported here .*install it anew"):
+    with pytest.raises(BnnvizError, match="pooch, which cannot be imported here .*install it again"):
         optional.require("pooch", "Downloads need")
     for name in [name for name in sys.modules if name.partition(".")[0] == "pooch"]:
         del sys.modules[name]  # the broken one: the true one comes back

@@ -102,7 +102,7 @@ class BackgroundRun(WithFigures):
                 self._write(partial(self._recorder.close, asks=self._failure is None))
 
     def _write(self, write: Callable[[], Any]) -> None:
-        """Write what is new; what is wrong with that is noted once, and the run goes on."""
+        """Write what is new; what is wrong with that is kept once in its notes, and the run goes on."""
         try:
             write()
         except BnnvizError as error:
@@ -113,7 +113,7 @@ class BackgroundRun(WithFigures):
     def change(self, **settings: Any) -> BackgroundRun:
         """Change settings of the sampler between two steps; return the run.
 
-        Estimates begin anew and earlier draws are dropped.
+        Estimates begin again and earlier draws are dropped.
 
         Raises
         ------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.recording.replay_frames import ReplayFrames
 
 _MOVIES = ("gif", "mp4")
-_Told = Callable[[float, str], None]  # takes the share that is done, and the phase
+_Report = Callable[[float, str], None]  # takes the share that is done, and the phase
 
 app = typer.Typer()
 
@@ -70,11 +70,11 @@ def replay(
     folders = {name: folder for name, folder in (("png", png), ("svg", svg)) if folder is not None}
     _check(places, folders)
     try:
-        with _showing_progress() as told:
-            found = frames_of(run, frames, steps=steps, recorded=recorded, progress=told)
+        with _showing_progress() as report:
+            found = frames_of(run, frames, steps=steps, recorded=recorded, progress=report)
             made = [
                 *_write_tables(found, places),
-                *_write_movies(found, places, speed, dark, told),
+                *_write_movies(found, places, speed, dark, report),
                 *_write_stills(found, folders, at, dark),
             ]
     except KeyboardInterrupt:
@@ -86,7 +86,7 @@ def replay(
 
 
 @contextmanager
-def _showing_progress() -> Iterator[_Told]:
+def _showing_progress() -> Iterator[_Report]:
     with progress() as bar:
         task = bar.add_task("", total=1.0)
         yield lambda share, phase: bar.update(task, completed=share, description=phase)
@@ -127,7 +127,7 @@ def _write_tables(found: ReplayFrames, places: Mapping[str, Path]) -> Iterator[P
 
 
 def _write_movies(
-    found: ReplayFrames, places: Mapping[str, Path], speed: int, dark: bool, told: _Told
+    found: ReplayFrames, places: Mapping[str, Path], speed: int, dark: bool, report: _Report
 ) -> Iterator[Path]:
     """Write the page that plays, and its moving pictures; yield the files."""
     if "html" in places:
@@ -138,7 +138,7 @@ def _write_movies(
         if name in places:
             from bnnviz.replays import pictures
 
-            yield pictures.movie(found, places[name], speed, dark, lambda share, kind=name: told(share, kind))
+            yield pictures.movie(found, places[name], speed, dark, lambda share, kind=name: report(share, kind))
 
 
 def _write_stills(found: ReplayFrames, folders: Mapping[str, Path], at: int | None, dark: bool) -> Iterator[Path]:

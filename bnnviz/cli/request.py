@@ -100,7 +100,7 @@ def enter_target(
     """Enter the target, data set or CSV file of the options; return the file's table."""
     table = _open_table(data, target_column, task)
     if table is not None:
-        data = next(item["name"] for item in catalogue.load()["data"] if item["attached"])
+        data = catalogue.own_data()
         request.pop("file", None)
     _name_target(request, target, data)
     return table

@@ -228,32 +228,32 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
 def drive(run: ViewedRun | Race, recorder: RecordingWriter | None = None) -> bool:
     """Advance a run or a race to its end or to Ctrl-C; return whether it was stopped.
 
-    A recording that cannot be written is said once and tried again: sampling goes on.
+    A recording that cannot be written is reported once and tried again: sampling goes on.
     """
     from bnnviz.engine.drive import drive as advance
 
     with progress() as bar:
-        task, said = bar.add_task(run.phase, total=None), ""
+        task, message = bar.add_task(run.phase, total=None), ""
         run.prepare()
         with hold_interrupt() as pressed:
 
             def show_and_write() -> None:
-                nonlocal said
+                nonlocal message
                 bar.update(task, description=run.phase, total=1.0, completed=run.progress)
-                said = _write(recorder, said)
+                message = _write(recorder, message)
 
             advance(run, _SLICE_S, show_and_write, stopped=lambda: bool(pressed))
     return bool(pressed)
 
 
-def _write(recorder: RecordingWriter | None, said: str) -> str:
+def _write(recorder: RecordingWriter | None, message: str) -> str:
     """Write what is new to a recording; return what is wrong with that, which is printed when it is another thing."""
     if recorder is None:
         return ""
     try:
-        return "" if recorder.note() else said
+        return "" if recorder.note() else message
     except BnnvizError as error:
-        if error.sentence != said:
+        if error.sentence != message:
             say(f"{error.sentence} Sampling goes on.")
         return error.sentence
 

@@ -84,7 +84,7 @@ def find_app() -> Path:
     """Return the folder of the dashboard's package: `app` in a checkout, `bnnviz_app` in an environment."""
     spec = importlib.util.find_spec("bnnviz_app")
     if spec is None or spec.origin is None:
-        raise BnnvizError("The dashboard is missing; install bnnviz anew.")
+        raise BnnvizError("The dashboard is missing; install bnnviz again.")
     return Path(spec.origin).parent
 
 

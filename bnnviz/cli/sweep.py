@@ -125,7 +125,7 @@ def _drive(sweep: Sweep, console: Console, pressed: list[int]) -> None:
     """Let a sweep go on to its end or to Ctrl-C, which ``pressed`` collects, and show how far each run is."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[message]}"))
     if sweep.before:
         console.print(f"bnnviz: {len(sweep.before)} of {len(sweep.names)} runs are done already.", highlight=False)
         for row in sweep.rows():
@@ -142,7 +142,7 @@ class _Bars:
 
     def __init__(self, bar: Progress, sweep: Sweep) -> None:
         self._bar, self._names = bar, sweep.names
-        self._all = bar.add_task("all runs", total=len(sweep.names), completed=len(sweep.before), said="")
+        self._all = bar.add_task("all runs", total=len(sweep.names), completed=len(sweep.before), message="")
         self._lines: dict[int, TaskID] = {}
         self._ended = len(sweep.before)
 
@@ -157,13 +157,13 @@ class _Bars:
             self._say(f"{self._names[number]}: its worker was lost; another one goes on with it.")
         elif kind == job_worker.BEGAN and len(self._lines) < _LINES:
             self._end(number)
-            self._lines[number] = self._bar.add_task(self._names[number], total=1.0, said="")
+            self._lines[number] = self._bar.add_task(self._names[number], total=1.0, message="")
         elif kind == job_worker.TOLD and number in self._lines:
-            self._bar.update(self._lines[number], completed=value["progress"], said=value["phase"])
+            self._bar.update(self._lines[number], completed=value["progress"], message=value["phase"])
         elif kind in (job_worker.DONE, job_worker.FAILED, job_worker.STOPPED):
             self._end(number)
             self._ended += kind != job_worker.STOPPED
-            self._bar.update(self._all, completed=self._ended, said=f"{self._ended} of {len(self._names)}")
+            self._bar.update(self._all, completed=self._ended, message=f"{self._ended} of {len(self._names)}")
         if kind == job_worker.FAILED:
             self._say(f"{self._names[number]}: {value}")
 

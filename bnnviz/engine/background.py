@@ -1,4 +1,4 @@
-"""Runs and races in the background of this process: a thread each, which waits, plays and steps when it is told."""
+"""Runs and races in the background of this process: each has a thread that waits, plays and steps on command."""
 
 from __future__ import annotations
 

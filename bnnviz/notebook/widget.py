@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anywidget
 import bokeh
@@ -24,8 +24,8 @@ from bokeh.document import Document
 from bokeh.protocol import Protocol as Messages
 from bokeh.resources import Resources
 
+from bnnviz.engine.background import Background
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.run import Spec
 from bnnviz.views import DARK, LIGHT, Palette, View, views, views_for
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
@@ -37,35 +37,6 @@ _ACROSS = {3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
 
 log = logging.getLogger(__name__)
 _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
-
-
-class Runs(Protocol):
-    """What a live widget needs of a run: `bnnviz.Run`, `bnnviz.Race`."""
-
-    spec: Spec
-    moment: tuple
-    speed: float | None
-
-    def scene(self) -> dict[str, Any]:
-        """Return what stays the same."""
-
-    def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what views show now."""
-
-    def listen(self, listener: Any) -> None:
-        """Call a function each time there may be something new."""
-
-    def play(self) -> Any:
-        """Go on."""
-
-    def pause(self) -> Any:
-        """Rest."""
-
-    def step(self) -> Any:
-        """Take one step."""
-
-    def step_event(self) -> Any:
-        """Step to the next event."""
 
 
 class Sight:
@@ -119,12 +90,12 @@ class Sight:
             if view.name == name:
                 view.follow = follow
 
-    def next(self, run: Runs) -> tuple[dict[str, Any], list[bytes]] | None:
+    def next(self, run: Background) -> tuple[dict[str, Any], list[bytes]] | None:
         """Return the next message to the page and its buffers, None if it has seen everything."""
         moment = run.moment
         if moment == self._moment and self._settled:
             return None
-        # At speed a frame leaves out what is dear to build: one more at rest has all.
+        # At speed a frame leaves out what is expensive to build: one more at rest has all.
         self._settled = moment == self._moment
         self._moment = moment
         frame = run.frame(self._want)
@@ -169,8 +140,8 @@ class Live(anywidget.AnyWidget):
 
     Parameters
     ----------
-    run : Run
-        A run of this process.
+    run : Background
+        A run or a race of this process.
     shown : list of str or None
         Names of views; None shows all that the run can feed.
     height : int
@@ -188,7 +159,9 @@ class Live(anywidget.AnyWidget):
     _css = Path(__file__).with_name("widget.css")
     _page = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, run: Runs, shown: list[str] | None = None, height: int = 520, dark: bool | None = None) -> None:
+    def __init__(
+        self, run: Background, shown: list[str] | None = None, height: int = 520, dark: bool | None = None
+    ) -> None:
         if not isinstance(height, int) or height < 100:
             raise BnnvizError(f"height = {height!r} must be a whole number of pixels, at least 100.", "height")
         self._run, self._scene = run, run.scene()

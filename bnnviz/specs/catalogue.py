@@ -102,8 +102,13 @@ def find(kind: str, name: str) -> dict[str, Any]:
     return entries[name]
 
 
+def own_data() -> str:
+    """Return the name of the data set that stands for a file of the user's."""
+    return next(item["name"] for item in load()["data"] if item["attached"])
+
+
 def write() -> None:
-    """Write the shipped catalogue file anew."""
+    """Write the shipped catalogue file."""
     text = json.dumps(generate(), indent=1, ensure_ascii=False) + "\n"
     with resources.as_file(resources.files("bnnviz.specs").joinpath(_FILE)) as path:
         path.write_text(text, encoding="utf-8")

@@ -130,16 +130,16 @@ class RaceSpec:
     def names(self) -> list[str]:
         """Return what to call each lane: the sampler, and the settings that tell it from another lane of its kind."""
         titles = [catalogue.find("samplers", lane.sampler)["title"] for lane in self.lanes]
-        told = [self._told(number) for number in range(len(self.lanes))]
+        differences = [self._differences(number) for number in range(len(self.lanes))]
         names = [
             f"{title} ({text})" if text and titles.count(title) > 1 else title
-            for title, text in zip(titles, told, strict=True)
+            for title, text in zip(titles, differences, strict=True)
         ]
-        # Two lanes that are alike in every setting are told apart by a number.
+        # Two lanes that are alike in every setting differ by a number.
         again = [f" {names[: i + 1].count(name)}" if names.count(name) > 1 else "" for i, name in enumerate(names)]
         return [name + number for name, number in zip(names, again, strict=True)]
 
-    def _told(self, number: int) -> str:
+    def _differences(self, number: int) -> str:
         """Return the settings of a lane that another lane of the same sampler has otherwise."""
         lane = self.lanes[number]
         rivals = [other for other in self.lanes if other.sampler == lane.sampler]
@@ -177,20 +177,7 @@ class RaceSpec:
         return query | {"budget": str(self.budget)}
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Read a link; whatever it holds, there is a race to run.
-
-        Parameters
-        ----------
-        query : str or mapping
-            What stands after the question mark; or texts, bytes or lists of them by name.
-
-        Returns
-        -------
-        race : RaceSpec
-            Checked, within the limits of links: this one, changed as the link says it.
-        sentences : list of str
-            One for each thing that was clamped or left out.
-        """
+        """Read a link; whatever it holds, there is a race to run: see `bnnviz.specs.run.Spec.read_query`."""
         link, opening = url.Link(query), self.checked()
         names = _read_lanes(link, opening)
         budget = {"title": "The race", "settings": self.described()}
@@ -275,8 +262,8 @@ def _refuse_starts(lanes: tuple[Spec, ...]) -> None:
     for name in START:
         values = list(dict.fromkeys(lane.settings[name] for lane in lanes if name in lane.settings))
         if len(values) > 1:
-            said = ", ".join(map(str, values))
-            raise BnnvizError(f"A race has one start for all: give all lanes the same {name}, not {said}.", name)
+            listed = ", ".join(map(str, values))
+            raise BnnvizError(f"A race has one start for all: give all lanes the same {name}, not {listed}.", name)
 
 
 def _read_lanes(link: url.Link, opening: RaceSpec) -> list[str]:

@@ -184,8 +184,7 @@ class Spec:
 
     @property
     def _needs_attachment(self) -> bool:
-        chosen = self.target_settings.get("data")
-        return any(item["attached"] for item in catalogue.load()["data"] if item["name"] == chosen)
+        return self.target_settings.get("data") == catalogue.own_data()
 
     def _file_facts(self) -> dict[str, Any] | None:
         """Return what the JSON says of the user's file, once the attachment is known to be that file."""
@@ -234,7 +233,7 @@ class Spec:
 
     def shareable(self) -> str:
         """Return why it cannot be shared as a link or a script; an empty text if it can."""
-        if self.target_settings.get("data") == "own":
+        if self._needs_attachment:
             return (
                 "This run is on data of your own, which no link can hold; share the file and load it on the other page."
             )

@@ -113,9 +113,9 @@ def _loaded(text: str) -> Any:
     try:
         return yaml.load(text, Loader)  # the subclass makes no objects either
     except (yaml.YAMLError, RecursionError, TypeError) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise BnnvizError(
-            f"The sweep is neither YAML nor JSON ({said}); check its indents and colons.", "sweep"
+            f"The sweep is neither YAML nor JSON ({reason}); check its indents and colons.", "sweep"
         ) from None
 
 
@@ -162,7 +162,7 @@ def _checked(
         for values in itertools.product(*grid.values()):
             point = dict(zip(grid, values, strict=True))
             words = [f"{key.rpartition('.')[2]}={_word(one)}" for key, one in point.items()]
-            said = ", ".join([*([f"spec {number}"] if own else []), *words])
+            where = ", ".join([*([f"spec {number}"] if own else []), *words]) or "the base"
             try:
                 request: dict[str, Any] = {}
                 for part in (base, entry, point):
@@ -172,7 +172,7 @@ def _checked(
                 if spec.draws is None:
                     raise BnnvizError("It has no end; say how many draws to make.", "draws")
             except BnnvizError as error:
-                raise BnnvizError(f"A run of the sweep ({said or 'the base'}): {error.sentence}", error.field) from None
+                raise BnnvizError(f"A run of the sweep ({where}): {error.sentence}", error.field) from None
             yield [label or (f"{spec.sampler}-{spec.target}" if own else ""), *words], spec
 
 
@@ -191,8 +191,7 @@ def _enter(request: dict[str, Any], part: dict[str, Any]) -> None:
 
 
 def _refuse_own_file(request: dict[str, Any]) -> None:
-    data = _object(request.get("target_settings"), "target_settings").get("data")
-    if any(item["attached"] for item in catalogue.load()["data"] if item["name"] == data):
+    if _object(request.get("target_settings"), "target_settings").get("data") == catalogue.own_data():
         raise BnnvizError("A sweep takes data sets that have a name; bnnviz sample takes a file of yours.", "data")
 
 
@@ -219,7 +218,7 @@ def _named(runs: Iterator[tuple[list[str], Spec]]) -> dict[str, Spec]:
         name = name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}-{mark[:8]}"
         if mark in marks:
             raise BnnvizError(f"The sweep has the run {marks[mark]} twice; take one of them out.", "grid")
-        # Names that some disks take for the same are told apart by what is in the spec.
+        # Names that some disks take for the same differ by what is in the spec.
         name = f"{name}-{mark[:8]}" if name.casefold() in taken else name
         marks[mark] = name
         taken.add(name.casefold())
@@ -228,8 +227,7 @@ def _named(runs: Iterator[tuple[list[str], Spec]]) -> dict[str, Spec]:
 
 
 def _mark(spec: Spec) -> str:
-    said = json.dumps(spec.to_json(), sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()
+    return hashlib.sha256(json.dumps(spec.to_json(), sort_keys=True).encode()).hexdigest()
 
 
 def _word(value: Any) -> str:
@@ -239,5 +237,5 @@ def _word(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    said = repr(value)
-    return said if len(said) <= 60 else said[:57] + "..."
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

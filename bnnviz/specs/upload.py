@@ -43,11 +43,9 @@ def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any 
         If the file cannot be used.
     """
     table = read_table(content, target_column, task, name)
-    listing = catalogue.load()
-    attached = next(data["name"] for data in listing["data"] if data["attached"])
-    on_data = next(item for item in listing["targets"] if any(s["name"] == "data" for s in item["settings"]))
+    on_data = next(item for item in catalogue.load()["targets"] if any(s["name"] == "data" for s in item["settings"]))
     settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}
-    settings |= {"data": attached, "points": None, "split": 0}
+    settings |= {"data": catalogue.own_data(), "points": None, "split": 0}
     changed = spec.replace(target=on_data["name"], target_settings=settings, file=None, attachment=table.pack())
     changed = changed.replace(start=None, start_points=None)  # points of other weights
     return changed.checked(), list(table.notes)

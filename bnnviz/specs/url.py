@@ -227,11 +227,11 @@ class Link:
     @property
     def sentences(self) -> list[str]:
         """What does not fit: each sentence once, and as many as anybody reads at once."""
-        said = list(dict.fromkeys(self._sentences))
-        if len(said) <= MOST_SENTENCES:
-            return said
-        shown = said[: MOST_SENTENCES - 1]
-        return [*shown, f"{len(said) - len(shown)} more parameters of the link did not fit."]
+        sentences = list(dict.fromkeys(self._sentences))
+        if len(sentences) <= MOST_SENTENCES:
+            return sentences
+        shown = sentences[: MOST_SENTENCES - 1]
+        return [*shown, f"{len(sentences) - len(shown)} more parameters of the link did not fit."]
 
     def take(self, name: str) -> str | None:
         """Return a parameter's text, None where the link has none; it counts as read."""
