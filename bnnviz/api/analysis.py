@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from bnnviz import optional
 from bnnviz.api.run import BackgroundRun, spec_of
@@ -13,7 +14,6 @@ from bnnviz.engine.evaluation import attack as attacking
 from bnnviz.engine.evaluation import metrics
 from bnnviz.engine.evaluation import prior_search as searching
 from bnnviz.engine.evaluation import uncertainty as unsure
-from bnnviz.engine.evaluation.metrics import RESAMPLES
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording import replay_frames as filming
@@ -21,38 +21,26 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.demo import WellsSpec
 from bnnviz.specs.run import Spec
 
-
-def measure(
-    target_or_run: Any, draws: Any = None, log_weights: Any = None, resamples: int = RESAMPLES, seed: int = 0
-) -> dict[str, Any]:
-    """Measure how well draws of a network predict its test rows; see `bnnviz.engine.evaluation.metrics.measure`."""
-    return _of(target_or_run, metrics.measure, draws, log_weights, resamples, seed)
+P = ParamSpec("P")
 
 
-def uncertainty(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
-    """Say how sure predictions of classes are, and how rightly so.
+def _of_a_run(compute: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
+    """Let a function of the engine take a run of this process too, which waits meanwhile."""
 
-    See `bnnviz.engine.evaluation.uncertainty.uncertainty`.
+    @functools.wraps(compute)
+    def of_a_run(*given: P.args, **options: P.kwargs) -> dict[str, Any]:
+        if not (given and isinstance(given[0], BackgroundRun)):
+            return compute(*given, **options)
+        run, *others = given
+        with run._lock:
+            return compute(run._run, *others, **options)
 
-    Examples
-    --------
-    >>> found = uncertainty(run, ood="notmnist")  # doctest: +SKIP
-    >>> found["summary"]["detection"]["auroc"]  # doctest: +SKIP
-    """
-    return _of(target_or_run, unsure.uncertainty, draws, log_weights, **options)
-
-
-def attack(target_or_run: Any, draws: Any = None, log_weights: Any = None, **options: Any) -> dict[str, Any]:
-    """Attack test rows through one draw, and say how the others predict; see `bnnviz.engine.evaluation.attack`."""
-    return _of(target_or_run, attacking.attack, draws, log_weights, **options)
+    return of_a_run
 
 
-def _of(target_or_run: Any, compute: Callable[..., dict[str, Any]], *given: Any, **options: Any) -> dict[str, Any]:
-    """Compute something of a network, or of a run, which waits meanwhile."""
-    if isinstance(target_or_run, BackgroundRun):
-        with target_or_run._lock:
-            return compute(target_or_run._run, *given, **options)
-    return compute(target_or_run, *given, **options)
+measure = _of_a_run(metrics.measure)
+uncertainty = _of_a_run(unsure.uncertainty)
+attack = _of_a_run(attacking.attack)
 
 
 def search_prior(

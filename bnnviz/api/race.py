@@ -16,7 +16,7 @@ from bnnviz.specs.run import Spec
 
 
 class BackgroundRace(WithFigures):
-    """Samplers that race in the background of this process, each with the same budget of gradients.
+    """A race in the background of this process, with one budget of gradients for each sampler: `bnnviz.Race`.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def race(
     wait: bool = True,
     callback: Callable[[BackgroundRace], Any] | None = None,
 ) -> BackgroundRace:
-    """Race two to six samplers on one target: the same start, seed and budget of per-example gradients for each.
+    """Race two to six samplers on one target, each with the same start, seed and budget of per-example gradients.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class WithFigures(Background):
-    """Something in the background that a notebook can show."""
+    """A background that a notebook can show."""
 
     def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
         """Return the run's figures, which move with it, for the last line of a notebook's cell.
@@ -67,7 +67,7 @@ class WithFigures(Background):
 
 
 class BackgroundRun(WithFigures):
-    """A run that samples in the background of this process.
+    """A run that samples in the background of this process: `bnnviz.Run`.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class BackgroundRun(WithFigures):
 
     @property
     def draws(self) -> np.ndarray:
-        """Kept draws, (chains, draws, dim)."""
+        """Kept draws, shape (chains, draws, dim)."""
         with self._lock:
             return self._run.draws
 
