@@ -9,8 +9,8 @@ from typing import Any
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Experiment
 from bnnviz.specs import catalogue, url
-from bnnviz.specs.demo import WellsSpec
-from bnnviz.specs.race import MOST, GallerySpec, RaceSpec
+from bnnviz.specs.demo import DoubleWellSpec
+from bnnviz.specs.race import MOST, ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.pages import PAGES
 
@@ -26,7 +26,7 @@ class Opening:
     ----------
     page : str
         Its name in the address.
-    spec : Spec, RaceSpec, GallerySpec or WellsSpec
+    spec : Spec, RaceSpec, ImageRaceSpec or DoubleWellSpec
         What it opens on.
     """
 
@@ -54,7 +54,7 @@ def opening(spec: Any) -> Opening | None:
 
     Parameters
     ----------
-    spec : Spec, RaceSpec, GallerySpec or WellsSpec
+    spec : Spec, RaceSpec, ImageRaceSpec or DoubleWellSpec
         Checked or not.
     """
     found = _opening(spec)
@@ -63,11 +63,11 @@ def opening(spec: Any) -> Opening | None:
 
 def _opening(spec: Any) -> Opening | None:
     """Return the page that is made for a spec."""
-    if isinstance(spec, GallerySpec):
+    if isinstance(spec, ImageRaceSpec):
         return Opening(_UNCERTAINTY, spec)
     if isinstance(spec, RaceSpec):
         return Opening(_RACE, spec)
-    if isinstance(spec, WellsSpec):
+    if isinstance(spec, DoubleWellSpec):
         return Opening(_WELLS, spec)
     if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
         return None  # a page of images has several samplers
@@ -104,6 +104,6 @@ def _alike(specs: Sequence[Spec]) -> list[Spec]:
 
 def _gallery(lanes: Sequence[Spec]) -> Opening | None:
     try:
-        return opening(GallerySpec(tuple(lanes)).checked())
+        return opening(ImageRaceSpec(tuple(lanes)).checked())
     except BnnvizError:
         return None

@@ -197,16 +197,15 @@ def _check_number(setting: dict[str, Any], value: Any, owner: str) -> float | in
         raise BnnvizError(f"{owner}: {name} must be a whole number, not {value!r}.", name)
     low, high = setting["bounds"] or (None, None)
     if (low is not None and value < low) or (high is not None and value > high):
-        raise BnnvizError(f"{owner}: {name} = {value:g} is out of range; {_range_text(low, high)}.", name)
+        raise BnnvizError(f"{owner}: {name} = {value:g} is out of range; give {bounds_text(low, high)}.", name)
     return int(value) if whole else float(value)
 
 
-def _range_text(low: float | None, high: float | None) -> str:
+def bounds_text(low: float | None, high: float | None) -> str:
+    """Return which numbers bounds allow, in words; one of them may be open (None)."""
     if low is None:
-        return f"give at most {high:g}"
-    if high is None:
-        return f"give at least {low:g}"
-    return f"give a value from {low:g} to {high:g}"
+        return f"at most {high:g}"
+    return f"at least {low:g}" if high is None else f"a value from {low:g} to {high:g}"
 
 
 def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:

@@ -14,16 +14,16 @@ from bnnviz.engine.evaluation.attack import EPS
 from bnnviz.engine.race.image_queries import ANGLES
 from bnnviz.engine.race.image_race import ImageRace
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.race import GallerySpec
+from bnnviz.specs.race import ImageRaceSpec
 
 TARGET = {"data": "mnist", "network": "mlp", "train_rows": 200, "test_rows": 60}
 SGLD = {"sampler": "sgld", "warmup": 2, "settings": {"batch_size": 20, "step_size": 1e-4, "mode_steps": 60}}
 MAP = {"sampler": "map", "warmup": 0, "settings": {"batch_size": 20, "steps": 60}}
 
 
-def spec(budget: int = 6000, **changes: object) -> GallerySpec:
+def spec(budget: int = 6000, **changes: object) -> ImageRaceSpec:
     given = {"target": "images", "target_settings": TARGET, "chains": 1, "seed": 3, "budget": budget}
-    return GallerySpec.from_json(given | {"lanes": [MAP, SGLD]} | changes)
+    return ImageRaceSpec.from_json(given | {"lanes": [MAP, SGLD]} | changes)
 
 
 def ended(gallery: ImageRace) -> ImageRace:
@@ -176,4 +176,4 @@ def test_other_images_from_elsewhere_are_asked_about(gallery: ImageRace) -> None
 
 def test_a_link_gives_the_same_gallery() -> None:
     again, sentences = spec(budget=9000).read_query(spec().to_query())
-    assert again == spec() and isinstance(again, GallerySpec) and not sentences
+    assert again == spec() and isinstance(again, ImageRaceSpec) and not sentences

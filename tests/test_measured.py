@@ -24,8 +24,8 @@ from bnnviz.experiments import Case, Experiment, results
 from bnnviz.experiments.comparison import Figure, figures, verdict
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.specs import url
-from bnnviz.specs.demo import WellsSpec
-from bnnviz.specs.race import GallerySpec
+from bnnviz.specs.demo import DoubleWellSpec
+from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK
@@ -308,7 +308,7 @@ def test_what_a_link_cannot_hold_has_none() -> None:
 
 def test_a_population_and_the_wells_open_on_pages_of_their_own() -> None:
     assert deep_links.opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
-    assert deep_links.opening(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
+    assert deep_links.opening(DoubleWellSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
 
 
 def test_samplers_on_images_open_side_by_side() -> None:
@@ -319,7 +319,7 @@ def test_samplers_on_images_open_side_by_side() -> None:
     assert given.pop("page") == ["uncertainty"]
     spec, sentences = found.spec.read_query(given)
     assert sentences == []
-    assert isinstance(spec, GallerySpec)
+    assert isinstance(spec, ImageRaceSpec)
     assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
     assert deep_links.opening(case[0].specs[0]) is None
     assert deep_links.together(small(cases=tuple(case[:1]))) is None

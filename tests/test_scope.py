@@ -13,14 +13,14 @@ from bnnviz.engine.demos.step_size import StepSizeDemo, _falls
 from bnnviz.engine.demos.step_size_grid import _with_a_step_size
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import demo
-from bnnviz.specs.demo import TARGETS, ScopeSpec, with_a_step_size
+from bnnviz.specs.demo import TARGETS, StepSizeSpec, with_a_step_size
 
 PARTS = ["status", "caption", "table", "errors", "cell"]
 SMALL = {"sizes": 4, "chains": 32}
 
 
 def begun(**values: object) -> StepSizeDemo:
-    scope = StepSizeDemo(ScopeSpec(SMALL | values))
+    scope = StepSizeDemo(StepSizeSpec(SMALL | values))
     scope.step_event()
     return scope
 
@@ -116,7 +116,7 @@ def test_it_goes_on_from_a_checkpoint_with_the_same_draws() -> None:
 )
 def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
     with pytest.raises(BnnvizError) as caught:
-        ScopeSpec(values).checked()
+        StepSizeSpec(values).checked()
     assert caught.value.field == field
 
 
@@ -124,7 +124,7 @@ def values() -> st.SearchStrategy:
     def of(setting: dict) -> st.SearchStrategy:
         return st.sampled_from(setting["choices"]) if setting["choices"] else st.integers(*setting["bounds"])
 
-    free = {setting["name"]: of(setting) for setting in ScopeSpec.described() if setting["name"] != "place"}
+    free = {setting["name"]: of(setting) for setting in StepSizeSpec.described() if setting["name"] != "place"}
     # Each sampler has at least four step sizes.
     return st.fixed_dictionaries({}, optional={**free, "place": st.integers(1, 4)})
 
@@ -132,22 +132,22 @@ def values() -> st.SearchStrategy:
 @settings(max_examples=40)
 @given(values())
 def test_links_and_json_carry_everything(chosen: dict) -> None:
-    spec = ScopeSpec(chosen).checked()
-    assert ScopeSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert ScopeSpec().read_query(spec.to_query()) == (spec, [])
+    spec = StepSizeSpec(chosen).checked()
+    assert StepSizeSpec.from_json(json.dumps(spec.to_json())) == spec
+    assert StepSizeSpec().read_query(spec.to_query()) == (spec, [])
 
 
 @settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from([*SMALL, "place", "sampler"]) | st.text(max_size=8), st.text(max_size=30)))
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = ScopeSpec().read_query(query)
+    spec, sentences = StepSizeSpec().read_query(query)
     assert spec == spec.checked()
     assert all(sentences)
 
 
 def test_the_script_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SECONDS", 0.05)
-    spec = ScopeSpec({**SMALL, "target": "narrow"}).checked()
+    spec = StepSizeSpec({**SMALL, "target": "narrow"}).checked()
     scope: dict = {}
     exec(spec.as_python(), scope)
     assert scope["scope"].spec == spec

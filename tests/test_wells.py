@@ -15,13 +15,13 @@ from bnnviz import diagnostics, experiments, samplers, views
 from bnnviz.cli.main import app
 from bnnviz.engine.demos.double_well import RUNS, DoubleWellDemo
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.demo import DoubleWellSpec
 
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
 
 def done(**values: object) -> DoubleWellDemo:
-    wells = DoubleWellDemo(WellsSpec(values))
+    wells = DoubleWellDemo(DoubleWellSpec(values))
     while not wells.finished:
         wells.advance(1.0)
     return wells
@@ -64,7 +64,7 @@ def test_draws_are_counted_right(figure: DoubleWellDemo) -> None:
 
 
 def test_the_distance_of_the_truth_itself_is_small() -> None:
-    wells = DoubleWellDemo(WellsSpec())
+    wells = DoubleWellDemo(DoubleWellSpec())
     wells.prepare()
     side = wells.sides["point"]
     draws = torch.as_tensor(wells.target.exact_draws(200_000, 1)[:, 0]).expand(RUNS, -1)[:1]
@@ -74,7 +74,7 @@ def test_the_distance_of_the_truth_itself_is_small() -> None:
 
 
 def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: DoubleWellDemo) -> None:
-    wells = DoubleWellDemo(WellsSpec())
+    wells = DoubleWellDemo(DoubleWellSpec())
     wells.prepare()
     for _ in range(4):
         wells.step_proposal()
@@ -89,7 +89,7 @@ def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: DoubleWel
 
 def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page asks how far it is while the samplers are being made."""
-    wells = DoubleWellDemo(WellsSpec())
+    wells = DoubleWellDemo(DoubleWellSpec())
     asked = []
     sampler = samplers.REGISTRY.get("hmc")
     prepare = sampler.prepare
@@ -104,7 +104,7 @@ def test_the_views_take_every_frame(figure: DoubleWellDemo) -> None:
     scene = figure.scene()
     classes = views.views_for(scene)
     assert {view.name for view in classes} == {"functionals", "ledger", "pooled", "ratio"}
-    frames = [DoubleWellDemo(WellsSpec({"moves": 1}))]
+    frames = [DoubleWellDemo(DoubleWellSpec({"moves": 1}))]
     frames[0].prepare()
     for view in [cls(scene, dark=True) for cls in classes]:
         view.update(frames[0].frame(PARTS))
@@ -132,7 +132,7 @@ def test_a_stay_and_a_crossing() -> None:
 )
 def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
     with pytest.raises(BnnvizError) as caught:
-        WellsSpec(values).checked()
+        DoubleWellSpec(values).checked()
     assert caught.value.field == field
 
 
@@ -145,27 +145,29 @@ def values() -> st.SearchStrategy:
         whole = st.integers if setting["type"] == "integer" else st.floats
         return whole(*setting["bounds"])
 
-    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in WellsSpec.described()})
+    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in DoubleWellSpec.described()})
 
 
 @settings(max_examples=40)
 @given(values())
 def test_links_and_json_carry_everything(chosen: dict) -> None:
-    spec = WellsSpec(chosen).checked()
-    assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert WellsSpec().read_query(spec.to_query()) == (spec, [])
+    spec = DoubleWellSpec(chosen).checked()
+    assert DoubleWellSpec.from_json(json.dumps(spec.to_json())) == spec
+    assert DoubleWellSpec().read_query(spec.to_query()) == (spec, [])
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from([*WellsSpec().checked().settings]) | st.text(max_size=8), st.text(max_size=30)))
+@given(
+    st.dictionaries(st.sampled_from([*DoubleWellSpec().checked().settings]) | st.text(max_size=8), st.text(max_size=30))
+)
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = WellsSpec().read_query(query)
+    spec, sentences = DoubleWellSpec().read_query(query)
     assert spec == spec.checked()
     assert all(sentences)
 
 
 def test_the_script_and_the_command_repeat_it() -> None:
-    spec = WellsSpec({"moves": 2, "reading": "text"}).checked()
+    spec = DoubleWellSpec({"moves": 2, "reading": "text"}).checked()
     scope: dict = {}
     exec(spec.as_python(), scope)
     words = spec.as_command().split()[1:]

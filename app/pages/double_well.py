@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz_app.components.run.transport import clock, count, phase
 from bnnviz_app.pages.base import PlainPage, PlainTransport, opened
 
@@ -53,7 +53,7 @@ class WellsPage(PlainPage):
     """The page of one session."""
 
     name, heading = "wells", "WELLS"
-    spec = WellsSpec
+    spec = DoubleWellSpec
     titles, words = _TITLES, _WORDS
     parts, grid = ("wells", "ledger", "pooled", "ratio"), _GRID
     transport_class = WellsTransport

@@ -9,7 +9,7 @@ from typing import Any
 import panel_material_ui as pmui
 
 from bnnviz.specs import catalogue
-from bnnviz.specs.demo import PlainSpec, ScopeSpec
+from bnnviz.specs.demo import PlainSpec, StepSizeSpec
 from bnnviz_app.components.controls.controls import Controls, number_text
 from bnnviz_app.components.controls.sidebar import section
 from bnnviz_app.components.run.transport import clock, count, phase
@@ -77,7 +77,7 @@ class MicroscopePage(PlainPage):
     """The page of one session."""
 
     name, heading = "microscope", "MICROSCOPE"
-    spec = ScopeSpec
+    spec = StepSizeSpec
     titles, words = _TITLES, _WORDS
     parts, grid = ("errors", "cell"), _GRID
     transport_class = MicroscopeTransport

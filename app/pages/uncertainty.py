@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 from bnnviz import views
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue, url
-from bnnviz.specs.race import GallerySpec
+from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.views.comparison.course import MEASURES
 from bnnviz_app import address
 from bnnviz_app.components.cards.cards import Card
@@ -68,7 +68,7 @@ class UncertaintyPage(PlainPage):
     """The page of one session."""
 
     name, heading = "uncertainty", "IMAGES"
-    spec = GallerySpec
+    spec = ImageRaceSpec
     words = _WORDS
     parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), f"\n{_GRID}\n/ {_COLUMNS}\n"
     transport_class = GalleryTransport
@@ -97,7 +97,7 @@ class UncertaintyPage(PlainPage):
         """Offer the devices of the workers."""
         self.controls.devices(names)
 
-    def _controls(self, spec: GallerySpec) -> list[Any]:
+    def _controls(self, spec: ImageRaceSpec) -> list[Any]:
         listing = catalogue.load()
         self._titles = {data["name"]: data["title"] for data in listing["data"]}
         targets = [target for target in listing["targets"] if _of_images(target, listing)]
@@ -168,7 +168,7 @@ class UncertaintyPage(PlainPage):
         self.controls.take_back(self.session.spec)
         return bool(self.sidebar) and self.controls.error(error)
 
-    def _query(self, spec: GallerySpec) -> str:
+    def _query(self, spec: ImageRaceSpec) -> str:
         return url.query_text({"page": self.name, **spec.to_query(), **self._flags})
 
 
@@ -178,9 +178,9 @@ def _of_images(target: dict[str, Any], listing: dict[str, Any]) -> bool:
     return any(setting["choices"] and images.issuperset(setting["choices"]) for setting in target["settings"])
 
 
-def opening() -> GallerySpec:
+def opening() -> ImageRaceSpec:
     """Return what the page opens on."""
-    return GallerySpec.from_json(json.loads(OPENING.read_text(encoding="utf-8")))
+    return ImageRaceSpec.from_json(json.loads(OPENING.read_text(encoding="utf-8")))
 
 
 def build(dark: bool) -> UncertaintyPage:

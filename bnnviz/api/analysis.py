@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from bnnviz import optional
 from bnnviz.api.run import BackgroundRun, spec_of
@@ -18,22 +18,21 @@ from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording import replay_frames as filming
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 
 P = ParamSpec("P")
 
 
-def _of_a_run(compute: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
+def _of_a_run(compute: Callable[Concatenate[Any, P], dict[str, Any]]) -> Callable[Concatenate[Any, P], dict[str, Any]]:
     """Let a function of the engine take a run of this process too, which waits meanwhile."""
 
     @functools.wraps(compute)
-    def of_a_run(*given: P.args, **options: P.kwargs) -> dict[str, Any]:
-        if not (given and isinstance(given[0], BackgroundRun)):
-            return compute(*given, **options)
-        run, *others = given
-        with run._lock:
-            return compute(run._run, *others, **options)
+    def of_a_run(target_or_run: Any, *given: P.args, **options: P.kwargs) -> dict[str, Any]:
+        if not isinstance(target_or_run, BackgroundRun):
+            return compute(target_or_run, *given, **options)
+        with target_or_run._lock:
+            return compute(target_or_run._run, *given, **options)
 
     return of_a_run
 
@@ -100,7 +99,7 @@ def wells(**settings: Any) -> DoubleWellDemo:
     Parameters
     ----------
     **settings
-        As `bnnviz.specs.demo.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+        As `bnnviz.specs.demo.DoubleWellSettings` declares them, such as ``reading="text"`` or ``moves=100``.
 
     Returns
     -------
@@ -118,7 +117,7 @@ def wells(**settings: Any) -> DoubleWellDemo:
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
     20
     """
-    made = DoubleWellDemo(WellsSpec(settings))
+    made = DoubleWellDemo(DoubleWellSpec(settings))
     while not made.finished:
         made.advance(1.0)
     return made
@@ -177,9 +176,6 @@ def replay(
         run = recorded_frames.frames_of(run, frames, steps=steps, recorded=recorded, progress=progress)
     elif not isinstance(run, Spec | filming.ReplayFrames):
         raise BnnvizError(f"Give a run, a Spec, a film or a path to replay, not {type(run).__name__}.", "run")
-    found = (
-        run
-        if isinstance(run, filming.ReplayFrames)
-        else filming.take_frames(run, frames, steps=steps, progress=progress)
-    )
-    return write(found, out, dark)
+    if not isinstance(run, filming.ReplayFrames):
+        run = filming.take_frames(run, frames, steps=steps, progress=progress)
+    return write(run, out, dark)

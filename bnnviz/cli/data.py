@@ -11,6 +11,7 @@ from bnnviz.cli.output import console, print_json, print_rows, table, text, unti
 from bnnviz.cli.request import Json, examples
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain
+from bnnviz.settings import bounds_text
 from bnnviz.specs import catalogue
 
 KINDS = ("targets", "samplers", "data", "papers")
@@ -57,11 +58,8 @@ def _values(setting: dict[str, Any]) -> str:
     if setting["choices"]:
         return ", ".join(str(choice) for choice in setting["choices"])
     low, high = setting["bounds"] or (None, None)
-    if low is None and high is None:
-        return setting["type"]
-    if low is None:
-        return f"at most {high:g}"
-    return f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+    free = low is None and high is None
+    return setting["type"] if free else bounds_text(low, high).removeprefix("a value from ")
 
 
 # --- files of data sets

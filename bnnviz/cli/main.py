@@ -41,14 +41,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _run(arguments: list[str] | None) -> int:
     """Run a command; return its exit code."""
     try:
-        return app(args=arguments, prog_name="bnnviz", standalone_mode=False) or 0
+        with optional.needed("This command needs"):
+            return app(args=arguments, prog_name="bnnviz", standalone_mode=False) or 0
     except BnnvizError as error:
         return complain(error.sentence)
-    except ImportError as error:
-        explained = optional.explain(error, "This command needs")
-        if explained is None:
-            raise
-        return complain(explained.sentence)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bnnviz"

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Case:
     Parameters
     ----------
     name : str
-    specs : tuple of Spec or WellsSpec
+    specs : tuple of Spec or DoubleWellSpec
         The repetitions, such as one for each split.
     published : dict of str to float
         The paper's figures, by the names of `ViewedRun.summary`.
@@ -79,7 +79,7 @@ class Case:
     """
 
     name: str
-    specs: tuple[Spec | WellsSpec, ...]
+    specs: tuple[Spec | DoubleWellSpec, ...]
     published: dict[str, float]
     note: str = ""
     at: dict[str, Any] = field(default_factory=dict)
@@ -193,17 +193,17 @@ class Experiment:
                 self._keep(planned[left[number]][2], found)
             yield case, i, made.pop(place) if place in missing else self._read(spec)
 
-    def result(self, spec: Spec | WellsSpec) -> dict[str, Any]:
+    def result(self, spec: Spec | DoubleWellSpec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return its summary."""
         run = _made(spec)
         drive(run, _SLICE_S)
         return _with_more(run.summary()) | (_band(run) if self.bands else {})
 
-    def _read(self, spec: Spec | WellsSpec) -> dict[str, Any] | None:
+    def _read(self, spec: Spec | DoubleWellSpec) -> dict[str, Any] | None:
         """Return what is kept of a run; None where nothing is."""
         return None
 
-    def _keep(self, spec: Spec | WellsSpec, found: dict[str, Any]) -> None:
+    def _keep(self, spec: Spec | DoubleWellSpec, found: dict[str, Any]) -> None:
         """Keep what a run came to, where the experiment `keeps`."""
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -232,7 +232,7 @@ class Experiment:
         return row | case.at | {"note": case.note}
 
 
-def _made(spec: Spec | WellsSpec) -> Any:
+def _made(spec: Spec | DoubleWellSpec) -> Any:
     """Return what executes a spec."""
     module, name = spec.factory.split(":")
     return getattr(import_module(module), name)(spec)

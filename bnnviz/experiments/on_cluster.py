@@ -24,7 +24,7 @@ def results(
         Of the experiment that they are of.
     result : callable
         Runs a spec and returns its summary; every job takes it along.
-    specs : list of Spec or WellsSpec
+    specs : list of Spec or DoubleWellSpec
     cluster : Cluster
 
     Raises

@@ -106,7 +106,7 @@ class PlainSpec:
 TARGET, FUNCTIONAL, POINT = "double_well", "func_hmc", "hmc"
 
 
-class WellsSettings(param.Parameterized):
+class DoubleWellSettings(param.Parameterized):
     """What can be chosen; both samplers have the step size, the leaps and the momentum in common."""
 
     reading = settings.Choice(
@@ -142,12 +142,12 @@ class WellsSettings(param.Parameterized):
 
 
 @dataclass(frozen=True)
-class WellsSpec(PlainSpec):
-    """What is shown on the Wells page; its settings are those of `WellsSettings`."""
+class DoubleWellSpec(PlainSpec):
+    """What is shown on the Wells page; its settings are those of `DoubleWellSettings`."""
 
     factory: ClassVar[str] = "bnnviz.engine.demos.double_well:DoubleWellDemo"
     owner: ClassVar[str] = "The wells"
-    declared: ClassVar[type[param.Parameterized]] = WellsSettings
+    declared: ClassVar[type[param.Parameterized]] = DoubleWellSettings
 
     def as_python(self) -> str:
         """Return a complete script that repeats what is seen."""
@@ -183,7 +183,7 @@ def with_a_step_size() -> list[str]:
 _SAMPLERS = with_a_step_size()
 
 
-class ScopeSettings(param.Parameterized):
+class StepSizeSettings(param.Parameterized):
     """What can be chosen; whose density is shown may change while the microscope works."""
 
     target = settings.Choice(
@@ -202,12 +202,12 @@ class ScopeSettings(param.Parameterized):
 
 
 @dataclass(frozen=True)
-class ScopeSpec(PlainSpec):
-    """What is shown on the page of the microscope; its settings are those of `ScopeSettings`."""
+class StepSizeSpec(PlainSpec):
+    """What is shown on the page of the microscope; its settings are those of `StepSizeSettings`."""
 
     factory: ClassVar[str] = "bnnviz.engine.demos.step_size:StepSizeDemo"
     owner: ClassVar[str] = "The microscope"
-    declared: ClassVar[type[param.Parameterized]] = ScopeSettings
+    declared: ClassVar[type[param.Parameterized]] = StepSizeSettings
 
     def checked(self) -> Self:
         """Return the same with its names and values checked and every default filled in.

@@ -220,7 +220,7 @@ class RaceSpec:
 
 
 @dataclass(frozen=True)
-class GallerySpec(RaceSpec):
+class ImageRaceSpec(RaceSpec):
     """What is compared on the page of uncertainty: a race on a target of images, each asked what it is unsure of."""
 
     factory: ClassVar[str] = "bnnviz.engine.race.image_race:ImageRace"

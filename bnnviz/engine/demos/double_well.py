@@ -15,7 +15,7 @@ from bnnviz.engine.demos.demo import Demo
 from bnnviz.engine.monitor.words import number
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, WellsSpec
+from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, DoubleWellSpec
 
 RUNS = 400
 _COVERED = 0.2  # of the draws on either side: both wells are covered
@@ -119,17 +119,17 @@ class FunctionalSide(Side):
 
 
 class DoubleWellDemo(Demo):
-    """Run a `WellsSpec`.
+    """Run a `DoubleWellSpec`.
 
     FuncHMC begins with N(0, sd^2) in every run, HMC with a draw of it. A step is a move of both; nothing is tuned and
     nothing thrown away. The first run is the one that is watched.
     """
 
-    spec_class: ClassVar[type[WellsSpec]] = WellsSpec
+    spec_class: ClassVar[type[DoubleWellSpec]] = DoubleWellSpec
     fixed: ClassVar[str] = "Nothing can change while the wells are sampled; begin again."
     parts: ClassVar[tuple[str, ...]] = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
 
-    def __init__(self, spec: WellsSpec) -> None:
+    def __init__(self, spec: DoubleWellSpec) -> None:
         super().__init__(spec)
         self._values = self.spec.settings
         self.target = targets.REGISTRY.get(TARGET)(reading=self._values["reading"]).to("cpu", torch.float64)

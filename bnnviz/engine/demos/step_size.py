@@ -12,7 +12,7 @@ from bnnviz.engine.demos.demo import Demo
 from bnnviz.engine.demos.step_size_grid import StepSizeGrid
 from bnnviz.engine.monitor.words import with_error
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import TARGETS, ScopeSpec
+from bnnviz.specs.demo import TARGETS, StepSizeSpec
 
 _LIVE = ("sampler", "place")
 _NEAR = 0.8  # of the largest stable step size: from there on is near
@@ -23,15 +23,15 @@ _CLEAR = 2.0  # standard errors by which an error must differ from 0 to have a s
 
 
 class StepSizeDemo(Demo):
-    """Run a `ScopeSpec`.
+    """Run a `StepSizeSpec`.
 
     A step is a few moves of every cell. It has no end. The sampler and the step size whose density is shown may change.
     """
 
-    spec_class: ClassVar[type[ScopeSpec]] = ScopeSpec
+    spec_class: ClassVar[type[StepSizeSpec]] = StepSizeSpec
     parts: ClassVar[tuple[str, ...]] = ("status", "caption", "table", "errors", "cell")
 
-    def __init__(self, spec: ScopeSpec) -> None:
+    def __init__(self, spec: StepSizeSpec) -> None:
         super().__init__(spec)
         self.phase = "sampling"
         name, values = TARGETS[self.spec.settings["target"]]

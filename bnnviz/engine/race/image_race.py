@@ -19,7 +19,7 @@ from bnnviz.engine.race.predictive_cache import PredictiveCache
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.race.view import RaceView
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.race import GallerySpec, RaceSpec
+from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 
 OOD_ROWS = 250  # of the set of another kind
 #: What images can hang on the wall.
@@ -98,7 +98,7 @@ class ImageRace(Race):
 
     Parameters
     ----------
-    spec : GallerySpec
+    spec : ImageRaceSpec
 
     Raises
     ------
@@ -106,11 +106,11 @@ class ImageRace(Race):
         If the race cannot be run, or its target has no images.
     """
 
-    spec_class: ClassVar[type[RaceSpec]] = GallerySpec
+    spec_class: ClassVar[type[RaceSpec]] = ImageRaceSpec
     lane_class: ClassVar[type[Lane]] = ImageLane
     view_class: ClassVar[type[RaceView]] = ImageRaceView
 
-    def __init__(self, spec: GallerySpec) -> None:
+    def __init__(self, spec: ImageRaceSpec) -> None:
         self._looked = 0.0
         self.wall = WALLS[0]
         self.ood: ImageSet | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnnviz.experiments.experiment import Case, Experiment
-from bnnviz.specs.demo import WellsSpec
+from bnnviz.specs.demo import DoubleWellSpec
 
 _SEEDS = 5
 _NOTE = (
@@ -16,7 +16,7 @@ _NOTE = (
 
 
 def _case(reading: str, published: dict[str, float]) -> Case:
-    specs = tuple(WellsSpec({"reading": reading, "seed": seed}) for seed in range(_SEEDS))
+    specs = tuple(DoubleWellSpec({"reading": reading, "seed": seed}) for seed in range(_SEEDS))
     return Case(f"{reading}, 10 moves of 10 leaps", specs, published, _NOTE)
 
 
