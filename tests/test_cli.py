@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from bnnviz import experiments
-from bnnviz.cli import request, sample
+from bnnviz.cli import options, sample
 from bnnviz.cli.main import main
 from bnnviz.cli.output import print_json
 from bnnviz.engine.recording import reader
@@ -225,8 +225,8 @@ def test_a_setting_of_two_owners_must_be_prefixed(monkeypatch: pytest.MonkeyPatc
     setting = catalogue.load()["run"][0]
     two = {"sampler": {"title": "S", "settings": [setting]}, "run": {"title": "R", "settings": [setting]}}
     with pytest.raises(ValueError, match=rf"write sampler\.{setting['name']} or run\.{setting['name']}\."):
-        request.find_owner(setting["name"], two)
-    assert request.find_owner(f"run.{setting['name']}", two) == ("run", setting)
+        options.find_owner(setting["name"], two)
+    assert options.find_owner(f"run.{setting['name']}", two) == ("run", setting)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"target": "gaussian", "nope": 1}', '{"sampler": "bps"}'])

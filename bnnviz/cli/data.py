@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bnnviz.cli.options import Json, examples
 from bnnviz.cli.output import console, print_json, print_rows, table, text, until_interrupt
-from bnnviz.cli.request import Json, examples
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain
 from bnnviz.settings import bounds_text

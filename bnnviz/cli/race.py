@@ -8,22 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, print_rows, say, short, table, text
-from bnnviz.cli.request import (
-    Data,
-    Device,
-    Json,
-    Target,
-    TargetColumn,
-    Task,
-    apply_settings,
-    enter_options,
-    enter_target,
-    examples,
-    figure_place,
-    read_assignments,
-    read_request,
-)
 from bnnviz.cli.sample import drive
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain
@@ -51,7 +37,7 @@ app, wells_app = typer.Typer(), typer.Typer()
 
 
 @app.command(
-    epilog=examples(
+    epilog=options.examples(
         "bnnviz race bps hmc sgld --target banana --budget 200000",
         "bnnviz race bps boomerang sghmc:friction=0.5 --data boston --chains 4 --figure boston.html",
         "bnnviz race hmc sgld:step_size=0.01 sgld:step_size=0.1 --target gaussian --set target.size=10 --json",
@@ -74,10 +60,10 @@ def race(
             f" warm-up are charged. Default: {DEFAULT_BUDGET:,}."
         ),
     ] = None,
-    target: Target = None,
-    data: Data = None,
-    target_column: TargetColumn = None,
-    task: Task = None,
+    target: options.Target = None,
+    data: options.Data = None,
+    target_column: options.TargetColumn = None,
+    task: options.Task = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,11 +74,11 @@ def race(
     ] = None,
     chains: Annotated[int | None, typer.Option(help="Chains of each sampler.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every sampler's random numbers.")] = None,
-    device: Device = None,
+    device: options.Device = None,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Draw curves and table here; a browser opens it.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Race samplers: the same target, start, seed and budget of gradients for each; a table says who came how near.
 
@@ -100,11 +86,11 @@ def race(
     and not ranked; the others finish.
     """
     request, own = _read_lanes(lanes)
-    file = enter_target(request, target, data, target_column, task)
-    enter_options(request, chains=chains, seed=seed, device=device, budget=budget)
+    file = options.enter_target(request, target, data, target_column, task)
+    options.enter_options(request, chains=chains, seed=seed, device=device, budget=budget)
     _apply_settings(request, own, settings or [])
     spec = RaceSpec.from_json({**request, "lanes": own}, None if file is None else file.pack())
-    figure = figure_place(figure, "figure")
+    figure = options.figure_place(figure, "figure")
     for note in file.notes if file is not None else ():
         say(note)
     raise typer.Exit(_race(spec, figure, as_json))
@@ -118,7 +104,7 @@ def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]
         if not (word == "-" or word.endswith(".json")):
             own.append(_read_lane(word))
             continue
-        value = read_request(word)
+        value = options.read_request(word)
         own += value.pop("lanes", None) or [
             {name: value.pop(name) for name in ("sampler", "settings", "warmup", "kernel") if name in value}
         ]
@@ -134,14 +120,14 @@ def _read_lane(word: str) -> dict[str, Any]:
     name, _, text = word.partition(":")
     owner = {"sampler": catalogue.find("samplers", name)}
     assignments = [part for part in text.split(",") if part]
-    found = read_assignments(assignments, owner, "key=value in NAME:key=value,key=value")
+    found = options.read_assignments(assignments, owner, "key=value in NAME:key=value,key=value")
     return {"sampler": name, "settings": {key: value for _, key, value in found}}
 
 
 def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignments: list[str]) -> None:
     """Enter the ``--set`` options: settings of the target, of the race, or of each lane alike."""
     given: dict[str, Any] = {"target": request["target"], "target_settings": request.get("target_settings", {})}
-    apply_settings(given, assignments, to_sampler=False)
+    options.apply_settings(given, assignments, to_sampler=False)
     for name, value in given.items():
         if name in SHARED:
             request[name] = value
@@ -199,19 +185,19 @@ def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str, ...]:
 # --- the double well
 
 
-@wells_app.command(epilog=examples("bnnviz wells", "bnnviz wells --set reading=text --set moves=100 --json"))
+@wells_app.command(epilog=options.examples("bnnviz wells", "bnnviz wells --set reading=text --set moves=100 --json"))
 def wells(
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting, such as reading=text; may be given many times."),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
     from bnnviz.specs.demo import DoubleWellSpec
 
     owner = {"wells": {"title": DoubleWellSpec.owner, "settings": DoubleWellSpec.described()}}
-    spec = DoubleWellSpec({name: value for _, name, value in read_assignments(settings or [], owner)}).checked()
+    spec = DoubleWellSpec({name: value for _, name, value in options.read_assignments(settings or [], owner)}).checked()
     from bnnviz.api.analysis import wells as sample_wells  # with torch: the settings are right by now
 
     figures = sample_wells(**spec.settings).figures()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bnnviz.cli.options import Json, RecordingWord, examples, free_place
 from bnnviz.cli.output import print_rows, print_summary, say
-from bnnviz.cli.request import Json, RecordingWord, examples, free_place
 from bnnviz.cli.sample import carry_out
 from bnnviz.errors import BnnvizError
 

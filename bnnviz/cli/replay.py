@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bnnviz import optional
+from bnnviz.cli.options import examples, free_place
 from bnnviz.cli.output import INTERRUPTED, progress, say
-from bnnviz.cli.request import examples, free_place
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:

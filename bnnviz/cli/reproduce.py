@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz import optional
+from bnnviz.cli.options import Json, Scheduler, examples, figure_place
 from bnnviz.cli.output import INTERRUPTED, console, print_json, say, table, text
-from bnnviz.cli.request import Json, Scheduler, examples, figure_place
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:

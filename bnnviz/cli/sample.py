@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz import optional
+from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, print_summary, progress, say, text
-from bnnviz.cli.request import (
-    Data,
-    Device,
-    Json,
-    Target,
-    TargetColumn,
-    Task,
-    apply_settings,
-    enter_options,
-    enter_target,
-    examples,
-    free_place,
-    read_request,
-)
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
@@ -38,7 +25,7 @@ app = typer.Typer()
 
 
 @app.command(
-    epilog=examples(
+    epilog=options.examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
         "bnnviz sample --data houses.csv --target-column price --set noise=learnt",
@@ -52,10 +39,10 @@ def sample(
     spec: Annotated[
         str | None, typer.Argument(metavar="SPEC.json", help="What to run, as JSON; - reads it from stdin.")
     ] = None,
-    target: Target = None,
-    data: Data = None,
-    target_column: TargetColumn = None,
-    task: Task = None,
+    target: options.Target = None,
+    data: options.Data = None,
+    target_column: options.TargetColumn = None,
+    task: options.Task = None,
     sampler: Annotated[str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -69,7 +56,7 @@ def sample(
     draws: Annotated[int | None, typer.Option(help="Draws kept of each chain.")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains that advance together.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run's random numbers.")] = None,
-    device: Device = None,
+    device: options.Device = None,
     kernel: Annotated[str | None, typer.Option(help="eager, or compiled: machine code made of the whole step.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
     record: Annotated[
@@ -100,19 +87,19 @@ def sample(
     search_by: Annotated[
         str, typer.Option(metavar="FIGURE", help="What --search-prior judges by: nll, accuracy or mse.")
     ] = "nll",
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Sample a target, and print what came out.
 
     Ctrl-C stops early and keeps the draws made so far.
     """
-    request = read_request(spec) if spec is not None else {}
-    table = enter_target(request, target, data, target_column, task)
+    request = options.read_request(spec) if spec is not None else {}
+    table = options.enter_target(request, target, data, target_column, task)
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
         request["settings"] = {}
-    enter_options(request, draws=draws, chains=chains, seed=seed, device=device, kernel=kernel)
-    apply_settings(request, settings or [])
+    options.enter_options(request, draws=draws, chains=chains, seed=seed, device=device, kernel=kernel)
+    options.apply_settings(request, settings or [])
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
@@ -124,9 +111,9 @@ def sample(
     raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None))
 
 
-def _enter_start(request: dict[str, Any], options: dict[str, str | None]) -> None:
+def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
     """Enter the options that say where chains set out from."""
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, value in start.items() if value is not None}
     if not given:
         return
     if "recording" in given:
@@ -147,7 +134,7 @@ def _saved_run_place(out: Path | None) -> Path | None:
     from bnnviz.engine.recording import arviz
 
     optional.check(arviz.NETCDF, "Saving a run needs", "out")
-    return free_place(out, ".nc")
+    return options.free_place(out, ".nc")
 
 
 def _new_recording(word: str) -> Path:

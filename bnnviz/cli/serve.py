@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from bnnviz import optional
-from bnnviz.cli.request import examples
+from bnnviz.cli.options import examples
 from bnnviz.errors import BnnvizError
 
 _ROUTE = "/app"  # of the page, whatever the folder is called that it is served from

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bnnviz.cli.options import Json, Scheduler, examples, read_text
 from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, hold_interrupt, print_rows, say, short
-from bnnviz.cli.request import Json, Scheduler, examples, read_text
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
