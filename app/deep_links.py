@@ -1,4 +1,4 @@
-"""Which page shows a spec, and the address that opens the page on it."""
+"""Find the page that shows a spec, and the address that opens the page on it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.pages import PAGES
 
 _POPULATION = "population"  # what a sampler emits that has one
-_LAB, _RACE, _WELLS, _UNCERTAINTY = "lab", "race", "wells", "uncertainty"
+_PAGES = {GallerySpec: ("uncertainty", race_url), RaceSpec: ("race", race_url), WellsSpec: ("wells", double_well_url)}
 
 
 @dataclass(frozen=True)
-class Opening:
-    """A page and what it opens on.
+class DeepLink:
+    """Name a page and what it opens on.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def of_images(data: str | None) -> bool:
     return entry is not None and entry["shape"] is not None
 
 
-def opening(spec: Any) -> Opening | None:
+def deep_link(spec: Any) -> DeepLink | None:
     """Return where a spec can be seen; None where no link holds it whole.
 
     Parameters
@@ -62,25 +62,22 @@ def opening(spec: Any) -> Opening | None:
     spec : Spec, RaceSpec, GallerySpec or WellsSpec
         Checked or not.
     """
-    found = _opening(spec)
+    found = _linked(spec)
     return found if found is not None and _arrives(found) else None
 
 
-def _opening(spec: Any) -> Opening | None:
+def _linked(spec: Any) -> DeepLink | None:
     """Return the page that is made for a spec."""
-    if isinstance(spec, GallerySpec):
-        return Opening(_UNCERTAINTY, spec, race_url)
-    if isinstance(spec, RaceSpec):
-        return Opening(_RACE, spec, race_url)
-    if isinstance(spec, WellsSpec):
-        return Opening(_WELLS, spec, double_well_url)
+    if type(spec) in _PAGES:
+        page, codes = _PAGES[type(spec)]
+        return DeepLink(page, spec, codes)
     if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
         return None  # a page of images has several samplers
-    drawn = catalogue.find("samplers", spec.sampler)["emits"]
-    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec, url)
+    emits = catalogue.find("samplers", spec.sampler)["emits"]
+    return DeepLink(_POPULATION if _POPULATION in emits else "lab", spec, url)
 
 
-def _arrives(found: Opening) -> bool:
+def _arrives(found: DeepLink) -> bool:
     """Tell whether what the link says is read as what it was written from."""
     try:
         spec = found.spec.checked()
@@ -92,7 +89,7 @@ def _arrives(found: Opening) -> bool:
     return not sentences and opened == spec
 
 
-def together(experiment: Experiment) -> Opening | None:
+def together(experiment: Experiment) -> DeepLink | None:
     """Return where the cases of an experiment on images can be seen side by side; None where they cannot."""
     firsts = [case.specs[0] for case in experiment.cases if case.specs]
     if not firsts or not all(isinstance(s, Spec) and of_images(s.target_settings.get("data")) for s in firsts):
@@ -107,8 +104,8 @@ def _alike(specs: Sequence[Spec]) -> list[Spec]:
     return [s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same]
 
 
-def _gallery(lanes: Sequence[Spec]) -> Opening | None:
+def _gallery(lanes: Sequence[Spec]) -> DeepLink | None:
     try:
-        return opening(GallerySpec(tuple(lanes)).checked())
+        return deep_link(GallerySpec(tuple(lanes)).checked())
     except BnnvizError:
         return None

@@ -1,4 +1,7 @@
-"""Run the dashboard's server until it is stopped, by the command that `panel serve` is."""
+"""Run the dashboard's server until it is stopped, by the command that `panel serve` is.
+
+Nothing here imports Dask: the command sets up the log, and Dask, imported later, keeps some loggers quiet.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -12,9 +13,9 @@ from bokeh.models import CustomJS
 from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
+from bnnviz_app import THEME_COOKIE
 from bnnviz_app.pages import FIRST, PAGES
-from bnnviz_app.template import TEMPLATE
-from bnnviz_app.theme import THEME_COOKIE, is_dark, material
+from bnnviz_app.theme import is_dark, material
 
 _NAV = """
 :host {display: flex; height: 48px; align-items: stretch}
@@ -32,6 +33,29 @@ strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px;
 document.body.append(strip)
 """
 
+_BOKEH_PATCHES = Path(__file__).with_name("bokeh_patches.js").read_text(encoding="utf-8")
+# The sentence lies behind the page, which covers it as soon as it is painted. Panel's own sign would lie over the page
+# until its last element has come to rest, and its turning wheel takes a core where there is no graphics card.
+_TEMPLATE = f"""
+{{% extends "base.html" %}}
+{{% block loader_css %}}
+#loader {{position: fixed; inset: 0; z-index: -1; align-items: center; justify-content: center;
+  font: 15px sans-serif; color: #6d7a86}}
+#loader.error {{inset: auto 0 0 0; z-index: 9999; padding: 14px; background: #b3261e; color: #fff}}
+#loader.error .spinner {{display: none}}
+#loader-error {{display: none; font-weight: 600}}
+{{% endblock %}}
+{{% block postamble %}}
+{{{{ super() }}}}
+<script>{_BOKEH_PATCHES}</script>
+{{% endblock %}}
+{{% block loader %}}
+<div id="loader" style="display: flex">
+<div class="spinner">The page is coming.</div>
+<div id="loader-error" role="alert"></div>
+</div>
+{{% endblock %}}
+"""
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""
 const theme = cb_obj.dark_theme ? "dark" : "default"
@@ -88,7 +112,7 @@ def open_page() -> None:
     question.on_click(lambda event: page.guide.toggle())
     frame = pmui.Page(
         title="bnnviz",
-        template=TEMPLATE,
+        template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {PAGES[name].title}",
         header=[_links(name), page.tools, question],

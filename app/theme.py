@@ -1,4 +1,4 @@
-"""Colours and fonts of the page, light and dark, as panel-material-ui takes them.
+"""Colours, fonts and style sheets of the page, light and dark, and in the type of the projector.
 
 The page has the views' own fonts and surface. Roboto comes with panel-material-ui, from this server.
 """
@@ -8,10 +8,62 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bnnviz.views import DARK, FONT, LIGHT
-
-THEME_COOKIE = "bnnviz-theme"
+from bnnviz_app import BACKGROUND, THEME_COOKIE
 
 HEADER = {False: "#24435d", True: "#0f1c28"}
+
+#: Style sheet of the stage, on which the cards lie.
+STAGE = """
+:host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
+  grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
+@media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
+:host(.waiting) {opacity: .4; transition: opacity .15s .2s}
+/* Panel's hidden button would take a row of the grid for itself. */
+.scroll-button {display: none !important}
+"""
+#: Of the page around it. The header grows with its type in projector mode, the room that is left for it does not.
+PAGE = """
+:host {height: 100%; min-height: 0; overflow: hidden}
+:host(.large) {padding-top: 8px; box-sizing: border-box}
+"""
+#: Of a page of text, which scrolls.
+TEXT_PAGE = """
+:host {height: 100%; min-height: 0; overflow: hidden auto; background: var(--mui-palette-background-default)}
+:host(.large) {--size: 1.25}
+.scroll-button {display: none !important}
+"""
+#: Size of the type of a page of text, a number in CSS.
+SIZE = "var(--size, 1)"
+#: Of the texts on it.
+TEXT = f"""
+:host {{color: var(--mui-palette-text-primary); font-size: calc(14.5px * {SIZE}); line-height: 1.45}}
+h1 {{font-size: calc(24px * {SIZE}); font-weight: 500; margin: 0 0 2px; line-height: 1.25}}
+h2 {{font-size: calc(18px * {SIZE}); font-weight: 500; margin: 6px 0 2px; overflow-wrap: anywhere}}
+p {{margin: 2px 0 4px; color: var(--mui-palette-text-secondary); max-width: 110ch}}
+a {{color: var(--mui-palette-primary-main)}}
+"""
+LARGE = 1.4  # type of the figures in projector mode
+#: What is read from afar is larger in projector mode: a pane with the class ``large`` follows its own sheet.
+LARGE_CAPTION = """
+:host(.large) {font-size: 20px; line-height: 26px; max-height: 78px}
+@media (max-height: 800px) {:host(.large) {font-size: 16.5px; line-height: 21px; max-height: 63px}}
+"""
+LARGE_STRIP = """
+:host(.large) {height: 88px !important}
+@media (max-height: 800px) {:host(.large) {height: 68px !important}}
+"""
+LARGE_STATUS = """
+:host(.large) .line {font-size: 15.5px}
+@media (max-width: 1500px) {
+  :host(.large) .line {font-size: 14.5px}
+  :host(.large) .line .elapsed, :host(.large) .line .frames {display: none}
+}
+"""
+LARGE_CARD = """
+:host(.large) {font-size: 16px}
+:host(.large) .bnnviz-legend > span {font-size: 15px !important}
+"""
+LARGE_TABLE = ":host(.large) table {font-size: 17px}"
 
 #: For a select that stands in a line with other things.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
@@ -44,7 +96,7 @@ def _scheme(dark: bool, size: int) -> dict:
             "contrastText": "#08131d" if dark else "#ffffff",
         },
         "background": {
-            "default": "#10171e" if dark else "#f2f4f6",
+            "default": BACKGROUND[dark],
             "paper": (DARK if dark else LIGHT).surface,
         },
         "text": {

@@ -1,20 +1,22 @@
-"""Cards: a heading line over a view or over text, on one surface."""
+"""Lay a view or a table under a heading on one surface."""
 
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import panel as pn
 
+from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
-from bnnviz_app import projector
+from bnnviz_app.components.component import Component
+from bnnviz_app.components.widgets import set_changed, set_class
+from bnnviz_app.theme import LARGE, LARGE_CARD, LARGE_TABLE
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
-HEAD = """
+_HEAD = """
 :host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary); min-width: 0;
   flex-shrink: 1 !important; overflow: hidden}
 :host > div {overflow: hidden; text-overflow: ellipsis}
@@ -60,8 +62,8 @@ _SURFACE = """
 """
 
 
-class Card:
-    """A view with its heading.
+class Card(Component):
+    """Show a view with its heading.
 
     Parameters
     ----------
@@ -98,18 +100,18 @@ class Card:
         whole_note: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
-        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[HEAD, projector.CARD])
+        self._title = title_pane((6, 0, 0, 14))
         self._note = pn.pane.HTML(
             "",
             margin=(-3 if low_note else 6, 14, 0, 10),
             sizing_mode="stretch_width",
-            stylesheets=[_NOTE, *([_WHOLE] if whole_note else []), projector.CARD],
+            stylesheets=[_NOTE, *([_WHOLE] if whole_note else []), LARGE_CARD],
         )
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14),
             height=20,
             sizing_mode=None if low_note else "stretch_width",
-            stylesheets=[_LEGEND, projector.CARD],
+            stylesheets=[_LEGEND, LARGE_CARD],
         )
         turns = [] if turn is None else [turn]
         note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
@@ -122,17 +124,18 @@ class Card:
             body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
         self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
-        self._noted = -NOTE_S
+        # The view's figures are shown at a pace at which they can be read: words cost the browser a layout.
+        self._note_pace = Throttle(least=NOTE_S)
         self.head()
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.view.reset(scene)
-        self._noted = -NOTE_S
+        self._note_pace.expire()
         self.head()
 
     def head(self) -> None:
-        """Write the heading anew: the view's title, legend or colours have changed."""
+        """Write the heading again: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
         self._note.object = html.escape(self.view.note)
         self._write_legend()
@@ -140,32 +143,26 @@ class Card:
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.view.update(frame)
-        self._write_note()
-        title = self._heading()
-        if title != self._title.object:
-            self._title.object = title
+        note = html.escape(self.view.note)
+        if note != self._note.object and self._note_pace.due:
+            self._note_pace.spent()
+            self._note.object = note
+            self._write_legend()
+        set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
         return f"<h2><b>{html.escape(self.view.title)}</b></h2>"
 
-    def _write_note(self) -> None:
-        """Show the view's figures, at a pace at which they can be read: words cost the browser a layout."""
-        note, now = html.escape(self.view.note), time.monotonic()
-        if note != self._note.object and now - self._noted > NOTE_S:
-            self._note.object, self._noted = note, now
-            self._write_legend()
-
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
         legend = self.view.legend_html() if self._has_legend else ""
-        if legend != self._legend.object:
-            self._legend.param.update(object=legend, visible=bool(legend))
+        set_changed(self._legend, object=legend, visible=bool(legend))
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        self.view.magnify(projector.SCALE if large else 1.0)
+        self.view.magnify(LARGE if large else 1.0)
         for pane in (self._title, self._note, self._legend):
-            projector.dress(pane, large)
+            set_class(pane, "large", large)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -173,19 +170,54 @@ class Card:
         self.head()
 
 
-class Table:
-    """The figures so far, as rows of label and text."""
+class TitledCard(Component):
+    """Show a pane under a title.
 
-    needs, hot = frozenset({"table"}), False
+    Parameters
+    ----------
+    title : str
+        HTML.
+    body : panel object
+        It knows the CSS classes ``large`` and ``dark``.
+    area : str
+        Of the stage.
+    tools : sequence
+        Controls for the heading line.
+    """
+
+    def __init__(self, title: str, body: Any, area: str, tools: Sequence[Any] = ()) -> None:
+        self._body, self._title = body, title_pane((7, 0 if tools else 14, 5, 14))
+        self.retitle(title)
+        head = self._title
+        if tools:
+            stretch = pn.Spacer(sizing_mode="stretch_width")
+            head = pn.Row(self._title, stretch, *tools, sizing_mode="stretch_width", margin=0)
+        self.root = surface(head, body, area=area)
+
+    def retitle(self, title: str) -> None:
+        """Show another title."""
+        self._title.object = f"<h2>{title}</h2>"
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._body, "large", large)
+        set_class(self._title, "large", large)
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        set_class(self._body, "dark", dark)
+
+
+class FiguresCard(TitledCard):
+    """Show the figures so far, as rows of label and text."""
+
+    needs = frozenset({"table"})
 
     def __init__(self) -> None:
         self._rows = pn.pane.HTML(
-            "", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE, projector.TABLE]
+            "", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE, LARGE_TABLE]
         )
-        self._title = pn.pane.HTML(
-            "<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[HEAD, projector.CARD]
-        )
-        self.root = surface(self._title, self._rows, area="table")
+        super().__init__("<b>So far</b>", self._rows, "table")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -199,28 +231,19 @@ class Table:
             for label, texts, tones in rows
         )
         head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
-        self._dress("many", len(rows) + bool(futures) > MANY)
+        set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
         self._rows.object = f"<table>{head}{lines}</table>"
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        projector.dress(self._rows, large)
-        projector.dress(self._title, large)
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dress("dark", dark)
-
-    def _dress(self, name: str, worn: bool) -> None:
-        kept = [each for each in self._rows.css_classes or [] if each != name]
-        if worn != (len(kept) < len(self._rows.css_classes or [])):
-            self._rows.css_classes = [*kept, name] if worn else kept
 
 
 def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:
     """Return the cells of a row: one text, or that of each future."""
     cells = zip(texts, tones, strict=True)
     return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text, tone in cells)
+
+
+def title_pane(margin: tuple[int, int, int, int]) -> pn.pane.HTML:
+    """Return the pane of a card's title."""
+    return pn.pane.HTML("", margin=margin, height=20, stylesheets=[_HEAD, LARGE_CARD])
 
 
 def surface(*objects: Any, area: str) -> pn.Column:

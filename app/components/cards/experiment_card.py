@@ -1,4 +1,4 @@
-"""A paper's experiment on a card: what it is, its picture, and its figures beside the published ones."""
+"""Show a paper's experiment on a card: what it is, its picture, and its figures beside the published ones."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ from bnnviz.views.comparison.small_multiples import small_multiples
 from bnnviz.views.predictive.band_multiples import Panel as Band
 from bnnviz.views.predictive.band_multiples import band_multiples
 from bnnviz_app import deep_links
+from bnnviz_app.components.widgets import script, set_class
+from bnnviz_app.theme import SIZE
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _BAND = "band"  # pictures of this kind share their axes
 _LARGE = 1.25
 _NARROW = 226  # pixels: five predictions stand side by side
-_SIZE = "var(--size, 1)"
 _HEAD = f"""
 :host {{width: 100%; color: var(--mui-palette-text-primary); --meter: #2b6cb0}}
 :host(.dark) {{--meter: #66aaf0}}
 h3 {{margin: 0; font: inherit; scroll-margin-top: 8px}}
-button {{display: grid; grid-template-columns: calc(16px * {_SIZE}) calc(74px * {_SIZE}) minmax(0, 1fr) auto;
-  align-items: baseline; gap: 10px; width: 100%; padding: calc(10px * {_SIZE}) 16px; border: 0; background: none;
-  color: inherit; font: 400 calc(15px * {_SIZE})/1.35 Roboto, sans-serif; text-align: left; cursor: pointer;
+button {{display: grid; grid-template-columns: calc(16px * {SIZE}) calc(74px * {SIZE}) minmax(0, 1fr) auto;
+  align-items: baseline; gap: 10px; width: 100%; padding: calc(10px * {SIZE}) 16px; border: 0; background: none;
+  color: inherit; font: 400 calc(15px * {SIZE})/1.35 Roboto, sans-serif; text-align: left; cursor: pointer;
   border-radius: 8px}}
 button:hover {{background: color-mix(in srgb, var(--mui-palette-primary-main) 7%, transparent)}}
 button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: -2px}}
 .arrow {{color: var(--mui-palette-text-secondary); transition: transform .12s; text-align: center;
-  font-size: calc(20px * {_SIZE}); line-height: .7}}
+  font-size: calc(20px * {SIZE}); line-height: .7}}
 [aria-expanded=true] .arrow {{transform: rotate(90deg)}}
 .place {{font-weight: 600; color: var(--mui-palette-primary-main); white-space: nowrap;
-  font-size: calc(13.5px * {_SIZE})}}
+  font-size: calc(13.5px * {SIZE})}}
 [aria-expanded=true] .title {{font-weight: 600}}
 .verdict {{display: flex; align-items: center; gap: 10px; color: var(--mui-palette-text-secondary);
-  font-size: calc(13.5px * {_SIZE}); white-space: nowrap; font-variant-numeric: tabular-nums}}
+  font-size: calc(13.5px * {SIZE}); white-space: nowrap; font-variant-numeric: tabular-nums}}
 .verdict i {{width: 72px; height: 8px; border-radius: 4px; overflow: hidden; background: var(--mui-palette-divider)}}
 .verdict i[hidden] {{display: block; visibility: hidden}}
 .verdict b {{display: block; height: 100%; background: var(--meter)}}
@@ -56,27 +57,27 @@ button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outli
 _COMMAND = f"""
 :host {{color: var(--mui-palette-text-primary)}}
 div {{display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px}}
-code {{font: calc(13.5px * {_SIZE})/1.4 ui-monospace, "DejaVu Sans Mono", monospace; padding: 5px 12px;
+code {{font: calc(13.5px * {SIZE})/1.4 ui-monospace, "DejaVu Sans Mono", monospace; padding: 5px 12px;
   border-radius: 6px; background: var(--mui-palette-background-default);
   border: 1px solid var(--mui-palette-divider)}}
-button {{font: 600 calc(13px * {_SIZE}) Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
+button {{font: 600 calc(13px * {SIZE}) Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
   color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor}}
 button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}}
-span {{font-size: calc(13.5px * {_SIZE}); color: var(--mui-palette-text-secondary)}}
+span {{font-size: calc(13.5px * {SIZE}); color: var(--mui-palette-text-secondary)}}
 .done:empty {{display: none}}
 """
 _TEXT = f"""
-:host {{font-size: calc(14.5px * {_SIZE}); line-height: 1.5; color: var(--mui-palette-text-primary);
+:host {{font-size: calc(14.5px * {SIZE}); line-height: 1.5; color: var(--mui-palette-text-primary);
   --off: #b3134f; --tint: #fbe9f1}}
 :host(.dark) {{--off: #ff86b0; --tint: #41202f}}
 p {{margin: 0 0 4px; max-width: 125ch}}
-p.where, .key {{color: var(--mui-palette-text-secondary); font-size: calc(13.5px * {_SIZE})}}
+p.where, .key {{color: var(--mui-palette-text-secondary); font-size: calc(13.5px * {SIZE})}}
 .key {{display: flex; flex-wrap: wrap; gap: 4px 22px; margin-bottom: 2px}}
 p.wrong {{color: var(--off); font-weight: 600}}
 a {{color: var(--mui-palette-primary-main)}}
 .scroll {{overflow-x: auto}}
-table {{border-collapse: collapse; font-size: calc(13.5px * {_SIZE}); font-variant-numeric: tabular-nums}}
-table.many {{font-size: calc(12.5px * {_SIZE})}}
+table {{border-collapse: collapse; font-size: calc(13.5px * {SIZE}); font-variant-numeric: tabular-nums}}
+table.many {{font-size: calc(12.5px * {SIZE})}}
 th {{font-weight: 500; color: var(--mui-palette-text-secondary); padding: 3px 8px; text-align: right;
   white-space: nowrap; vertical-align: bottom}}
 th.group {{text-align: center; color: var(--mui-palette-text-primary); font-weight: 600;
@@ -96,12 +97,12 @@ ul {{margin: 0; padding: 0; list-style: none; max-width: 125ch}}
 li {{margin: 0 0 5px}}
 li b {{font-weight: 600}}
 code {{white-space: nowrap; font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
-h4 {{margin: 4px 0 4px; font-size: calc(14.5px * {_SIZE}); font-weight: 600}}
+h4 {{margin: 4px 0 4px; font-size: calc(14.5px * {SIZE}); font-weight: 600}}
 """
 
 
 class CardHead(JSComponent):
-    """The heading of a card, which opens and closes it."""
+    """Open and close a card by its heading."""
 
     experiment = param.String()
     place = param.String(doc="Table or figure of the paper.")
@@ -112,20 +113,20 @@ class CardHead(JSComponent):
     open = param.Boolean(False)
     sought = param.Boolean(False, doc="Whether the address names this card.")
 
-    _esm = "card_head.js"
+    _esm = script(__file__, "card_head.js")
 
 
 class Command(JSComponent):
-    """A command line to copy, and what is said of it."""
+    """Show a command line to copy, and how long it takes."""
 
     line = param.String()
-    said = param.String()
+    message = param.String()
 
-    _esm = "command.js"
+    _esm = script(__file__, "command.js")
 
 
-class PaperCard:
-    """One experiment; what a closed card holds is not made before it is opened.
+class ExperimentCard:
+    """Show one experiment; what a closed card holds is not made before it is opened.
 
     Parameters
     ----------
@@ -135,15 +136,11 @@ class PaperCard:
     sentences : list of str
         What could not be read of its records.
     on_open : callable
-        Called with the card when its reader opens or closes it.
+        Called without arguments when its reader opens or closes it.
     """
 
     def __init__(
-        self,
-        experiment: Experiment,
-        records: list[Record],
-        sentences: list[str],
-        on_open: Callable[[PaperCard], None],
+        self, experiment: Experiment, records: list[Record], sentences: list[str], on_open: Callable[[], None]
     ) -> None:
         self.experiment, self._records, self._sentences = experiment, records, sentences
         self._on_open = on_open
@@ -194,7 +191,7 @@ class PaperCard:
         self._head.param.update(open=wanted, sought=sought)
         self._fill()
         if told:
-            self._on_open(self)
+            self._on_open()
 
     def matches(self, text: str) -> bool:
         """Tell whether every word of a text is in what the card says."""
@@ -205,7 +202,7 @@ class PaperCard:
     def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
         """Turn light or dark, small or large; links keep these flags."""
         self._dark, self._large, self._flags = dark, large, dict(flags)
-        self._head.css_classes = ["dark"] if dark else []
+        set_class(self._head, "dark", dark)
         if self.open:
             self._fill()
 
@@ -279,7 +276,7 @@ class PaperCard:
     def _command(self) -> Command:
         return Command(
             line=f"bnnviz reproduce {self.experiment.name}",
-            said=_how_long(self.experiment, self._records),
+            message=_how_long(self.experiment, self._records),
             sizing_mode="stretch_width",
             margin=(2, 0, 8, 0),
             stylesheets=[_COMMAND],
@@ -349,7 +346,7 @@ def _table(experiment: Experiment, rows: list[dict[str, Any]], found: list[Figur
     lines = []
     for case in experiment.cases:
         figures_of = "".join(_cells(cells[case.name, key], both) for key, both in groups)
-        seen = deep_links.opening(case.specs[0]) if case.specs else None
+        seen = deep_links.deep_link(case.specs[0]) if case.specs else None
         link = "" if seen is None else _link(seen, f"Open in {_the(seen.title)}", flags)
         lines.append(
             f"<tr><td class='case'>{html.escape(case.name)}{link}</td><td>{runs.get(case.name) or '–'}</td>"
@@ -398,7 +395,7 @@ def _printed(value: float | None) -> str:
     return "–" if value is None else f"{value:.6g}".replace("-", "\u2212")
 
 
-def _link(found: deep_links.Opening, text: str, flags: Mapping[str, str]) -> str:
+def _link(found: deep_links.DeepLink, text: str, flags: Mapping[str, str]) -> str:
     return f"<a href='?{html.escape(found.query(flags), quote=True)}'>{html.escape(text)}</a>"
 
 

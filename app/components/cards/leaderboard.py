@@ -1,18 +1,17 @@
-"""The table of a race: one row for each lane, sorted as its reader likes, by error at first."""
+"""Show the table of a race: one row for each lane, sorted as its reader likes, by error at first."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import panel as pn
 import param
 from panel.custom import JSComponent
 
 from bnnviz.views import DARK, LIGHT
 from bnnviz.views.comparison import leaderboard as written
-from bnnviz_app import projector
-from bnnviz_app.components.cards.cards import HEAD, surface
+from bnnviz_app.components.cards.cards import TitledCard
+from bnnviz_app.components.widgets import script, set_changed
 
 _LARGE = ":host(.large) table {font-size: 16px}"
 _STYLE = """
@@ -34,49 +33,43 @@ td.sorted {font-weight: 600}
 """
 
 
-class Standings(JSComponent):
-    """Rows and columns; the browser sorts them, and an unknown figure comes last both ways."""
+class Leaderboard(JSComponent):
+    """Show rows and columns; the browser sorts them, and an unknown figure comes last both ways."""
 
     columns = param.List(doc="[name, heading, doc, whether more is better] of each figure.")
     rows = param.List(doc="[rank, colour, lane's name, settings, what befell it, {figure: [number or None, text]}].")
 
     first = param.String("error", doc="The figure that rows are sorted by at first.")
 
-    _esm = "leaderboard.js"
+    _esm = script(__file__, "leaderboard.js")
 
 
-class StandingsCard:
-    """The table on a card."""
+class LeaderboardCard(TitledCard):
+    """Show the table on a card."""
 
-    needs, hot = frozenset({"table"}), False
+    needs = frozenset({"table"})
 
     def __init__(self, dark: bool, first: str = "error") -> None:
         self._dark, self._chains = dark, 0
         self._table: dict[str, Any] | None = None
-        self._standings = Standings(
+        self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLE, _LARGE]
         )
-        self._title = pn.pane.HTML(
-            "<h2><b>Standings</b></h2>", margin=(7, 14, 3, 14), height=20, stylesheets=[HEAD, projector.CARD]
-        )
-        self.root = surface(self._title, self._standings, area="table")
-        self._dress()
+        super().__init__("<b>Standings</b>", self._leaderboard, "table")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
         self._chains = scene["lanes"][0]["spec"]["chains"]
         self._table = None
-        self._standings.rows = []
+        self._leaderboard.rows = []
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self._table = frame["table"]
         shown = written.columns_for(self._table["scores"], self._table.get("errors", True))
-        columns = [[each.name, each.head, each.doc, each.best > 0] for each in shown]
-        if columns != self._standings.columns:
-            self._standings.columns = columns
+        set_changed(self._leaderboard, columns=[[each.name, each.head, each.doc, each.best > 0] for each in shown])
         colours = (DARK if self._dark else LIGHT).chains
-        self._standings.rows = [
+        self._leaderboard.rows = [
             [
                 row["rank"],
                 colours[row["lane"]],
@@ -88,21 +81,12 @@ class StandingsCard:
             for row in self._table["rows"]
         ]
 
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        projector.dress(self._standings, large)
-        projector.dress(self._title, large)
-
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
+        super().theme(dark)
         self._dark = dark
-        self._dress()
         if self._table is not None:
             self.update({"table": self._table})
-
-    def _dress(self) -> None:
-        kept = [name for name in self._standings.css_classes or [] if name != "dark"]
-        self._standings.css_classes = [*kept, "dark"] if self._dark else kept
 
 
 def _number(value: float | None) -> float | None:

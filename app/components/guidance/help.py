@@ -1,15 +1,15 @@
-"""What the keys do and what the marks mean, in a dialog."""
+"""Say in a dialog what the keys do and what the marks mean."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import panel as pn
-import panel_material_ui as pmui
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
+from bnnviz_app.components.widgets import button
 
 KEYS = {
     "space": "play or pause",
@@ -85,7 +85,7 @@ kbd {border: 1px solid var(--mui-palette-divider); border-radius: 4px; padding: 
 
 
 class Guide:
-    """The dialog behind the question mark.
+    """Open the dialog behind the question mark.
 
     Parameters
     ----------
@@ -96,10 +96,8 @@ class Guide:
     """
 
     def __init__(self, on_tour: Callable[[], None] | None, words: dict[str, str] | None = None) -> None:
-        tour = pmui.Button(
-            label="Take the tour", variant="outlined", size="small", margin=(4, 0, 10, 0), visible=on_tour is not None
-        )
-        tour.on_click(lambda event: (self._dialog.show(False), on_tour()))
+        look = {"variant": "outlined", "margin": (4, 0, 10, 0), "visible": on_tour is not None}
+        tour = button("Take the tour", lambda: (self._dialog.show(False), on_tour()), **look)
         self._marks = pn.pane.HTML("", stylesheets=[_STYLE], sizing_mode="stretch_width")
         tables = {"Words": {**(words or {}), **WORDS}, "Keys": KEYS, "Pointer": HANDS, "Keys in a figure": FIGURE_KEYS}
         text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())

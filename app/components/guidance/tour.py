@@ -1,4 +1,4 @@
-"""The tour for a first visit: a few stops, skippable, never shown again in this browser."""
+"""Show a first visitor around: a few stops, skippable, never shown again in this browser."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import param
 from panel.custom import JSComponent
+
+from bnnviz_app.components.widgets import script
 
 #: Where the tour stops: an area of the page, a title, a text.
 STOPS: tuple[tuple[str, str, str], ...] = (
@@ -72,7 +74,7 @@ button:focus-visible {outline: 3px solid #f0a03c; outline-offset: 2px}
 
 
 class Tour(JSComponent):
-    """Points at the parts of the page, one after another.
+    """Point at the parts of the page, one after another.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class Tour(JSComponent):
     sheet = param.String(default=_STYLE)
     started = param.Integer(default=0, doc="Grows when the tour is asked for.")
 
-    _esm = "tour.js"
+    _esm = script(__file__, "tour.js")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**{"width": 0, "height": 0, "margin": 0, **params})

@@ -1,4 +1,4 @@
-"""What a race has on its page and a run has not: cards of lanes, their grid, and a transport bar with the budget."""
+"""Show the lanes of a race: their cards and grid, and a transport bar with the budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import panel_material_ui as pmui
 
 from bnnviz.views import DARK, LIGHT, View, of_lane
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.run.transport import Transport, clock, count, phase
+from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.widgets import set_changed
 from bnnviz_app.session import Session
 
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
@@ -19,7 +20,6 @@ LEAST_HEIGHT = 80  # pixels
 # Height of the table without its rows, and of a row, in pixels; and at most, where rows lie closer.
 _TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
 _LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "34vh"  # the same for a projector
-_PHASES = {"start": "preparing", "reference": "reference"}
 _LANE = """
 h2 {display: flex; align-items: center; gap: 8px}
 .chip {width: 13px; height: 13px; border-radius: 3px; flex: none}
@@ -66,7 +66,7 @@ def grid(lanes: int, large: bool = False) -> str:
 
 
 class LaneCard(Card):
-    """One picture of one lane, with its colour, how much of its budget it has spent, and what befell it.
+    """Show one picture of one lane, with its colour, how much of its budget it has spent, and what befell it.
 
     Parameters
     ----------
@@ -95,9 +95,7 @@ class LaneCard(Card):
         """Show how far the lane has come."""
         self._spent = lane["spent"] / budget
         self._badge = "diverged" if lane["diverged"] else f"{lane['lost']} of {chains} lost" if lane["lost"] else ""
-        title = self._heading()
-        if title != self._title.object:
-            self._title.object = title
+        set_changed(self._title, object=self._heading())
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -114,20 +112,20 @@ class LaneCard(Card):
         return f"<h2>{chip}<b>{html.escape(self.name)}</b>{bar}{badge}</h2>"
 
 
-class RaceTransport(Transport):
-    """Buttons for a race, and the budget where a run has its timeline.
+class RaceTransport(StepTransport):
+    """Show buttons for a race, and the budget where a run has its timeline.
 
     Parameters
     ----------
     session : Session
-    pictures : panel object
+    pictures : panel object, optional
         Chooses what the lanes show.
     """
 
-    def __init__(self, session: Session, pictures: Any) -> None:
+    def __init__(self, session: Session, pictures: Any = None) -> None:
         self._budget = pn.pane.HTML("", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_BUDGET])
-        super().__init__(session, None, pn.Row(pictures, self._budget, sizing_mode="stretch_width", margin=0))
-        self._show_events(False)
+        middle = [self._budget] if pictures is None else [pictures, self._budget]
+        super().__init__(session, pn.Row(*middle, sizing_mode="stretch_width", margin=0))
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -136,24 +134,24 @@ class RaceTransport(Transport):
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
-        self.show_playing()
-        self._status.object = self._budget.object = ""
+        super().reset(scene)
+        self._budget.object = ""
 
     def _has_room(self, status: dict[str, Any]) -> bool:
         return status["reference"] is None
 
-    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
-        named = status | {"phase": _PHASES.get(status["phase"], status["phase"])}
+    def _phase(self, status: dict[str, Any]) -> str:
+        return super()._phase(status | {"phase": "preparing"} if status["phase"] == "start" else status)
+
+    def _figures(self, status: dict[str, Any]) -> list[Cell]:
         return [
-            (44, "device", html.escape(str(status["device"])), ""),
-            (120, "phase", html.escape(named["phase"] if status["phase"] == "done" else phase(named)), ""),
             (84, "step", count(status["step"]), "steps"),
             (130, "gradients", count(status["gradients_per_s"]), "gradients/s"),
             (150, "spent", count(max(lane["spent"] for lane in status["lanes"])), "gradients each"),
-            self._frames(),
-            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
-            (0, "reference", html.escape(_reference_text(status["reference"])), ""),
         ]
+
+    def _cells(self, status: dict[str, Any]) -> list[Cell]:
+        return [*super()._cells(status), (0, "reference", html.escape(_reference_text(status["reference"])), "")]
 
 
 def picture_switch() -> pmui.RadioButtonGroup:

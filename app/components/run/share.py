@@ -1,4 +1,4 @@
-"""The dialog behind Share: the run as a link, as Python and as a command."""
+"""Show in a dialog the run as a link, as Python and as a command."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bnnviz.specs import url
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance.dialogs import Dialog
+from bnnviz_app.components.widgets import script
 
 _STYLE = """
 :host {font-size: 14px; color: var(--mui-palette-text-primary)}
@@ -26,19 +27,19 @@ button:focus-visible, textarea:focus-visible {outline: 2px solid var(--mui-palet
 """
 
 
-class Codes(JSComponent):
-    """Texts to copy, each with its button."""
+class CopyTexts(JSComponent):
+    """Show texts to copy, each with its button."""
 
     query = param.String(doc="The link's parameters.")
     python = param.String()
     command = param.String()
     refusal = param.String(doc="Why there is nothing to copy; empty if there is.")
 
-    _esm = "share.js"
+    _esm = script(__file__, "share.js")
 
 
 class Share:
-    """The dialog and its texts.
+    """Open the dialog with its texts.
 
     Parameters
     ----------
@@ -49,9 +50,9 @@ class Share:
     """
 
     def __init__(self, codes: Any = url, what: str = "run") -> None:
-        self._texts = codes
-        self._codes = Codes(sizing_mode="stretch_width", stylesheets=[_STYLE])
-        self._dialog = Dialog(f"Share this {what}", self._codes)
+        self._codes = codes
+        self._shown = CopyTexts(sizing_mode="stretch_width", stylesheets=[_STYLE])
+        self._dialog = Dialog(f"Share this {what}", self._shown)
         self.root = self._dialog.root
 
     def show(self, spec: Spec | RaceSpec, query: str) -> None:
@@ -64,9 +65,9 @@ class Share:
         query : str
             What the address says of the page, spec included.
         """
-        refusal = self._texts.shareable(spec)
+        refusal = self._codes.shareable(spec)
         texts: dict[str, Any] = {"query": "", "python": "", "command": "", "refusal": refusal}
         if not refusal:
-            texts |= {"query": query, "python": self._texts.as_python(spec), "command": self._texts.as_command(spec)}
-        self._codes.param.update(**texts)
+            texts |= {"query": query, "python": self._codes.as_python(spec), "command": self._codes.as_command(spec)}
+        self._shown.param.update(**texts)
         self._dialog.show()

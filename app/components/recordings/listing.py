@@ -1,4 +1,4 @@
-"""The list of recordings: search it, choose one or several."""
+"""List the recordings: search them, choose one or several."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording.reader import Recording
+from bnnviz_app.theme import SIZE
 
 _MOST = 60  # shown at a time; the search finds the others
-_SIZE = "var(--size, 1)"
 _ROW = f"""
-:host {{color: var(--mui-palette-text-primary); font-size: calc(14px * {_SIZE}); line-height: 1.35; min-width: 0}}
-div {{color: var(--mui-palette-text-secondary); font-size: calc(12.5px * {_SIZE}); overflow-wrap: anywhere}}
+:host {{color: var(--mui-palette-text-primary); font-size: calc(14px * {SIZE}); line-height: 1.35; min-width: 0}}
+div {{color: var(--mui-palette-text-secondary); font-size: calc(12.5px * {SIZE}); overflow-wrap: anywhere}}
 .wrong {{color: #b3134f}}
 :host(.dark) .wrong {{color: #ff86b0}}
 """
 
 
 class RecordingList:
-    """What lies on the shelf, newest first.
+    """List the recordings of this machine, newest first.
 
     Parameters
     ----------
@@ -34,7 +34,6 @@ class RecordingList:
         self._on_chosen, self._dark = on_chosen, False
         self.found: dict[str, tuple[Recording, str | None]] = {}
         self._boxes: dict[str, pmui.Checkbox] = {}
-        self._filling = False
         self.search = pmui.TextInput(
             label="Search", placeholder="a name, a sampler, a data set", size="small", sizing_mode="stretch_width"
         )
@@ -51,10 +50,8 @@ class RecordingList:
     def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: Sequence[str]) -> None:
         """Show what is there now."""
         self.found = {recording.name: (recording, wrong) for recording, wrong in found}
-        self._filling = True
         self._boxes = {name: self._box(name, name in chosen) for name in self.found}
         self._show()
-        self._filling = False
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -64,7 +61,7 @@ class RecordingList:
     def _box(self, name: str, chosen: bool) -> pmui.Checkbox:
         wrong = self.found[name][1] is not None
         box = pmui.Checkbox(label=name, value=chosen and not wrong, disabled=wrong, margin=(2, 0, 0, 4))
-        box.param.watch(lambda event: None if self._filling else self._on_chosen(), "value")
+        box.param.watch(lambda event: self._on_chosen(), "value")
         return box
 
     def _show(self) -> None:
