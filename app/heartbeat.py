@@ -7,6 +7,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -16,16 +17,7 @@ from panel.custom import JSComponent
 LOST_AFTER = 2.0  # seconds until a frame that nobody acknowledged counts as lost
 QUICK = 0.1  # seconds: a browser this quick may have two frames under way
 WINDOW = 60  # frames that the measured rate and latency look back on
-# A task that is asked for in the animation frame with the figures in it runs when that frame has been painted.
-# (A second animation frame would say so too, but the browser would compose the whole page once more for it.)
-_PAINTED = """
-const number = sent.data.number[0]
-requestAnimationFrame(() => {
-  const after = new MessageChannel()
-  after.port1.onmessage = () => { painted.data = {number: [number]}; after.port1.close() }
-  after.port2.postMessage(null)
-})
-"""
+_PAINTED = Path(__file__).with_name("painted.js").read_text(encoding="utf-8")
 
 
 class Keys(JSComponent):

@@ -15,47 +15,14 @@ from panel.util import edit_readonly
 from bnnviz.views import DOCUMENT_THEME
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.pages import FIRST, PAGES
-from bnnviz_app.theme import is_dark, material
+from bnnviz_app.theme import is_dark, material, styles
 
-_NAV = """
-:host {display: flex; height: 48px; align-items: stretch}
-a {display: inline-block; height: 45px; line-height: 46px; padding: 0 3px; font-size: 14.5px;
-  color: #fff; text-decoration: none; margin-right: 20px; opacity: .8}
-a.here {opacity: 1; border-bottom: 3px solid #f0a03c}
-"""
-# Nothing that comes from the server can say that the server is gone.
-_LOST = """
-const strip = document.createElement("div")
-strip.setAttribute("role", "alert")
-strip.textContent = "The connection to the server was lost. Reload the page when the server is back."
-strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px; text-align: center;" +
-  "font: 600 15px sans-serif; background: #b3261e; color: #fff"
-document.body.append(strip)
-"""
-
-_BOKEH_PATCHES = Path(__file__).with_name("bokeh_patches.js").read_text(encoding="utf-8")
-# The sentence lies behind the page, which covers it as soon as it is painted. Panel's own sign would lie over the page
-# until its last element has come to rest, and its turning wheel takes a core where there is no graphics card.
-_TEMPLATE = f"""
-{{% extends "base.html" %}}
-{{% block loader_css %}}
-#loader {{position: fixed; inset: 0; z-index: -1; align-items: center; justify-content: center;
-  font: 15px sans-serif; color: #6d7a86}}
-#loader.error {{inset: auto 0 0 0; z-index: 9999; padding: 14px; background: #b3261e; color: #fff}}
-#loader.error .spinner {{display: none}}
-#loader-error {{display: none; font-weight: 600}}
-{{% endblock %}}
-{{% block postamble %}}
-{{{{ super() }}}}
-<script>{_BOKEH_PATCHES}</script>
-{{% endblock %}}
-{{% block loader %}}
-<div id="loader" style="display: flex">
-<div class="spinner">The page is coming.</div>
-<div id="loader-error" role="alert"></div>
-</div>
-{{% endblock %}}
-"""
+_STYLES = styles(__file__)
+_FOLDER = Path(__file__).parent
+_LOST, _PATCHES, _PAGE = (
+    (_FOLDER / name).read_text(encoding="utf-8") for name in ("lost.js", "bokeh_patches.js", "page.html")
+)
+_TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES)
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""
 const theme = cb_obj.dark_theme ? "dark" : "default"
@@ -74,7 +41,7 @@ def _links(here: str) -> pn.pane.HTML:
         f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'>{entry.title}</a>"
         for entry in PAGES.values()
     )
-    return pn.pane.HTML(links, stylesheets=[_NAV], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
+    return pn.pane.HTML(links, stylesheets=[_STYLES["nav"]], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
 
 
 def _unbind(frame: pmui.Page) -> None:

@@ -5,76 +5,38 @@ The page has the views' own fonts and surface. Roboto comes with panel-material-
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from bnnviz.views import DARK, FONT, LIGHT
 from bnnviz_app import BACKGROUND, THEME_COOKIE
 
+
+def styles(beside: str) -> dict[str, str]:
+    """Read the style sheets of a module from the file beside it, each under a comment such as ``/* @title */``.
+
+    Every pane has a shadow of its own, so that each needs a sheet of its own.
+
+    Parameters
+    ----------
+    beside : str
+        The module, ``__file__``.
+    """
+    parts = re.split(r"^/\* @(\w+).*\*/\n", Path(beside).with_suffix(".css").read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+#: Style sheets that several modules share.
+SHEETS = styles(__file__)
 HEADER = {False: "#24435d", True: "#0f1c28"}
 
-#: Style sheet of the stage, on which the cards lie.
-STAGE = """
-:host {display: grid !important; gap: 10px; padding: 10px 14px; box-sizing: border-box; overflow: hidden;
-  grid-auto-rows: minmax(0, 1fr); min-height: 0; background: var(--mui-palette-background-default)}
-@media (max-height: 800px) {:host {gap: 7px; padding: 7px 10px}}
-:host(.waiting) {opacity: .4; transition: opacity .15s .2s}
-/* Panel's hidden button would take a row of the grid for itself. */
-.scroll-button {display: none !important}
-"""
-#: Of the page around it. The header grows with its type in projector mode, the room that is left for it does not.
-PAGE = """
-:host {height: 100%; min-height: 0; overflow: hidden}
-:host(.large) {padding-top: 8px; box-sizing: border-box}
-"""
-#: Of a page of text, which scrolls.
-TEXT_PAGE = """
-:host {height: 100%; min-height: 0; overflow: hidden auto; background: var(--mui-palette-background-default)}
-:host(.large) {--size: 1.25}
-.scroll-button {display: none !important}
-"""
-#: Size of the type of a page of text, a number in CSS.
-SIZE = "var(--size, 1)"
-#: Of the texts on it.
-TEXT = f"""
-:host {{color: var(--mui-palette-text-primary); font-size: calc(14.5px * {SIZE}); line-height: 1.45}}
-h1 {{font-size: calc(24px * {SIZE}); font-weight: 500; margin: 0 0 2px; line-height: 1.25}}
-h2 {{font-size: calc(18px * {SIZE}); font-weight: 500; margin: 6px 0 2px; overflow-wrap: anywhere}}
-p {{margin: 2px 0 4px; color: var(--mui-palette-text-secondary); max-width: 110ch}}
-a {{color: var(--mui-palette-primary-main)}}
-"""
 LARGE = 1.4  # type of the figures in projector mode
-#: What is read from afar is larger in projector mode: a pane with the class ``large`` follows its own sheet.
-LARGE_CAPTION = """
-:host(.large) {font-size: 20px; line-height: 26px; max-height: 78px}
-@media (max-height: 800px) {:host(.large) {font-size: 16.5px; line-height: 21px; max-height: 63px}}
-"""
-LARGE_STRIP = """
-:host(.large) {height: 88px !important}
-@media (max-height: 800px) {:host(.large) {height: 68px !important}}
-"""
-LARGE_STATUS = """
-:host(.large) .line {font-size: 15.5px}
-@media (max-width: 1500px) {
-  :host(.large) .line {font-size: 14.5px}
-  :host(.large) .line .elapsed, :host(.large) .line .frames {display: none}
-}
-"""
-LARGE_CARD = """
-:host(.large) {font-size: 16px}
-:host(.large) .bnnviz-legend > span {font-size: 15px !important}
-"""
-LARGE_TABLE = ":host(.large) table {font-size: 17px}"
 
 #: For a select that stands in a line with other things.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
 #: The same in the heading of a card.
 TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "minHeight": "0 !important"}}
-#: For the style sheets of a select whose place says what it is for: only its label's words are heard.
-UNLABELLED = """
-.MuiInputLabel-root {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
-.MuiOutlinedInput-notchedOutline {top: 0 !important}
-.MuiOutlinedInput-notchedOutline legend {display: none}
-"""
 _COMPONENTS = {
     # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
     "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
@@ -88,26 +50,32 @@ _COMPONENTS = {
 }
 
 
+#: Colours of the page as CSS variables, light and dark: ``error.main`` is ``var(--mui-palette-error-main)``.
+_COLOURS = {
+    "primary": {"main": ("#2a6eb0", "#6fb1ee"), "contrastText": ("#ffffff", "#08131d")},
+    "error": {"main": ("#b3134f", "#ff86b0")},
+    "success": {"main": ("#23703a", "#7fd08f")},
+    "background": {"default": (BACKGROUND[False], BACKGROUND[True]), "paper": (LIGHT.surface, DARK.surface)},
+    "text": {"primary": ("#16202a", "#e6edf3"), "secondary": ("#51616f", "#9fb0c0")},
+    "caption": {"main": ("#fdf5e2", "#2b2517"), "failed": ("#fdeaea", "#331b1c")},
+    "lanes": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
+    "divider": ("#d9e0e6", "#2f3d4a"),
+}
+
+
+def lane_colour(number: int) -> str:
+    """Return the colour of a lane or a branch for a style sheet."""
+    return f"var(--mui-palette-lanes-{number})"
+
+
+def _chosen(colours: dict, dark: bool) -> dict:
+    return {name: _chosen(value, dark) if isinstance(value, dict) else value[dark] for name, value in colours.items()}
+
+
 def _scheme(dark: bool, size: int) -> dict:
-    palette = {
-        "mode": "dark" if dark else "light",
-        "primary": {
-            "main": "#6fb1ee" if dark else "#2a6eb0",
-            "contrastText": "#08131d" if dark else "#ffffff",
-        },
-        "background": {
-            "default": BACKGROUND[dark],
-            "paper": (DARK if dark else LIGHT).surface,
-        },
-        "text": {
-            "primary": "#e6edf3" if dark else "#16202a",
-            "secondary": "#9fb0c0" if dark else "#51616f",
-        },
-        "divider": "#2f3d4a" if dark else "#d9e0e6",
-    }
     bar = {"root": {"backgroundColor": HEADER[dark], "color": "#ffffff", "backgroundImage": "none"}}
     return {
-        "palette": palette,
+        "palette": {"mode": "dark" if dark else "light"} | _chosen(_COLOURS, dark),
         "typography": {"fontFamily": FONT, "fontSize": size},
         "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
     }

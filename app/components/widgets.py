@@ -11,10 +11,9 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-_MESSAGE = """
-div {font-size: 12px; line-height: 1.35; overflow-wrap: anywhere; color: var(--mui-palette-text-secondary)}
-div.error {color: var(--mui-palette-error-main)}
-"""
+from bnnviz_app.theme import styles
+
+_STYLES = styles(__file__)
 _DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8")
 
 
@@ -74,7 +73,7 @@ class Message:
     """A line that says what a control or a page has to say, and takes no room while that is nothing."""
 
     def __init__(self, **params: Any) -> None:
-        params = {"margin": (0, 14), "stylesheets": [_MESSAGE]} | params
+        params = {"margin": (0, 14), "stylesheets": [_STYLES["message"]]} | params
         self.root = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", **params)
 
     def say(self, sentence: str, failed: bool = False) -> None:

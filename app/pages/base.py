@@ -27,7 +27,7 @@ from bnnviz_app.components.run.transport import StepTransport, Transport
 from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.session import SLOW_EVERY, Session
-from bnnviz_app.theme import PAGE, STAGE, TEXT_PAGE
+from bnnviz_app.theme import SHEETS
 
 _PRESETS = Path(__file__).parents[1] / "presets"
 
@@ -56,14 +56,13 @@ class Page:
     """
 
     name: ClassVar[str]  # in the address
-    words: ClassVar[dict[str, str] | None] = None  # explained in the guide, besides those of all pages
 
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
         self._flags = {name: text for name, text in flags.items() if name in address.KEPT}
         self._flags |= {"theme": "dark"} if dark else {}
         self.dark, self.large = dark, address.is_on(flags, "projector")
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
-        self.guide, self.narrator, self.address = Guide(None, self.words), Narrator(), address.Address()
+        self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
         self.guide.theme(dark)
 
     @property
@@ -125,7 +124,7 @@ class TextPage(Page):
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
         text = pn.Column(*objects, sizing_mode="stretch_width", margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)
-        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[TEXT_PAGE])
+        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["text_page"]])
         self.main, self.tools = [self._outer], self._header()
 
     def _turn(self) -> None:
@@ -168,14 +167,14 @@ class RunPage(Page):
         self.left = self._controls(visit.spec)
         self.caption, self.share = Caption(self._remedy), Share(self.codes, self.what)
         self.transport = self._transport()
-        self.stage = pn.Column(sizing_mode="stretch_both", margin=0, stylesheets=[STAGE])
+        self.stage = pn.Column(sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"]])
         self.stage.styles = {"grid-template": self.grid} if self.grid else {}
         self.components: list[Component] = []
         self._build(visit)
         self.session.on_spec = lambda spec: self._readdress()
         bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
         around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
-        self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[PAGE])]
+        self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
         self.tools = self._header(*self._buttons())
         if self.large:
             self._resize()

@@ -15,15 +15,6 @@ _TITLES = {
     "mean_field": "N(mu, sd²)",
     "hermite": "sum of Hermite polynomials",
 }
-_WORDS = {
-    "functional": "a distribution that is a state of its own: FuncHMC moves its mean and width as HMC moves a point,"
-    " and draws are made of it",
-    "energy of a functional": "the mean of U under it less its entropy; without the entropy it would shrink to a point",
-    "distance": "total variation: half the area between two densities, 0 where they agree and 1 where they share"
-    " nothing; of draws, in 40 bins",
-    "ratio (KLIEP)": "the true density over that of the draws, estimated from samples of both: above 1 there are too"
-    " few draws",
-}
 # Columns: the functionals, and beside them what has come of them.
 _GRID = """
 "caption caption" auto
@@ -49,7 +40,7 @@ class DoubleWellPage(SettingsPage):
 
     name, heading = "wells", "WELLS"
     spec, codes = WellsSpec, double_well_url
-    titles, words = _TITLES, _WORDS
+    titles = _TITLES
     parts, grid = ("wells", "ledger", "pooled", "ratio"), _GRID
     transport_class = DoubleWellTransport
     speed = "2"  # each functional is to be seen

@@ -100,7 +100,7 @@ class LabPage(RunPage):
         self._led: Spec | None = None
         self._held = False  # a question has paused what runs
         self.tour = Tour()
-        self.guide = Guide(self.tour.start)
+        self.guide = Guide(self.name, self.tour.start)
         self.guide.theme(self.dark)
         self.menu, self.branches = SceneMenu(), BranchBar(self.session)
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)

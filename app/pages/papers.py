@@ -15,22 +15,12 @@ from bnnviz_app.address import named
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
 from bnnviz_app.components.widgets import button
 from bnnviz_app.pages.base import TextPage
-from bnnviz_app.theme import SIZE, TEXT
+from bnnviz_app.theme import SHEETS, styles
 
 _OPEN, _ALL = "open", "All papers"
 _SAID = 3  # names of the address that there are not
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as what they hold
-_WORDS = {
-    "published, measured": "the paper's figure, and ours: the mean over runs with different seeds or splits",
-    "standard error": "of our mean, over the runs; with few runs it is itself a rough guess. What the papers' own is,"
-    " they do not say",
-    "measured on this machine": "what bnnviz reproduce came to here; it goes before what came with bnnviz",
-}
-_TITLE = f"""
-h2 {{font-size: calc(19px * {SIZE}); margin: 0; line-height: 1.3}}
-p {{margin: 2px 0 0; max-width: 125ch}}
-b {{font-weight: 600; color: var(--mui-palette-text-primary)}}
-"""
+_SHEETS = [SHEETS["text"], styles(__file__)["title"]]
 
 
 class _Section:
@@ -39,7 +29,7 @@ class _Section:
     def __init__(self, paper: Paper, cards: Sequence[ExperimentCard]) -> None:
         self.paper, self.cards = paper, cards
         text = f"<h2>{html.escape(paper.title)}</h2><p>{html.escape(paper.authors)}. {html.escape(paper.about)}</p>"
-        head = pn.pane.HTML(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=[TEXT, _TITLE])
+        head = pn.pane.HTML(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=_SHEETS)
         self.root = pn.Column(
             head, *(card.root for card in cards), sizing_mode="stretch_width", margin=0, styles=_WHOLE
         )
@@ -67,7 +57,7 @@ class PapersPage(TextPage):
         The experiments whose cards are open.
     """
 
-    name, words = "papers", _WORDS
+    name = "papers"
 
     def __init__(self, dark: bool, flags: Mapping[str, str], opened: Sequence[str]) -> None:
         super().__init__(dark, flags)
@@ -76,8 +66,8 @@ class PapersPage(TextPage):
         self._sections = [
             _Section(paper, [card for card in self.cards if paper_of(card.experiment) is paper]) for paper in PAPERS
         ]
-        self._about = pn.pane.HTML("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=[TEXT, _TITLE])
-        self._found = pn.pane.HTML("", margin=(14, 2, 0, 2), stylesheets=[TEXT, _TITLE], visible=False)
+        self._about = pn.pane.HTML("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=_SHEETS)
+        self._found = pn.pane.HTML("", margin=(14, 2, 0, 2), stylesheets=_SHEETS, visible=False)
         self._lay_out(self._about, self._filters(), self._found, *(section.root for section in self._sections))
         self._dress()
         wanted = [made[name] for name in opened if name in made]

@@ -17,20 +17,6 @@ from bnnviz_app.components.run.transport import Cell, StepTransport, count
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 
 _POPULATION = "population"  # what a sampler emits that has one
-_WORDS = {
-    "proposal": "a normal law that draws are made from; M of them make a population, K draws each an iteration. M is"
-    " the number of chains, K that of draws of each",
-    "weight": "of a draw: exp(-U) by the density of the mixture of all proposals at this place; sums over draws are"
-    " right with weights only",
-    "weight ESS": "how many draws without weights the weighted ones are worth: 1 / sum of squared weights. A small one"
-    " is always bad news; a large one proves nothing, since weights know nothing of places that no draw has found",
-    "survivor": "the one draw of a proposal that its next mean sets out from, taken with a chance by its weight",
-    "gradient step": "from the survivor along the gradient of log density, scaled by the proposal's covariance and"
-    " halved until the density rises; dots lie where steps that were too long ended, a square where none was short"
-    " enough",
-    "Pareto k-hat": "how heavy the tail of the weights is: below 0.7 averages can be trusted, from 1 on they need not"
-    " even exist",
-}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
 # What the draws say of the target, in the order in which there is room for it.
@@ -63,7 +49,7 @@ class PopulationPage(RunPage):
     """Show a population."""
 
     name = "population"
-    codes, words = url, _WORDS
+    codes = url
     parts = (_PLANE, _GAUGE, *_RIGHT)
     transport_class = PopulationTransport
     speed = "10"

@@ -18,22 +18,13 @@ from bnnviz_app.session import SLOW_EVERY
 
 CURVES = "curves"
 AT_ONCE = 2  # pictures in one frame, of those that move
-_WORDS = {
-    "race, lane": "samplers with the same target, start, seed and budget; a lane is one of them. It is always the turn"
-    " of the lane that has spent least, and a lane ends before the step that could exceed its budget",
-    "budget": "gradients of single data rows, all chains of a lane together; rejected proposals, tuning and warm-up"
-    " count, the common search for the start does not",
-    "error": "of means and of standard deviations against the truth, in true standard deviations, both together; of a"
-    " network those of its predictions, against a long reference run that goes on beside the race",
-    "diverged": "all chains of a lane met values that are not finite: it stops and has no rank",
-}
 
 
 class RacePage(RunPage):
     """Show a race."""
 
     name, what = "race", "race"
-    codes, words = race_url, _WORDS
+    codes = race_url
 
     @classmethod
     def opening(cls) -> RaceSpec:
@@ -66,7 +57,7 @@ class RacePage(RunPage):
         return {part for shown in (*due, *moving) for part in shown.needs}
 
     def _controls(self, spec: RaceSpec) -> Any:
-        self.controls = RaceSidebar(catalogue.load(), self.session.begin, spec, self.dark)
+        self.controls = RaceSidebar(catalogue.load(), self.session.begin, spec)
         return self.controls.root
 
     def _transport(self) -> RaceTransport:
@@ -78,7 +69,7 @@ class RacePage(RunPage):
         self._round = 0
         self._classes = {view.needs[0]: view for view in views.views() if view.needs[0] in race_cards.TITLES}
         curves = next(view for view in views.views_for({"emits": [CURVES]}))
-        self.curves, self.leaderboard = Card(curves(dark=self.dark), legend=False), LeaderboardCard(self.dark)
+        self.curves, self.leaderboard = Card(curves(dark=self.dark), legend=False), LeaderboardCard()
         self.cards: list[LaneCard] = []
         self._lay_out(visit.spec.names(), ["path"])
 

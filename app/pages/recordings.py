@@ -22,9 +22,9 @@ from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
-from bnnviz_app.components.widgets import Choice, Message, button, set_class
+from bnnviz_app.components.widgets import Choice, Message, button
 from bnnviz_app.pages.base import TextPage
-from bnnviz_app.theme import SIZE, TEXT
+from bnnviz_app.theme import SHEETS, styles
 
 _CHOSEN = "runs"
 _MOST_BYTES = 16_000_000  # of a file that a page takes; the command line takes larger ones
@@ -35,26 +35,7 @@ _TOO_LARGE = (
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 # The figures go beside the table where there is room for both, else under it.
 _BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
-_WORDS = {
-    "recording": "a run on disk: its spec, its draws, a log of its steps, and checkpoints to go on from",
-    "not done": "its process ended, or goes on still: bnnviz resume NAME takes it to its end, with the same draws",
-    "replay": "one page that plays a run without a server; the run is done again to make it, or, where that took over a"
-    " minute, the frames are shown that were recorded",
-    "overlay": "the same quantity of the chosen recordings in one figure, each in the colour that the legend says",
-}
-_TEXT = f"""
-details {{margin: 2px 0 4px; color: var(--mui-palette-text-secondary); max-width: 110ch}}
-summary {{cursor: pointer; width: fit-content}}
-code {{font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
-.scroll {{overflow-x: auto}}
-table {{border-collapse: collapse; font-size: calc(13.5px * {SIZE}); font-variant-numeric: tabular-nums}}
-th {{font-weight: 600; padding: 3px 14px; text-align: right; max-width: 260px; overflow-wrap: anywhere}}
-td {{padding: 3px 14px; text-align: right; border-top: 1px solid var(--mui-palette-divider)}}
-th:first-child, td:first-child {{text-align: left; padding-left: 0; color: var(--mui-palette-text-secondary)}}
-tr.head td {{font-weight: 600; color: var(--mui-palette-text-primary); padding-top: 10px; border: 0}}
-.error {{color: #b3134f; font-weight: 600}}
-:host(.dark) .error {{color: #ff86b0}}
-"""
+_SHEETS = [SHEETS["text"], styles(__file__)["text"]]
 
 
 class RecordingsPage(TextPage):
@@ -70,14 +51,14 @@ class RecordingsPage(TextPage):
         The recordings that are chosen at first.
     """
 
-    name, words = "recordings", _WORDS
+    name = "recordings"
 
     def __init__(self, dark: bool, flags: Mapping[str, str], chosen: Sequence[str]) -> None:
         super().__init__(dark, flags)
         self.list = RecordingList(self._show)
         self.actions = RecordingActions(self.list, self._say, self._reload)
         self._kept: dict[str, Kept] = {}
-        self._message = Message(margin=(0, 2, 8, 2), stylesheets=[TEXT, _TEXT])
+        self._message = Message(margin=(0, 2, 8, 2), stylesheets=_SHEETS)
         self._coordinate = pmui.Select(
             label="Coordinate", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
@@ -130,7 +111,7 @@ class RecordingsPage(TextPage):
         return pn.Column(self._text, self.actions.root, beside, **whole)
 
     def _pane(self, **params: Any) -> pn.pane.HTML:
-        return pn.pane.HTML("", stylesheets=[TEXT, _TEXT], **{"sizing_mode": "stretch_width"} | params)
+        return pn.pane.HTML("", stylesheets=_SHEETS, **{"sizing_mode": "stretch_width"} | params)
 
     def _reload(self, chosen: Sequence[str]) -> None:
         self.list.fill(list(reader.recordings()), chosen)
@@ -196,12 +177,6 @@ class RecordingsPage(TextPage):
     def _resize(self) -> None:
         super()._resize()
         self._show()
-
-    def _dress(self) -> None:
-        super()._dress()
-        for pane in (self._text, self._table, self._message.root):
-            set_class(pane, "dark", self.dark)
-        self.list.theme(self.dark)
 
 
 def _unpacked(content: bytes, name: str) -> str:

@@ -17,14 +17,6 @@ from bnnviz_app.components.widgets import Choice
 from bnnviz_app.pages.base import RunPage, SettingsPage, open_run_page
 
 _TITLES = {"normal": "N(0, 1)", "narrow": "narrow, 2 coordinates", "two_wells": "double well"}
-_WORDS = {
-    "step size": "how far a move goes; without an accept step a larger one gives a law that is more wrong",
-    "error": "how much the variance of the draws differs from the target's, as a share of that one",
-    "slope": "of the error against the step size, both logarithmic: 1 is in proportion, 2 with the square; fitted to"
-    " small step sizes whose errors are clear",
-    "known": "the law of a sampler on a Gaussian in closed form",
-    "limit of stability": "the step size from which on chains run away",
-}
 _GRID = """
 "caption caption" auto
 "errors cell" minmax(0, 11fr)
@@ -70,7 +62,7 @@ class StepSizePage(SettingsPage):
 
     name, heading = "microscope", "MICROSCOPE"
     spec, codes = ScopeSpec, step_size_url
-    titles, words = _TITLES, _WORDS
+    titles = _TITLES
     parts, grid = ("errors", "cell"), _GRID
     transport_class = StepSizeTransport
 

@@ -20,19 +20,6 @@ from bnnviz_app.components.widgets import Choice, button
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 from bnnviz_app.theme import TIGHT
 
-_WORDS = {
-    "lane, budget": "samplers with the same images, network and seed; each may spend so many gradients of single"
-    " images",
-    "entropy": "of the predictive distribution, the mean over the draws of what each of them says: 0 where they are"
-    " sure, the logarithm of the number of classes where they know nothing. In nats",
-    "information": "the part of the entropy on which draws disagree: more data would take it away. The rest is in the"
-    " image",
-    "from elsewhere": "images that are of none of the classes: a posterior that is good for something is less sure of"
-    " them. AUROC is the chance that one of them has a higher entropy than a test image",
-    "attack": "each pixel is changed by so much in the direction in which one draw errs most (FGSM); the other draws"
-    " say what they see",
-    "calibration": "of the images that it is 80 % sure of, 80 % should be right; ECE is the mean distance",
-}
 _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
 _ATTACKS = ("attack", "attack_entropy")  # they share a place
 _SMALL = {"size": "small", "margin": (1, 8, 0, 4)}
@@ -55,7 +42,7 @@ class UncertaintyPage(RunPage):
     """Show what samplers are unsure of."""
 
     name = "uncertainty"
-    codes, words = race_url, _WORDS
+    codes = race_url
     parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), f"\n{_GRID}\n/ {_COLUMNS}\n"
     transport_class = RaceTransport
 
@@ -85,7 +72,7 @@ class UncertaintyPage(RunPage):
         listing = catalogue.load()
         self._titles = {data["name"]: data["title"] for data in listing["data"]}
         targets = [target for target in listing["targets"] if _of_images(target, listing)]
-        self.controls = RaceSidebar(listing | {"targets": targets}, self.session.begin, spec, self.dark)
+        self.controls = RaceSidebar(listing | {"targets": targets}, self.session.begin, spec)
         self.question = ImageQuestion(
             lambda image: self.session.watch(image=image), lambda sentence: self.show_notice(sentence, True)
         )
@@ -126,7 +113,7 @@ class UncertaintyPage(RunPage):
                 card.root.visible = part not in card.needs
 
     def _table(self) -> LeaderboardCard:
-        return LeaderboardCard(self.dark, "nll")
+        return LeaderboardCard("nll")
 
     def _more_cards(self) -> list[Any]:
         return [self.wall]

@@ -7,26 +7,13 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.views.futures import MOST, colour
-from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.views.futures import MOST, number
 from bnnviz_app.components.component import Component
 from bnnviz_app.components.widgets import button, set_changed, set_class
 from bnnviz_app.session import Session
-from bnnviz_app.theme import LARGE_CAPTION
+from bnnviz_app.theme import SHEETS, lane_colour, styles
 
-_BAR = """
-:host {border-left: 4px solid var(--mui-palette-primary-main); border-radius: 6px; align-items: center;
-  background: var(--mui-palette-background-paper); box-shadow: 0 1px 2px rgba(0, 0, 0, .12)}
-"""
-_GROUND = """
-:host {box-sizing: border-box; padding: 10px 14px 0; background: var(--mui-palette-background-default)}
-@media (max-height: 800px) {:host {padding: 7px 10px 0}}
-"""
-_TEXT = """
-:host {font-size: 14px; line-height: 19px; color: var(--mui-palette-text-primary);
-  font-variant-numeric: tabular-nums; overflow: hidden}
-@media (max-height: 800px) {:host {font-size: 12.5px; line-height: 16px}}
-"""
+_STYLES = styles(__file__)
 _BUTTON = {"variant": "outlined", "height": 32, "margin": (0, 3), "align": "center", "visible": False}
 
 
@@ -42,11 +29,15 @@ class BranchBar(Component):
     needs = frozenset({"status"})
 
     def __init__(self, session: Session) -> None:
-        self._session, self._dark, self._large = session, False, False
+        self._session, self._large = session, False
         self._futures: list[dict[str, Any]] = []
         self._followed = 0
         self._text = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(0, 12), align="center", stylesheets=[_TEXT, LARGE_CAPTION]
+            "",
+            sizing_mode="stretch_width",
+            margin=(0, 12),
+            align="center",
+            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
         )
         self._return = button("Back to now", lambda: session.travel("return"), **_BUTTON)
         self._split = button("Fork again", lambda: session.travel("fork"), **_BUTTON)
@@ -54,7 +45,7 @@ class BranchBar(Component):
         self._branches = [button("", lambda i=i: self._follow(i), **_BUTTON) for i in range(MOST)]
         self._bar = pn.Row(
             *self._branches, self._text, self._return, self._split, self._keep,
-            sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_BAR],
+            sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_STYLES["bar"]],
         )  # fmt: skip
         # Without the bar until that is first shown: most pages are painted without it.
         self.root = pn.Column(
@@ -62,7 +53,7 @@ class BranchBar(Component):
             margin=0,
             visible=False,
             css_classes=["futures"],
-            stylesheets=[_GROUND],
+            stylesheets=[_STYLES["ground"]],
         )
 
     def update(self, frame: dict[str, Any]) -> None:
@@ -84,11 +75,6 @@ class BranchBar(Component):
         self._bar.height = 58 if large else 44
         for each in (*self._branches, self._return, self._split, self._keep):
             each.param.update(size="large" if large else "small", height=46 if large else 32)
-        self._dress()
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dark = dark
         self._dress()
 
     def _reveal(self, shown: bool) -> None:
@@ -122,26 +108,21 @@ class BranchBar(Component):
         set_changed(self._text, object=f"<div class='told'>{text}</div>")
 
     def _dress(self) -> None:
-        palette = DARK if self._dark else LIGHT
-        for number, each in enumerate(self._branches):
-            if number >= len(self._futures):
-                set_changed(each, visible=False)
-                continue
-            future = self._futures[number]
-            followed = number == self._followed
-            failed = " (failed)" if future["failed"] else ""
-            shade = colour(future["letter"], palette)
-            set_changed(
-                each,
-                visible=True,
-                label=f"{future['letter']}: {future['name']}{failed}",
-                sx={
-                    "borderLeft": f"12px solid {shade} !important",
-                    "fontWeight": 700 if followed else 400,
-                    "borderRadius": "6px",
-                    "outline": f"2px solid {shade}" if followed else "none",
-                    "maxWidth": "340px" if self._large else "260px",
-                    "whiteSpace": "nowrap",
-                    "overflow": "hidden",
-                },
-            )
+        for i, each in enumerate(self._branches):
+            set_changed(each, visible=i < len(self._futures))
+            if i < len(self._futures):
+                self._dress_branch(each, self._futures[i], i == self._followed)
+
+    def _dress_branch(self, each: Any, future: dict[str, Any], followed: bool) -> None:
+        colour = lane_colour(number(future["letter"]))
+        look = {
+            "borderLeft": f"12px solid {colour} !important",
+            "fontWeight": 700 if followed else 400,
+            "borderRadius": "6px",
+            "outline": f"2px solid {colour}" if followed else "none",
+            "maxWidth": "340px" if self._large else "260px",
+            "whiteSpace": "nowrap",
+            "overflow": "hidden",
+        }
+        failed = " (failed)" if future["failed"] else ""
+        set_changed(each, label=f"{future['letter']}: {future['name']}{failed}", sx=look)

@@ -10,23 +10,9 @@ import panel as pn
 
 from bnnviz_app.components.component import Component
 from bnnviz_app.components.widgets import button, set_changed, set_class
-from bnnviz_app.theme import LARGE_CAPTION, LARGE_STRIP
+from bnnviz_app.theme import SHEETS, styles
 
-_TEXT = """
-:host {font-size: 14px; line-height: 19px; max-height: 57px; color: var(--mui-palette-text-primary); overflow: hidden}
-.warning {color: var(--warn); font-weight: 600}
-.notice {color: var(--mui-palette-text-secondary); font-style: italic}
-:host {--warn: #b3134f}
-:host(.dark) {--warn: #ff86b0}
-@media (max-height: 800px) {:host {font-size: 12.5px; line-height: 16px; max-height: 48px}}
-"""
-_STRIP = """
-:host {background: #fdf5e2; border-left: 4px solid #e5952b; border-radius: 6px; align-items: center}
-:host(.dark) {background: #2b2517}
-:host(.failed) {background: #fdeaea; border-left-color: #c0282d}
-:host(.failed.dark) {background: #331b1c}
-@media (max-height: 800px) {:host {height: 50px !important}}
-"""
+_STYLES = styles(__file__)
 _LINK = {
     "textDecoration": "underline",
     "padding": "0 8px !important",
@@ -56,7 +42,11 @@ class Caption(Component):
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
         self._text = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT, LARGE_CAPTION]
+            "",
+            sizing_mode="stretch_width",
+            margin=(0, 14),
+            align="center",
+            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
         )
         self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center")
         self.root = pn.Row(
@@ -66,7 +56,7 @@ class Caption(Component):
             height=64,
             margin=0,
             css_classes=["tour-caption"],
-            stylesheets=[_STRIP, LARGE_STRIP],
+            stylesheets=[_STYLES["strip"]],
             styles={"grid-area": "caption"},
         )
 
@@ -89,11 +79,6 @@ class Caption(Component):
         """Take the type of the projector, or put it down."""
         for pane in (self._text, self.root):
             set_class(pane, "large", large)
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        for pane in (self._text, self.root):
-            set_class(pane, "dark", dark)
 
     def write(self) -> None:
         """Write the strip again: what is reserved may have changed."""

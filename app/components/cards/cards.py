@@ -12,54 +12,11 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
 from bnnviz_app.components.component import Component
 from bnnviz_app.components.widgets import set_changed, set_class
-from bnnviz_app.theme import LARGE, LARGE_CARD, LARGE_TABLE
+from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
-_HEAD = """
-:host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary); min-width: 0;
-  flex-shrink: 1 !important; overflow: hidden}
-:host > div {overflow: hidden; text-overflow: ellipsis}
-h2 {font: inherit; margin: 0; overflow: hidden; text-overflow: ellipsis}
-"""
-_NOTE = """
-:host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
-  font-variant-numeric: tabular-nums; color: var(--mui-palette-text-secondary)}
-:host > div {overflow: hidden; text-overflow: ellipsis}
-"""
-# A line that words which are too wide for it leave for the next one, which is not seen.
-_WHOLE = """
-:host > div {display: flex; flex-wrap: wrap; justify-content: flex-end; height: 20px; line-height: 20px}
-:host > div::before {content: ""; width: 1px; height: 20px}
-"""
-_LEGEND = """
-:host {overflow: hidden; line-height: 0}
-.bnnviz-legend {gap: 2px 9px !important}
-.bnnviz-legend > span {font-size: 12px !important; gap: 4px !important}
-"""
-_TABLE = """
-:host {overflow-y: auto}
-table {width: 100%; border-collapse: collapse; font-size: 13.5px}
-td {padding: 3px 0; border-bottom: 1px solid var(--mui-palette-divider); vertical-align: top}
-tr:last-child td {border-bottom: none}
-:host(.many) table {font-size: 12.5px; line-height: 1.15}
-:host(.many) td {padding: 2px 0}
-@media (max-height: 800px) {
-  table {font-size: 12.5px; line-height: 1.15}
-  td {padding: 1.5px 0}
-  :host(.many) td {padding: 0.5px 0}
-}
-td.figure {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px !important}
-tr.head td {font-weight: 600; color: var(--mui-palette-text-secondary)}
-.bad {color: var(--bad); font-weight: 600}
-.good {color: var(--good)}
-:host {--bad: #b3134f; --good: #23703a}
-:host(.dark) {--bad: #ff86b0; --good: #7fd08f}
-"""
-_SURFACE = """
-:host {overflow: hidden; border-radius: 8px; background: var(--mui-palette-background-paper);
-  color: var(--mui-palette-text-primary); box-shadow: var(--mui-shadows-1)}
-"""
+_STYLES = styles(__file__)
 
 
 class Card(Component):
@@ -105,13 +62,13 @@ class Card(Component):
             "",
             margin=(-3 if low_note else 6, 14, 0, 10),
             sizing_mode="stretch_width",
-            stylesheets=[_NOTE, *([_WHOLE] if whole_note else []), LARGE_CARD],
+            stylesheets=[_STYLES["note"], *([_STYLES["whole_note"]] if whole_note else []), SHEETS["large_card"]],
         )
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14),
             height=20,
             sizing_mode=None if low_note else "stretch_width",
-            stylesheets=[_LEGEND, LARGE_CARD],
+            stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
         )
         turns = [] if turn is None else [turn]
         note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
@@ -178,7 +135,7 @@ class TitledCard(Component):
     title : str
         HTML.
     body : panel object
-        It knows the CSS classes ``large`` and ``dark``.
+        It knows the CSS class ``large``.
     area : str
         Of the stage.
     tools : sequence
@@ -203,10 +160,6 @@ class TitledCard(Component):
         set_class(self._body, "large", large)
         set_class(self._title, "large", large)
 
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        set_class(self._body, "dark", dark)
-
 
 class FiguresCard(TitledCard):
     """Show the figures so far, as rows of label and text."""
@@ -214,9 +167,7 @@ class FiguresCard(TitledCard):
     needs = frozenset({"table"})
 
     def __init__(self) -> None:
-        self._rows = pn.pane.HTML(
-            "", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE, LARGE_TABLE]
-        )
+        self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
         super().__init__("<b>So far</b>", self._rows, "table")
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -243,7 +194,7 @@ def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:
 
 def title_pane(margin: tuple[int, int, int, int]) -> pn.pane.HTML:
     """Return the pane of a card's title."""
-    return pn.pane.HTML("", margin=margin, height=20, stylesheets=[_HEAD, LARGE_CARD])
+    return pn.pane.HTML("", margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
 
 
 def surface(*objects: Any, area: str) -> pn.Column:
@@ -258,5 +209,5 @@ def surface(*objects: Any, area: str) -> pn.Column:
         css_classes=[f"tour-{area}"],
         sizing_mode="stretch_both",
         styles={"grid-area": area, "min-width": "0", "min-height": "0"},
-        stylesheets=[_SURFACE],
+        stylesheets=[_STYLES["surface"]],
     )

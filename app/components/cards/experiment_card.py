@@ -23,82 +23,14 @@ from bnnviz.views.comparison.small_multiples import small_multiples
 from bnnviz.views.predictive.band_multiples import Panel as Band
 from bnnviz.views.predictive.band_multiples import band_multiples
 from bnnviz_app import deep_links
-from bnnviz_app.components.widgets import script, set_class
-from bnnviz_app.theme import SIZE
+from bnnviz_app.components.widgets import script
+from bnnviz_app.theme import SHEETS, styles
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _BAND = "band"  # pictures of this kind share their axes
 _LARGE = 1.25
 _NARROW = 226  # pixels: five predictions stand side by side
-_HEAD = f"""
-:host {{width: 100%; color: var(--mui-palette-text-primary); --meter: #2b6cb0}}
-:host(.dark) {{--meter: #66aaf0}}
-h3 {{margin: 0; font: inherit; scroll-margin-top: 8px}}
-button {{display: grid; grid-template-columns: calc(16px * {SIZE}) calc(74px * {SIZE}) minmax(0, 1fr) auto;
-  align-items: baseline; gap: 10px; width: 100%; padding: calc(10px * {SIZE}) 16px; border: 0; background: none;
-  color: inherit; font: 400 calc(15px * {SIZE})/1.35 Roboto, sans-serif; text-align: left; cursor: pointer;
-  border-radius: 8px}}
-button:hover {{background: color-mix(in srgb, var(--mui-palette-primary-main) 7%, transparent)}}
-button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: -2px}}
-.arrow {{color: var(--mui-palette-text-secondary); transition: transform .12s; text-align: center;
-  font-size: calc(20px * {SIZE}); line-height: .7}}
-[aria-expanded=true] .arrow {{transform: rotate(90deg)}}
-.place {{font-weight: 600; color: var(--mui-palette-primary-main); white-space: nowrap;
-  font-size: calc(13.5px * {SIZE})}}
-[aria-expanded=true] .title {{font-weight: 600}}
-.verdict {{display: flex; align-items: center; gap: 10px; color: var(--mui-palette-text-secondary);
-  font-size: calc(13.5px * {SIZE}); white-space: nowrap; font-variant-numeric: tabular-nums}}
-.verdict i {{width: 72px; height: 8px; border-radius: 4px; overflow: hidden; background: var(--mui-palette-divider)}}
-.verdict i[hidden] {{display: block; visibility: hidden}}
-.verdict b {{display: block; height: 100%; background: var(--meter)}}
-.verdict.none {{font-style: italic}}
-@media (prefers-reduced-motion: reduce) {{.arrow {{transition: none}}}}
-"""
-_COMMAND = f"""
-:host {{color: var(--mui-palette-text-primary)}}
-div {{display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px}}
-code {{font: calc(13.5px * {SIZE})/1.4 ui-monospace, "DejaVu Sans Mono", monospace; padding: 5px 12px;
-  border-radius: 6px; background: var(--mui-palette-background-default);
-  border: 1px solid var(--mui-palette-divider)}}
-button {{font: 600 calc(13px * {SIZE}) Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
-  color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor}}
-button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}}
-span {{font-size: calc(13.5px * {SIZE}); color: var(--mui-palette-text-secondary)}}
-.done:empty {{display: none}}
-"""
-_TEXT = f"""
-:host {{font-size: calc(14.5px * {SIZE}); line-height: 1.5; color: var(--mui-palette-text-primary);
-  --off: #b3134f; --tint: #fbe9f1}}
-:host(.dark) {{--off: #ff86b0; --tint: #41202f}}
-p {{margin: 0 0 4px; max-width: 125ch}}
-p.where, .key {{color: var(--mui-palette-text-secondary); font-size: calc(13.5px * {SIZE})}}
-.key {{display: flex; flex-wrap: wrap; gap: 4px 22px; margin-bottom: 2px}}
-p.wrong {{color: var(--off); font-weight: 600}}
-a {{color: var(--mui-palette-primary-main)}}
-.scroll {{overflow-x: auto}}
-table {{border-collapse: collapse; font-size: calc(13.5px * {SIZE}); font-variant-numeric: tabular-nums}}
-table.many {{font-size: calc(12.5px * {SIZE})}}
-th {{font-weight: 500; color: var(--mui-palette-text-secondary); padding: 3px 8px; text-align: right;
-  white-space: nowrap; vertical-align: bottom}}
-th.group {{text-align: center; color: var(--mui-palette-text-primary); font-weight: 600;
-  border-left: 1px solid var(--mui-palette-divider)}}
-td {{padding: 4px 8px; text-align: right; white-space: nowrap; border-top: 1px solid var(--mui-palette-divider)}}
-table.many td, table.many th {{padding-left: 5px; padding-right: 5px}}
-th.first, td.first {{border-left: 1px solid var(--mui-palette-divider)}}
-th.case, td.case {{text-align: left; font-weight: 500; color: var(--mui-palette-text-primary)}}
-td.case {{white-space: normal; min-width: 110px}}
-td.published {{color: var(--mui-palette-text-secondary)}}
-td a {{display: block; font-size: .88em; font-weight: 400}}
-table.many td small {{display: block}}
-td small {{color: var(--mui-palette-text-secondary); font-size: .88em}}
-td.off {{background: var(--tint); color: var(--off); font-weight: 600}}
-td.off small {{color: inherit; font-weight: 400}}
-ul {{margin: 0; padding: 0; list-style: none; max-width: 125ch}}
-li {{margin: 0 0 5px}}
-li b {{font-weight: 600}}
-code {{white-space: nowrap; font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
-h4 {{margin: 4px 0 4px; font-size: calc(14.5px * {SIZE}); font-weight: 600}}
-"""
+_STYLES = styles(__file__)
 
 
 class CardHead(JSComponent):
@@ -156,7 +88,7 @@ class ExperimentCard:
             known=self.measured,
             sizing_mode="stretch_width",
             margin=0,
-            stylesheets=[_HEAD],
+            stylesheets=[_STYLES["head"]],
         )
         self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), told=True))
         self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
@@ -202,7 +134,6 @@ class ExperimentCard:
     def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
         """Turn light or dark, small or large; links keep these flags."""
         self._dark, self._large, self._flags = dark, large, dict(flags)
-        set_class(self._head, "dark", dark)
         if self.open:
             self._fill()
 
@@ -261,13 +192,7 @@ class ExperimentCard:
         return pn.pane.Bokeh(drawn, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
 
     def _text(self, text: str) -> pn.pane.HTML:
-        return pn.pane.HTML(
-            text,
-            sizing_mode="stretch_width",
-            margin=(2, 0, 6, 0),
-            stylesheets=[_TEXT],
-            css_classes=["dark"] if self._dark else [],
-        )
+        return pn.pane.HTML(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
 
     def _together(self) -> str:
         found = deep_links.together(self.experiment)
@@ -279,7 +204,7 @@ class ExperimentCard:
             message=_how_long(self.experiment, self._records),
             sizing_mode="stretch_width",
             margin=(2, 0, 8, 0),
-            stylesheets=[_COMMAND],
+            stylesheets=[SHEETS["pills"], _STYLES["command"]],
         )
 
 

@@ -10,23 +10,10 @@ from panel.custom import JSComponent
 
 from bnnviz_app.components.cards.cards import TitledCard
 from bnnviz_app.components.widgets import script, set_changed
+from bnnviz_app.theme import styles
 
 _SHORTEST = 9  # letters of a class that are written on a tile
-_STYLE = """
-:host {overflow: hidden auto; color: var(--mui-palette-text-primary); --bad: #b3134f}
-:host(.dark) {--bad: #ff86b0}
-.tiles {display: grid; width: 100%; align-content: start; gap: 5px;
-  grid-template-columns: repeat(auto-fill, minmax(58px, 1fr))}
-button {border: 2px solid transparent; border-radius: 6px; padding: 0 0 1px; background: none; cursor: pointer;
-  color: inherit; font: 12px/1.25 inherit; font-family: inherit; font-variant-numeric: tabular-nums}
-button:hover {border-color: var(--mui-palette-divider)}
-button[aria-pressed=true] {border-color: var(--mui-palette-primary-main)}
-button:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 1px}
-canvas {display: block; width: 100%; border-radius: 4px; image-rendering: pixelated}
-span {display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 12px}
-.wrong {color: var(--bad); font-weight: 600}
-:host(.large) span {font-size: 15px}
-"""
+_STYLES = styles(__file__)
 
 
 class ImageWall(JSComponent):
@@ -55,7 +42,7 @@ class ImageWallCard(TitledCard):
 
     def __init__(self, on_pick: Callable[[int], None], tools: Sequence[Any] = ()) -> None:
         self._wall = ImageWall(
-            sizing_mode="stretch_both", margin=(0, 10, 8, 12), css_classes=["wall"], stylesheets=[_STYLE]
+            sizing_mode="stretch_both", margin=(0, 10, 8, 12), css_classes=["wall"], stylesheets=[_STYLES["wall"]]
         )
         self._wall.param.watch(lambda event: on_pick(int(event.new[0])), "chosen")
         super().__init__("", self._wall, "wall", tools)

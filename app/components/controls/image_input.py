@@ -11,22 +11,9 @@ from panel.custom import JSComponent
 
 from bnnviz_app.components.component import Component
 from bnnviz_app.components.widgets import Choice, script, set_changed
+from bnnviz_app.theme import styles
 
-_STYLE = """
-:host {color: var(--mui-palette-text-primary); font-size: 12.5px}
-.asking {display: flex; flex-direction: column; gap: 6px; height: 100%; align-items: center}
-canvas {width: min(100%, 146px); aspect-ratio: 1; image-rendering: pixelated; border-radius: 6px; cursor: crosshair;
-  touch-action: none; background: #000}
-canvas:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}
-.tools {display: flex; gap: 6px}
-button {border: 1px solid var(--mui-palette-divider); border-radius: 6px; padding: 3px 9px; background: none;
-  cursor: pointer; color: inherit; font: inherit}
-button:hover {border-color: var(--mui-palette-primary-main)}
-button:focus-visible {outline: 2px solid var(--mui-palette-primary-main)}
-label {display: flex; gap: 6px; align-items: center; width: 164px}
-input[type=range] {flex: 1; min-width: 0; accent-color: var(--mui-palette-primary-main)}
-output {width: 38px; text-align: right; font-variant-numeric: tabular-nums}
-"""
+_STYLES = styles(__file__)
 
 
 class ImageInput(JSComponent):
@@ -62,7 +49,7 @@ class ImageQuestion(Component):
             sizing_mode="stretch_height",
             margin=(0, 4, 6, 12),
             css_classes=["asker"],
-            stylesheets=[_STYLE],
+            stylesheets=[_STYLES["input"]],
         )
         self.root.param.watch(self._draw, "drawn")
         self._angle = Choice((self.root,), lambda event: on_image({"angle": float(event.new)}), "angle")

@@ -10,13 +10,13 @@ import panel_material_ui as pmui
 
 from bnnviz_app.components.component import Component
 from bnnviz_app.components.widgets import Choice
-from bnnviz_app.theme import TIGHT, UNLABELLED
+from bnnviz_app.theme import SHEETS, TIGHT
 
 PCA, COORDINATES, CANONICAL = "PC 1, PC 2", "coordinates", "canonical PCs"
 COMPONENTS = {"PC 1": 1, "PC 2": 2, "last PC": -1}
 _NOTE = ":host {font-size: 12px; line-height: 1.3; color: var(--mui-palette-text-secondary)}"
 # In the heading of a card.
-_IN_HEAD = {"size": "small", "height": 26, "visible": False, "stylesheets": [UNLABELLED]}
+_IN_HEAD = {"size": "small", "height": 26, "visible": False, "stylesheets": [SHEETS["unlabelled"]]}
 _SEARCH = {"restrict": True, "min_characters": 0, "size": "small"}
 # A text field with a list is made for a line of its own.
 _LOW = {"& .MuiInputBase-root": {"padding": "0 28px 0 6px !important"}, "& input": {"padding": "2px 4px !important"}}

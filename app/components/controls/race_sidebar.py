@@ -11,10 +11,10 @@ import panel_material_ui as pmui
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import DEFAULT_BUDGET, FEWEST, LEAST_BUDGET, MOST, MOST_BUDGET, START, RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz.views import DARK, LIGHT
 from bnnviz_app.components.controls.controls import Controls, folded
 from bnnviz_app.components.controls.sidebar import SpecSidebar, column, section
 from bnnviz_app.components.widgets import button, icon_button
+from bnnviz_app.theme import lane_colour
 
 BUDGET = {
     "name": "budget",
@@ -104,11 +104,11 @@ class LaneControl:
         if self._controls is not None:
             self._controls.clear()
 
-    def rename(self, number: int, removable: bool, colour: str) -> None:
+    def rename(self, number: int, removable: bool) -> None:
         """Take another place and colour among the lanes."""
         self._select.label = f"Lane {number + 1}"
         self._remove.disabled = not removable
-        self.root.styles = {"border-left": f"5px solid {colour}", "border-radius": "3px"}
+        self.root.styles = {"border-left": f"5px solid {lane_colour(number)}", "border-radius": "3px"}
 
     def _offered(self) -> list[dict[str, Any]]:
         settings = self._items[self._select.value]["settings"]
@@ -146,17 +146,13 @@ class RaceSidebar(SpecSidebar):
         Called with a checked race that is to be run.
     spec : RaceSpec
         What to show first.
-    dark : bool
     """
 
     shared = ("chains", "seed", "device")
 
-    def __init__(
-        self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec, dark: bool
-    ) -> None:
+    def __init__(self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec) -> None:
         super().__init__(catalogue, on_spec, spec, [BUDGET])
         self._samplers = catalogue["samplers"]
-        self._colours = (DARK if dark else LIGHT).chains
         self._lanes: list[LaneControl] = []
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
         self._add = button("Add a lane", self._append, icon="add", margin=(2, 14))
@@ -170,11 +166,6 @@ class RaceSidebar(SpecSidebar):
         self._run.set({"budget": spec.budget})
         self._lanes = [self._control(number, lane) for number, lane in enumerate(spec.lanes)]
         self._arrange()
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._colours = (DARK if dark else LIGHT).chains
-        self._dress()
 
     def error(self, error: BnnvizError) -> bool:
         """Say what is wrong beside its control; False when no control here is meant."""
@@ -194,11 +185,8 @@ class RaceSidebar(SpecSidebar):
     def _arrange(self) -> None:
         self._column[:] = [lane.root for lane in self._lanes]
         self._add.disabled = len(self._lanes) >= MOST
-        self._dress()
-
-    def _dress(self) -> None:
         for number, lane in enumerate(self._lanes):
-            lane.rename(number, len(self._lanes) > FEWEST, self._colours[number])
+            lane.rename(number, len(self._lanes) > FEWEST)
 
     def _append(self) -> None:
         """Add a sampler that does not race yet."""

@@ -14,15 +14,13 @@ from bnnviz_app.components.component import Component
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.upload import Upload
 from bnnviz_app.components.widgets import Choice
+from bnnviz_app.theme import styles
 
 _DATA = "data"
 _CUSTOM = "as set below"
 # A description that came later would change the number of hooks of its React component, which fails then.
 _NO_PRESET = "Settings that belong together; these are of no preset."
-_SECTION = """
-:host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
-h2 {font: inherit; margin: 0}
-"""
+_STYLES = styles(__file__)
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 
@@ -341,7 +339,7 @@ class Sidebar(SpecSidebar):
 
 def section(title: str) -> pn.pane.HTML:
     """Return a heading."""
-    return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_SECTION])
+    return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_STYLES["section"]])
 
 
 def column(*objects: Any) -> pn.Column:

@@ -16,42 +16,9 @@ from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.guidance.scenes import Scene, SceneStep
 from bnnviz_app.components.widgets import script, set_class
+from bnnviz_app.theme import SHEETS, styles
 
-_BAR = """
-:host {display: block; padding: 8px 14px 0; background: var(--mui-palette-background-default)}
-:host(.closed) {display: none}
-.scene {display: flex; gap: 18px; align-items: center; box-sizing: border-box; padding: 8px 16px; min-height: 74px;
-  border-radius: 8px; background: var(--mui-palette-background-paper); color: var(--mui-palette-text-primary);
-  border: 2px solid var(--mui-palette-primary-main); font-size: 15px; line-height: 21px}
-.told {flex: 1; min-width: 0}
-.title {display: block; font-size: 13px; line-height: 17px; font-weight: 600; color: var(--mui-palette-primary-main)}
-.steps {display: flex; gap: 8px; align-items: center; flex: none; font-size: 14px; font-variant-numeric: tabular-nums}
-.choices {display: flex; flex-wrap: wrap; gap: 8px; margin-top: 6px}
-.choices:empty {display: none}
-button {font: 600 14px/1.3 Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
-  color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor; white-space: nowrap}
-button.next {color: var(--mui-palette-primary-contrastText); background: var(--mui-palette-primary-main);
-  border-color: var(--mui-palette-primary-main)}
-button:disabled {opacity: .4; cursor: default}
-button:focus-visible {outline: 3px solid var(--mui-palette-text-primary); outline-offset: 2px}
-@media (max-height: 800px) {
-  :host {padding: 6px 10px 0}
-  .scene {font-size: 14px; line-height: 18px; min-height: 66px; padding: 5px 12px}
-}
-:host(.large) .scene {font-size: 20px; line-height: 27px}
-:host(.large) .title {font-size: 16px; line-height: 20px}
-:host(.large) button, :host(.large) .steps {font-size: 17px}
-@media (max-height: 800px) {:host(.large) .scene {font-size: 17px; line-height: 22px}}
-"""
-_LIST = """
-:host {font-size: 14px; line-height: 1.4}
-h3 {font-size: 13px; letter-spacing: .04em; margin: 14px 0 4px; color: var(--mui-palette-text-secondary)}
-ul {list-style: none; margin: 0; padding: 0}
-li {padding: 5px 0; border-bottom: 1px solid var(--mui-palette-divider)}
-a {font-weight: 600; font-size: 15px; color: var(--mui-palette-primary-main)}
-a:focus-visible {outline: 2px solid currentColor; outline-offset: 3px}
-p {margin: 1px 0 0; color: var(--mui-palette-text-primary)}
-"""
+_STYLES = styles(__file__)
 
 
 class StepBar(JSComponent):
@@ -90,7 +57,9 @@ class SceneBar(Component):
         self.scene: Scene | None = None
         self.number = 0
         self._asking = False
-        self.root = StepBar(sizing_mode="stretch_width", margin=0, css_classes=["closed"], stylesheets=[_BAR])
+        self.root = StepBar(
+            sizing_mode="stretch_width", margin=0, css_classes=["closed"], stylesheets=[SHEETS["pills"], _STYLES["bar"]]
+        )
         self.root.on_msg(lambda event: self.go(event.data))
 
     @property
@@ -169,7 +138,7 @@ class SceneMenu:
     """List the scenes in a dialog, as links that can be shared."""
 
     def __init__(self) -> None:
-        self._list = pn.pane.HTML("", stylesheets=[_LIST], sizing_mode="stretch_width")
+        self._list = pn.pane.HTML("", stylesheets=[_STYLES["list"]], sizing_mode="stretch_width")
         self._dialog = Dialog("Scenes", self._list)
         self.root = self._dialog.root
 

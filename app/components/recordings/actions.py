@@ -19,7 +19,7 @@ from bnnviz.engine.recording.export import export, suffix
 from bnnviz.errors import BnnvizError
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.widgets import button
-from bnnviz_app.theme import TEXT
+from bnnviz_app.theme import SHEETS
 
 _LONGEST_S = 60  # of a run that is done again for its replay
 _FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf", "NumPy (.npz)": "npz", "CSV": "csv"}
@@ -71,7 +71,9 @@ class RecordingActions:
         self.root = pn.FlexBox(
             *naming, *sending, self._replay, self._replayed, delete, margin=0, sizing_mode="stretch_width"
         )
-        self._question = pn.pane.HTML("", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[TEXT])
+        self._question = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]]
+        )
         yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
         no = button("Keep it", lambda: self.dialog.param.update(open=False), margin=4, **look)
         self.dialog = pmui.Dialog(self._question, pn.Row(no, yes, margin=0), title="Delete this recording?", open=False)

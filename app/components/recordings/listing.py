@@ -10,15 +10,10 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording.reader import Recording
-from bnnviz_app.theme import SIZE
+from bnnviz_app.theme import styles
 
 _MOST = 60  # shown at a time; the search finds the others
-_ROW = f"""
-:host {{color: var(--mui-palette-text-primary); font-size: calc(14px * {SIZE}); line-height: 1.35; min-width: 0}}
-div {{color: var(--mui-palette-text-secondary); font-size: calc(12.5px * {SIZE}); overflow-wrap: anywhere}}
-.wrong {{color: #b3134f}}
-:host(.dark) .wrong {{color: #ff86b0}}
-"""
+_STYLES = styles(__file__)
 
 
 class RecordingList:
@@ -31,7 +26,7 @@ class RecordingList:
     """
 
     def __init__(self, on_chosen: Callable[[], None]) -> None:
-        self._on_chosen, self._dark = on_chosen, False
+        self._on_chosen = on_chosen
         self.found: dict[str, tuple[Recording, str | None]] = {}
         self._boxes: dict[str, pmui.Checkbox] = {}
         self.search = pmui.TextInput(
@@ -39,7 +34,7 @@ class RecordingList:
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
         self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._said = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_ROW])
+        self._said = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
         self.root = pn.Column(self.search, self._said, self._rows, sizing_mode="stretch_width", margin=0)
 
     @property
@@ -51,11 +46,6 @@ class RecordingList:
         """Show what is there now."""
         self.found = {recording.name: (recording, wrong) for recording, wrong in found}
         self._boxes = {name: self._box(name, name in chosen) for name in self.found}
-        self._show()
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dark = dark
         self._show()
 
     def _box(self, name: str, chosen: bool) -> pmui.Checkbox:
@@ -85,13 +75,8 @@ class RecordingList:
         else:
             short = wrong.replace(str(recording.folder), name)  # it is known where they lie
             about = f"<span class='wrong'>{html.escape(short)}</span>"
-        text = pn.pane.HTML(
-            f"<div>{about}</div>",
-            sizing_mode="stretch_width",
-            margin=(0, 6, 6, 38),
-            stylesheets=[_ROW],
-            css_classes=["dark"] if self._dark else [],
-        )
+        look = {"sizing_mode": "stretch_width", "margin": (0, 6, 6, 38), "stylesheets": [_STYLES["row"]]}
+        text = pn.pane.HTML(f"<div>{about}</div>", **look)
         return pn.Column(self._boxes[name], text, sizing_mode="stretch_width", margin=0)
 
     def _text(self, name: str) -> str:

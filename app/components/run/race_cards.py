@@ -9,33 +9,20 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views import DARK, LIGHT, View, of_lane
+from bnnviz.views import View, of_lane
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
 from bnnviz_app.components.widgets import set_changed
 from bnnviz_app.session import Session
+from bnnviz_app.theme import lane_colour, styles
 
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
 # Height of the table without its rows, and of a row, in pixels; and at most, where rows lie closer.
 _TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
 _LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "34vh"  # the same for a projector
-_LANE = """
-h2 {display: flex; align-items: center; gap: 8px}
-.chip {width: 13px; height: 13px; border-radius: 3px; flex: none}
-.bar {width: 64px; height: 6px; border-radius: 3px; flex: none; overflow: hidden;
-  background: var(--mui-palette-divider)}
-.bar i {display: block; height: 100%}
-.lost {font-size: 12px; font-weight: 600; padding: 0 8px; border-radius: 9px; color: #fff; background: #b3134f}
-"""
+_STYLES = styles(__file__)
 _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
-_BUDGET = """
-:host {font-size: 13px; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
-.budget {display: flex; align-items: center; gap: 12px; height: 36px; white-space: nowrap}
-.track {flex: 1; min-width: 60px; height: 8px; border-radius: 4px; overflow: hidden;
-  background: var(--mui-palette-divider)}
-.track i {display: block; height: 100%; background: var(--mui-palette-primary-main)}
-"""
 
 
 def grid(lanes: int, large: bool = False) -> str:
@@ -79,12 +66,12 @@ class LaneCard(Card):
     """
 
     def __init__(self, picture: type[View], number: int, name: str, dark: bool) -> None:
-        self.name, self.number, self.part, self._dark = name, number, picture.needs[0], dark
+        self.name, self.number, self.part = name, number, picture.needs[0]
         self._spent, self._badge = 0.0, ""
         view = of_lane(picture, number, name)(dark=dark)
         view.root.min_height = LEAST_HEIGHT
         super().__init__(view, place=f"lane{number}", legend=False)
-        self._title.stylesheets = [*self._title.stylesheets, _LANE]
+        self._title.stylesheets = [*self._title.stylesheets, _STYLES["lane"]]
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race; where the density is known, all lanes keep its window, whatever becomes of their paths."""
@@ -97,13 +84,8 @@ class LaneCard(Card):
         self._badge = "diverged" if lane["diverged"] else f"{lane['lost']} of {chains} lost" if lane["lost"] else ""
         set_changed(self._title, object=self._heading())
 
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dark = dark
-        super().theme(dark)
-
     def _heading(self) -> str:
-        colour = (DARK if self._dark else LIGHT).chains[self.number]
+        colour = lane_colour(self.number)
         share = f"{100 * self._spent:.0f}"
         spent = f"<i style='width:{share}%; background:{colour}'></i>"
         bar = f"<span class='bar' title='{share} % of its budget spent'>{spent}</span>"
@@ -123,7 +105,9 @@ class RaceTransport(StepTransport):
     """
 
     def __init__(self, session: Session, pictures: Any = None) -> None:
-        self._budget = pn.pane.HTML("", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_BUDGET])
+        self._budget = pn.pane.HTML(
+            "", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]]
+        )
         middle = [self._budget] if pictures is None else [pictures, self._budget]
         super().__init__(session, pn.Row(*middle, sizing_mode="stretch_width", margin=0))
 

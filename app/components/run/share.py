@@ -12,19 +12,9 @@ from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.widgets import script
+from bnnviz_app.theme import SHEETS, styles
 
-_STYLE = """
-:host {font-size: 14px; color: var(--mui-palette-text-primary)}
-h3 {font-size: 14px; margin: 14px 0 4px; display: flex; align-items: center; gap: 12px}
-p {margin: 0 0 8px}
-textarea {display: block; box-sizing: border-box; width: 100%; resize: none; padding: 8px 10px; border-radius: 6px;
-  font: 12.5px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; color: inherit; border: 1px solid
-  var(--mui-palette-divider); background: var(--mui-palette-background-default)}
-button {font: 600 13px sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer; color:
-  var(--mui-palette-primary-main); background: none; border: 1px solid currentColor}
-button:focus-visible, textarea:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}
-.done {font-weight: 400; font-size: 13px}
-"""
+_STYLES = styles(__file__)
 
 
 class CopyTexts(JSComponent):
@@ -51,7 +41,7 @@ class Share:
 
     def __init__(self, codes: Any = url, what: str = "run") -> None:
         self._codes = codes
-        self._shown = CopyTexts(sizing_mode="stretch_width", stylesheets=[_STYLE])
+        self._shown = CopyTexts(sizing_mode="stretch_width", stylesheets=[SHEETS["pills"], _STYLES["share"]])
         self._dialog = Dialog(f"Share this {what}", self._shown)
         self.root = self._dialog.root
 

@@ -14,23 +14,11 @@ from bnnviz.views.chain.journey import JourneyView
 from bnnviz_app.components.component import Component
 from bnnviz_app.components.widgets import button, icon_button, set_changed, set_class
 from bnnviz_app.session import Session
-from bnnviz_app.theme import FLAT, LARGE_STATUS, UNLABELLED
+from bnnviz_app.theme import FLAT, SHEETS, styles
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
-_BAR = """
-:host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
-@media (max-height: 800px) {:host {height: 70px !important}}
-"""
-_STATUS = """
-.line {display: flex; gap: 14px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
-  white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
-.line span {flex: none; text-align: left}
-.line b {color: var(--mui-palette-text-primary); font-weight: 600}
-.line .keys, .line .shared {margin-left: auto}
-@media (max-width: 1480px) {.wide .keys {display: none}}
-@media (max-width: 1390px) {.line .keys, .crowded .gradients {display: none}}
-"""
+_STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
 _STEP = "Step proposal"
@@ -80,10 +68,10 @@ class Transport(Component):
             margin=(5, 4, 1, 4),
             height=30,
             sx=FLAT,
-            stylesheets=[UNLABELLED],
+            stylesheets=[SHEETS["unlabelled"]],
         )
         self._status = pn.pane.HTML(
-            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS, LARGE_STATUS]
+            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]]
         )
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         self._proposal, self._event = self._step(_STEP, "proposal", 122), self._step("Step event", "event", 100)
@@ -105,7 +93,7 @@ class Transport(Component):
             margin=0,
             styles={"padding": "0 16px", "box-sizing": "border-box"},
             css_classes=["tour-transport"],
-            stylesheets=[_BAR],
+            stylesheets=[_STYLES["bar"]],
         )
 
     def play(self) -> None:
