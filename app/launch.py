@@ -1,7 +1,4 @@
-"""Run the dashboard's server until it is stopped, by the command that `panel serve` is.
-
-Nothing here imports Dask: the command sets up the log, and Dask, imported later, keeps some loggers quiet.
-"""
+"""Run the dashboard's server until it is stopped, by the command that `panel serve` is."""
 
 from __future__ import annotations
 
