@@ -10,6 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.specs import url
+from bnnviz_app.components.widgets import script
 
 KEPT = ("projector", "hide")  # flags that stay in the address as long as the page is as they say
 
@@ -19,7 +20,7 @@ class Address(JSComponent):
 
     query = param.String(doc="What stands after the question mark.")
 
-    _esm = "address.js"
+    _esm = script(__file__, "address.js")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**{"width": 0, "height": 0, "margin": 0, "sizing_mode": "fixed", **params})
@@ -27,7 +28,7 @@ class Address(JSComponent):
 
 @dataclass
 class Visit:
-    """What an address asks for.
+    """Hold what an address asks for.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""What a page is made of: components that it feeds with frames."""
+"""Say what a page may ask of its components, which it feeds with frames."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-class Component:
-    """A part of a page.
+class PageComponent:
+    """Be a part of a page.
 
     The page calls `reset` with the scene of each new run, `update` with each frame that has what the component needs,
     and `theme` and `magnify` when its reader asks for them. A component overrides what concerns it.

@@ -1,4 +1,4 @@
-// What several components do: make elements, paint an image, copy a text.
+// What several components do: make elements, paint an image, copy a text, and wait a little.
 
 function make(tag, properties = {}, ...children) {
   const {role, label, ...rest} = properties
@@ -38,5 +38,13 @@ async function copy(text, select) {
     select()
     return document.execCommand("copy")
   }
+}
+
+// Act once, a little later, however often it is asked for meanwhile.
+function throttled(act, milliseconds) {
+  let timer = null
+  const later = () => { timer ??= setTimeout(() => { timer = null; act() }, milliseconds) }
+  later.stop = () => clearTimeout(timer)
+  return later
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,19 @@ def set_class(pane: Any, name: str, on: bool) -> None:
 def button(label: str, on_click: Callable[[], Any], **params: Any) -> pmui.Button:
     """Return a small button; a coroutine function may be what it does."""
     made = pmui.Button(label=label, **{"variant": "text", "size": "small"} | params)
-    made.on_click(lambda event: on_click())
+    made.on_click(_without_event(on_click))
     return made
+
+
+def _without_event(on_click: Callable[[], Any]) -> Callable[[Any], Any]:
+    """Return what a widget calls; it awaits only what it knows to be a coroutine function."""
+    if not iscoroutinefunction(on_click):
+        return lambda event: on_click()
+
+    async def wait(event: Any) -> None:
+        await on_click()
+
+    return wait
 
 
 def icon_button(icon: str, description: str, on_click: Callable[[], Any], **params: Any) -> pmui.IconButton:
@@ -70,7 +82,7 @@ def alert(sentence: str, failed: bool) -> str:
 
 
 class Message:
-    """A line that says what a control or a page has to say, and takes no room while that is nothing."""
+    """Say what a control or a page has to say on a line, which takes no room while that is nothing."""
 
     def __init__(self, **params: Any) -> None:
         params = {"margin": (0, 14), "stylesheets": [_STYLES["message"]]} | params
@@ -81,8 +93,8 @@ class Message:
         self.root.param.update(object=alert(sentence, failed), visible=bool(sentence))
 
 
-class Choice:
-    """Widgets whose value a reader chooses and the page may set; only what was chosen is reported.
+class ReaderChoice:
+    """Report what a reader chooses in widgets, and nothing that the page sets there.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from bnnviz.specs.demo import PlainSpec
 from bnnviz_app import address
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card, FiguresCard
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.guidance.help import Guide
@@ -169,13 +169,10 @@ class RunPage(Page):
         self.transport = self._transport()
         self.stage = pn.Column(sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"]])
         self.stage.styles = {"grid-template": self.grid} if self.grid else {}
-        self.components: list[Component] = []
+        self.components: list[PageComponent] = []
         self._build(visit)
         self.session.on_spec = lambda spec: self._readdress()
-        bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
-        around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
-        self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
-        self.tools = self._header(*self._buttons())
+        self._lay_out()
         if self.large:
             self._resize()
         if dark:
@@ -264,13 +261,13 @@ class RunPage(Page):
         self.table = self._table()
         cards = [*self._more_cards(), *self.cards, self.table]
         self.components = [self.caption, self.transport, *cards, self.narrator]
-        self.components += [self.controls] if isinstance(self.controls, Component) else []
+        self.components += [self.controls] if isinstance(self.controls, PageComponent) else []
         self.stage[:] = [self.caption.root, *(card.root for card in cards)]
 
     def _card(self, view: views.View) -> Card:
         return Card(view)
 
-    def _table(self) -> Component:
+    def _table(self) -> PageComponent:
         """Return the card of figures."""
         return FiguresCard()
 
@@ -290,7 +287,7 @@ class RunPage(Page):
         """Return the buttons of the header."""
         return [header_button("Share", lambda: self.share.show(self.session.spec, self.address.query))]
 
-    def _fed(self) -> list[Component]:
+    def _fed(self) -> list[PageComponent]:
         """Return what is shown of the present run."""
         return self.components
 
@@ -327,6 +324,13 @@ class RunPage(Page):
     def _in_address(self) -> dict[str, str]:
         spec = self.session.spec
         return {} if self.codes.shareable(spec) else self.codes.to_query(spec)
+
+    def _lay_out(self) -> None:
+        """Lay everything around the stage."""
+        bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
+        around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
+        self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
+        self.tools = self._header(*self._buttons())
 
     def _turn(self) -> None:
         for shown in self.components:

@@ -1,4 +1,4 @@
-"""The Lab: one sampler on one target, step by step or at full speed, in linked views."""
+"""Show one sampler on one target, step by step or at full speed, in linked views."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bnnviz_app import address
 from bnnviz_app.components.cards.branches import BranchBar
 from bnnviz_app.components.cards.card_pairs import CardPairs
 from bnnviz_app.components.cards.cards import Card, FiguresCard
-from bnnviz_app.components.cards.selection import PART, Selection
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.cards.selection import PART, SelectionLink
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.data_editor import PointEditor
 from bnnviz_app.components.controls.pickers import BlockPicker, ComponentPicker, PlanePicker
 from bnnviz_app.components.controls.sidebar import Sidebar
@@ -130,10 +130,10 @@ class LabPage(RunPage):
         classes.pop(EVENTS)
         self._rare = {part: classes.pop(part) for part in (*RARE, *BACKS)}
         built = {part: view(dark=self.dark) for part, view in classes.items()}
-        self.selection = Selection(built, self.session.pick)
-        drawn = built[DRAWN]
-        self.points = PointEditor(drawn, self._draw, lambda: self.controls.hold(None), self.caption.notice)
-        drawn.pointer.listen(self.points.hear)
+        self.selection = SelectionLink(built, self.session.pick)
+        view = built[DRAWN]
+        self.points = PointEditor(view, self._draw, lambda: self.controls.hold(None), self.caption.notice)
+        view.pointer.listen(self.points.hear)
         self.cards: dict[str, Any] = {part: self._card(view) for part, view in built.items()}
         self.cards["table"] = FiguresCard()
         self._link_follow(self.cards["path"].view)
@@ -186,7 +186,7 @@ class LabPage(RunPage):
     # ---- scenes -------------------------------------------------------------------------------------------
 
     def _enter_scene(self, scene: Scene, visit: address.Visit) -> list[str]:
-        """Show a scene at the step of the address, and return what is to be said of the address."""
+        """Show a scene at the step of the address, and return sentences on what of the address did not fit."""
         asked, count = visit.flags.get("step", "1"), len(scene.steps)
         number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
         taken = min(max(number, 1), count)
@@ -267,11 +267,11 @@ class LabPage(RunPage):
 
     # ---- cards --------------------------------------------------------------------------------------------
 
-    def _fed(self) -> list[Component]:
+    def _fed(self) -> list[PageComponent]:
         return [shown for shown in self.components if shown.needs <= self._emits - self._behind]
 
     def _begin_era(self, era: int) -> None:
-        """Empty the views of draws, which have begun anew, and those of what was picked among them."""
+        """Empty the views of draws, which have begun again, and those of what was picked among them."""
         self._era = era
         self.selection.forget()
         for part in self.cards.keys() & OF_DRAWS:
@@ -349,7 +349,7 @@ class LabPage(RunPage):
         view.listen(lambda follow: self.follow.param.update(value=follow))
 
 
-class Strip(Component):
+class Strip(PageComponent):
     """Feed a view that has no card of its own."""
 
     def __init__(self, view: views.View) -> None:

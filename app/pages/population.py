@@ -10,7 +10,7 @@ from bnnviz import views
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.pickers import PlanePicker
 from bnnviz_app.components.controls.sidebar import Sidebar, column, section
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
@@ -108,7 +108,7 @@ class PopulationPage(RunPage):
             card.root.visible = card.needs <= self._emits
         self.stage.styles = {"grid-template": _grid(right)}
 
-    def _fed(self) -> list[Component]:
+    def _fed(self) -> list[PageComponent]:
         known = self._emits | {"caption", "status", _TABLE}
         return [shown for shown in self.components if shown.needs <= known]
 

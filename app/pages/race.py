@@ -34,7 +34,7 @@ class RacePage(RunPage):
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
         again = self._scene.get("pictures") == scene["pictures"]
-        self._lay_out([lane["name"] for lane in scene["lanes"]], scene["pictures"], keep=again)
+        self._lay_out_lanes([lane["name"] for lane in scene["lanes"]], scene["pictures"], keep=again)
         super().show_scene(scene)
 
     def show_frame(self, frame: dict[str, Any]) -> None:
@@ -71,9 +71,9 @@ class RacePage(RunPage):
         curves = next(view for view in views.views_for({"emits": [CURVES]}))
         self.curves, self.leaderboard = Card(curves(dark=self.dark), legend=False), LeaderboardCard()
         self.cards: list[LaneCard] = []
-        self._lay_out(visit.spec.names(), ["path"])
+        self._lay_out_lanes(visit.spec.names(), ["path"])
 
-    def _lay_out(self, names: list[str], pictures: list[str], keep: bool = False) -> None:
+    def _lay_out_lanes(self, names: list[str], pictures: list[str], keep: bool = False) -> None:
         """Make the cards of these lanes, unless they are there, and share the stage among them."""
         wanted = [(number, name, part) for number, name in enumerate(names) for part in pictures]
         if wanted != [(card.number, card.name, card.part) for card in self.cards]:

@@ -22,7 +22,7 @@ from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
-from bnnviz_app.components.widgets import Choice, Message, button
+from bnnviz_app.components.widgets import Message, ReaderChoice, button
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
@@ -62,7 +62,7 @@ class RecordingsPage(TextPage):
         self._coordinate = pmui.Select(
             label="Coordinate", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
-        self._choice = Choice((self._coordinate,), lambda event: self._draw())
+        self._choice = ReaderChoice((self._coordinate,), lambda event: self._draw())
         self._quantity = pn.Row(self._coordinate, margin=0, visible=False)
         self._text, self._legend = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
         self._table = self._pane(margin=(8, 34, 6, 2), sizing_mode=None, styles=_BESIDE)
@@ -104,9 +104,9 @@ class RecordingsPage(TextPage):
         return pmui.Paper(inside, width=390, margin=(0, 18, 0, 0), elevation=1, sx={"borderRadius": "8px"})
 
     def _right(self) -> pn.Column:
-        """Return what is said and drawn of those that are chosen."""
-        drawn = pn.Column(self._quantity, self._legend, self._picture, margin=0, styles=_REST)
-        beside = pn.FlexBox(self._table, drawn, sizing_mode="stretch_width", margin=0)
+        """Return the texts and figures of the chosen recordings."""
+        figures = pn.Column(self._quantity, self._legend, self._picture, margin=0, styles=_REST)
+        beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width", margin=0)
         whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": {"min-width": "0"}}
         return pn.Column(self._text, self.actions.root, beside, **whole)
 
@@ -164,8 +164,8 @@ class RecordingsPage(TextPage):
         self._legend.object = legend_html([html.escape(name) for name in seen], self.dark) + (
             f"<p>{html.escape(label)}, all chains. {html.escape('; '.join(ess))}.</p>" if ess else ""
         )
-        drawn = overlays(courses, label, self.dark, self.large)
-        self._picture[:] = [pn.pane.Bokeh(drawn, sizing_mode="stretch_width", margin=(2, 0, 6, 0))]
+        figure = overlays(courses, label, self.dark, self.large)
+        self._picture[:] = [pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=(2, 0, 6, 0))]
 
     def _in_address(self) -> dict[str, str]:
         return {_CHOSEN: ",".join(self.list.chosen)} if self.list.chosen else {}

@@ -13,7 +13,7 @@ from bnnviz.specs.step_size import ScopeSpec
 from bnnviz_app.components.controls.controls import Controls, number_text
 from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
-from bnnviz_app.components.widgets import Choice
+from bnnviz_app.components.widgets import ReaderChoice
 from bnnviz_app.pages.base import RunPage, SettingsPage, open_run_page
 
 _TITLES = {"normal": "N(0, 1)", "narrow": "narrow, 2 coordinates", "two_wells": "double well"}
@@ -48,7 +48,7 @@ class _SizeSlider:
             margin=(3, 14),
             size="small",
         )
-        self._choice = Choice((self.root,), lambda event: on_change({"place": event.new}))
+        self._choice = ReaderChoice((self.root,), lambda event: on_change({"place": event.new}))
 
     def offer(self, sizes: list[float], place: int) -> None:
         """Offer these step sizes, and show the one at a place from 1."""

@@ -16,7 +16,7 @@ from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.controls.image_input import ImageQuestion
 from bnnviz_app.components.controls.race_sidebar import RaceSidebar
 from bnnviz_app.components.run.race_cards import RaceTransport
-from bnnviz_app.components.widgets import Choice, button
+from bnnviz_app.components.widgets import ReaderChoice, button
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 from bnnviz_app.theme import TIGHT
 
@@ -82,7 +82,7 @@ class UncertaintyPage(RunPage):
         self.ood = pmui.Select(
             label="", options=[], width=136, height=26, sx=TIGHT, **_SMALL | {"margin": (3, 10, 0, 4)}
         )
-        self._choice = Choice((self.hung, self.ood), self._chosen)
+        self._choice = ReaderChoice((self.hung, self.ood), self._chosen)
         self.measure = pmui.RadioButtonGroup(
             options={title: name for name, title in MEASURES.items()}, value=next(iter(MEASURES)), **_SWITCH
         )

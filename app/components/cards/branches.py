@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz.views.futures import MOST, number
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS, lane_colour, styles
@@ -17,7 +17,7 @@ _STYLES = styles(__file__)
 _BUTTON = {"variant": "outlined", "height": 32, "margin": (0, 3), "align": "center", "visible": False}
 
 
-class BranchBar(Component):
+class BranchBar(PageComponent):
     """Say what is known of other times and futures, and change between them.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
 from bnnviz_app.theme import SHEETS, styles
 
@@ -23,7 +23,7 @@ _PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goe
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
-class Caption(Component):
+class Caption(PageComponent):
     """Show one sentence on the latest event, a warning, and remedies as links that apply settings.
 
     Parameters

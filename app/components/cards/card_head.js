@@ -2,8 +2,8 @@
 
 export function render({model}) {
   const [arrow, place, title, verdict] = ["arrow", "place", "title", "verdict"].map((className) => make("span", {className}))
-  const bar = make("b"), meter = make("i", {}, bar), told = make("span")
-  verdict.append(told, meter)
+  const bar = make("b"), meter = make("i", {}, bar), text = make("span")
+  verdict.append(text, meter)
   arrow.textContent = "›"
   arrow.setAttribute("aria-hidden", "true")
   const button = make_button("", {}, () => model.send_msg({open: !model.open}))
@@ -14,7 +14,7 @@ export function render({model}) {
   const fill = () => {
     place.textContent = model.place
     title.textContent = model.title
-    told.textContent = model.verdict
+    text.textContent = model.verdict
     const [near, judged] = model.share
     meter.hidden = judged === 0
     bar.style.width = `${judged ? 100 * near / judged : 0}%`

@@ -10,7 +10,7 @@ import panel as pn
 
 from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
@@ -19,7 +19,7 @@ NOTE_S = 0.3  # between two changes of the figures in a heading
 _STYLES = styles(__file__)
 
 
-class Card(Component):
+class Card(PageComponent):
     """Show a view with its heading.
 
     Parameters
@@ -127,7 +127,7 @@ class Card(Component):
         self.head()
 
 
-class TitledCard(Component):
+class TitledCard(PageComponent):
     """Show a pane under a title.
 
     Parameters

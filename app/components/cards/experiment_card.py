@@ -78,19 +78,19 @@ class ExperimentCard:
         self._on_open = on_open
         self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
-        said = self.verdict
+        verdict = self.verdict
         self._head = CardHead(
             experiment=experiment.name,
             title=title,
             place=place,
-            verdict=said.text,
-            share=[said.near, said.judged],
+            verdict=verdict.text,
+            share=[verdict.near, verdict.judged],
             known=self.measured,
             sizing_mode="stretch_width",
             margin=0,
             stylesheets=[_STYLES["head"]],
         )
-        self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), told=True))
+        self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), by_reader=True))
         self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
         self.root = pmui.Paper(
             self._head,
@@ -118,18 +118,18 @@ class ExperimentCard:
         rows = [] if first is None else first.rows
         return verdict(figures(self.experiment, rows))
 
-    def turn(self, wanted: bool, told: bool = False, sought: bool = False) -> None:
-        """Open or close it; ``told``: its reader did; ``sought``: the address names it."""
+    def turn(self, wanted: bool, by_reader: bool = False, sought: bool = False) -> None:
+        """Open or close it; ``by_reader``: its reader did; ``sought``: the address names it."""
         self._head.param.update(open=wanted, sought=sought)
         self._fill()
-        if told:
+        if by_reader:
             self._on_open()
 
     def matches(self, text: str) -> bool:
         """Tell whether every word of a text is in what the card says."""
         e = self.experiment
-        said = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
-        return all(word in said for word in text.casefold().split())
+        words = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
+        return all(word in words for word in text.casefold().split())
 
     def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
         """Turn light or dark, small or large; links keep these flags."""
@@ -146,8 +146,8 @@ class ExperimentCard:
 
     def _opened(self) -> list[Any]:
         e = self.experiment
-        said = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
-        shown = [self._text(f"<p>{_prose(e.doc)}</p>{said}{self._together()}"), self._command()]
+        problems = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
+        shown = [self._text(f"<p>{_prose(e.doc)}</p>{problems}{self._together()}"), self._command()]
         if not self._records:
             return [*shown, *self._part(e, None)]
         return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
@@ -188,8 +188,8 @@ class ExperimentCard:
             return band_multiples(bands, dark=self._dark, width=_NARROW)
         return panels([Panel(*panel) for panel in record.panels], dark=self._dark)
 
-    def _figure(self, drawn: Any) -> pn.pane.Bokeh:
-        return pn.pane.Bokeh(drawn, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
+    def _figure(self, figure: Any) -> pn.pane.Bokeh:
+        return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
 
     def _text(self, text: str) -> pn.pane.HTML:
         return pn.pane.HTML(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
@@ -222,8 +222,8 @@ def _how_long(experiment: Experiment, records: Iterable[Record]) -> str:
     known = next((record for record in records if not record.part and record.runs), None)
     if minutes is None and known is not None:
         minutes = known.seconds / 60 * runs / known.runs
-    said = "1 run" if runs == 1 else f"{runs} runs"
-    return said if minutes is None else f"{said}, {_time(minutes)} on two CPU cores"
+    count = "1 run" if runs == 1 else f"{runs} runs"
+    return count if minutes is None else f"{count}, {_time(minutes)} on two CPU cores"
 
 
 def _time(minutes: float) -> str:
@@ -326,12 +326,12 @@ def _link(found: deep_links.DeepLink, text: str, flags: Mapping[str, str]) -> st
 
 def _key(found: list[Figure]) -> str:
     """Explain what stands in the table."""
-    said = ["± standard error over runs"] if any(figure.error is not None for figure in found) else []
+    meanings = ["± standard error over runs"] if any(figure.error is not None for figure in found) else []
     if any(figure.sd or figure.published_sd for figure in found):
-        said.append("in brackets the standard deviation over draws")
+        meanings.append("in brackets the standard deviation over draws")
     if any(figure.differs for figure in found):
-        said.append("▲ ▼ ours is more than two of its standard errors above or below")
-    return f"<p class='where'>{'; '.join(said)}.</p>" if said else ""
+        meanings.append("▲ ▼ ours is more than two of its standard errors above or below")
+    return f"<p class='where'>{'; '.join(meanings)}.</p>" if meanings else ""
 
 
 def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> str:

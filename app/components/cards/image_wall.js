@@ -19,10 +19,10 @@ export function render({model}) {
       if (!tiles.has(image.index)) { tiles.set(image.index, tile(image)) }
       const {button, words} = tiles.get(image.index)
       const guesses = [...new Set(image.guesses)].join("/")
-      const told = `${image.truth}, taken for ${guesses}, ${image.figure}`
-      if (button.title !== told) {
-        button.title = told
-        button.setAttribute("aria-label", `Image ${image.index}: ${told}`)
+      const message = `${image.truth}, taken for ${guesses}, ${image.figure}`
+      if (button.title !== message) {
+        button.title = message
+        button.setAttribute("aria-label", `Image ${image.index}: ${message}`)
         words.textContent = image.short
         words.className = image.wrong ? "wrong" : ""
       }

@@ -37,7 +37,7 @@ class LeaderboardCard(TitledCard):
         self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLES["table"]]
         )
-        super().__init__("<b>Standings</b>", self._leaderboard, "table")
+        super().__init__("<b>Leaderboard</b>", self._leaderboard, "table")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from bnnviz.views import View
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 
 PART = "selection"
 _NOTHING = {"kind": "none"}
 
 
-class Selection(Component):
+class SelectionLink(PageComponent):
     """Link the views.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz_app.components.widgets import Choice, Message
+from bnnviz_app.components.widgets import Message, ReaderChoice
 
 Setting = dict[str, Any]
 
@@ -76,7 +76,7 @@ class SettingControl:
         self._messages: dict[bool, Message] = {}
         self.widget = self._make(setting["default"])
         slid = isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider)
-        self._choice = Choice((self.widget,), self._chosen, "value_throttled" if slid else "value")
+        self._choice = ReaderChoice((self.widget,), self._chosen, "value_throttled" if slid else "value")
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
 
     def show(self, shown: bool) -> None:
@@ -215,6 +215,9 @@ class Controls:
     def __contains__(self, name: str) -> bool:
         return name in self._controls
 
+    def __getitem__(self, name: str) -> SettingControl:
+        return self._controls[name]
+
     def values(self) -> dict[str, Any]:
         """Return the chosen values by name."""
         return {name: control.value for name, control in self._controls.items()}
@@ -230,23 +233,11 @@ class Controls:
         """Tell whether all of these may change while the run goes on."""
         return all(self._controls[name].setting["live"] for name in names)
 
-    def offer(self, name: str, choices: list[str]) -> None:
-        """Offer other choices for a setting."""
-        self._controls[name].offer(choices)
-
-    def remark(self, name: str, words: str) -> None:
-        """Add a few words to a control's label; none take them back."""
-        self._controls[name].remark(words)
-
     def error(self, name: str, sentence: str) -> None:
         """Say beside a control what is wrong with it; a folded one is unfolded, or nobody would see it."""
         self._controls[name].error(sentence)
         if sentence and self._fold is not None and not self._controls[name].setting["live"]:
             self._fold.active = [0]
-
-    def note(self, name: str, sentence: str) -> None:
-        """Say beside a control what is to be known of its value; an empty sentence takes it back."""
-        self._controls[name].note(sentence)
 
     def clear(self) -> None:
         """Take back everything said to be wrong."""

@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 
 from bnnviz.settings import MOST_POINTS
 from bnnviz.views import View
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import icon_button
 
 Rows = list[list[float]]
@@ -30,7 +30,7 @@ _SIGN = {"fontSize": 0, "minWidth": 0, "padding": "2px !important", "& .MuiButto
 _CLASSES = {"add 0": 0, "add 1": 1}
 
 
-class PointEditor(Component):
+class PointEditor(PageComponent):
     """Keep the points that a person draws in a view.
 
     Parameters

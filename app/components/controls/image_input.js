@@ -15,7 +15,7 @@ export function render({model}) {
   const root = make("div", {className: "asking"}, canvas, tools, make("label", {}, "turn", slider, angle), file)
 
   let buffer = null // bytes of the picture that is being drawn, channel by channel; null: what the server shows
-  let last = null, timer = null
+  let last = null
 
   function show(bytes) {
     const [, height, width] = model.shape
@@ -26,16 +26,10 @@ export function render({model}) {
     const image = model.shown
     if (!image.data || (buffer !== null && Number(slider.value) === 0)) { return }
     show(bytes_of(image.data))
-    canvas.setAttribute("aria-label", image.told)
+    canvas.setAttribute("aria-label", image.words)
   }
 
-  function send() {
-    if (timer !== null) { return }
-    timer = setTimeout(() => {
-      timer = null
-      if (buffer !== null) { model.drawn = Array.from(buffer, Math.round) }
-    }, SEND_MS)
-  }
+  const send = throttled(() => { if (buffer !== null) { model.drawn = Array.from(buffer, Math.round) } }, SEND_MS)
 
   function empty() {
     const [channels, height, width] = model.shape

@@ -9,8 +9,8 @@ import numpy as np
 import param
 from panel.custom import JSComponent
 
-from bnnviz_app.components.component import Component
-from bnnviz_app.components.widgets import Choice, script, set_changed
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import ReaderChoice, script, set_changed
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -20,7 +20,7 @@ class ImageInput(JSComponent):
     """Take an image by a pen or from a file, and an angle."""
 
     shape = param.List([1, 28, 28], doc="Channels, height and width.")
-    shown = param.Dict({}, doc="data, the bytes of the image as base64, and told, what it is in words.")
+    shown = param.Dict({}, doc="data, the bytes of the image as base64, and words, what it is.")
     drawn = param.List(doc="Bytes of what was drawn or opened, channel by channel, row by row.")
     angle = param.Number(0.0, doc="In degrees, counter-clockwise.")
     taken = param.Integer(0, doc="Grows when a test image takes the place of what was drawn.")
@@ -29,7 +29,7 @@ class ImageInput(JSComponent):
     _esm = script(__file__, "image_input.js")
 
 
-class ImageQuestion(Component):
+class ImageQuestion(PageComponent):
     """Show the image beside its answers, and ask about another one.
 
     Parameters
@@ -52,7 +52,7 @@ class ImageQuestion(Component):
             stylesheets=[_STYLES["input"]],
         )
         self.root.param.watch(self._draw, "drawn")
-        self._angle = Choice((self.root,), lambda event: on_image({"angle": float(event.new)}), "angle")
+        self._angle = ReaderChoice((self.root,), lambda event: on_image({"angle": float(event.new)}), "angle")
         self.root.param.watch(
             lambda event: on_complaint(f"{event.new[0]} is no picture that this browser reads; choose a PNG or JPEG."),
             "complaint",
@@ -67,8 +67,8 @@ class ImageQuestion(Component):
         """Show the image as the networks see it."""
         part = frame["digit"]
         own = part["observed"]
-        told = "your own image" if own is None else f"true class {part['classes'][own]}"
-        shown = {"data": part["pixels"]["data"], "told": f"{told}, turned by {part['angle']:g} degrees"}
+        words = "your own image" if own is None else f"true class {part['classes'][own]}"
+        shown = {"data": part["pixels"]["data"], "words": f"{words}, turned by {part['angle']:g} degrees"}
         set_changed(self.root, shown=shown)
 
     def pick(self, index: int) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz_app.components.component import Component
-from bnnviz_app.components.widgets import Choice
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import ReaderChoice
 from bnnviz_app.theme import SHEETS, TIGHT
 
 PCA, COORDINATES, CANONICAL = "PC 1, PC 2", "coordinates", "canonical PCs"
@@ -22,7 +22,7 @@ _SEARCH = {"restrict": True, "min_characters": 0, "size": "small"}
 _LOW = {"& .MuiInputBase-root": {"padding": "0 28px 0 6px !important"}, "& input": {"padding": "2px 4px !important"}}
 
 
-class PlanePicker(Component):
+class PlanePicker(PageComponent):
     """Choose the plane of the trajectory: two principal components, canonical ones or not, or two coordinates.
 
     Parameters
@@ -49,7 +49,7 @@ class PlanePicker(Component):
         self.note = pn.pane.HTML(
             "", sizing_mode="stretch_width", margin=(2, 14, 4, 14), visible=False, stylesheets=[_NOTE]
         )
-        self._choice = Choice((self.kind, self._x, self._y), lambda event: self._ask())
+        self._choice = ReaderChoice((self.kind, self._x, self._y), lambda event: self._ask())
         self.kind.param.watch(lambda event: self._reveal(), "value")
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ class PlanePicker(Component):
         self.note.visible = self.kind.visible and self.kind.value == CANONICAL
 
 
-class ComponentPicker(Component):
+class ComponentPicker(PageComponent):
     """Choose what trace, autocorrelation and density follow: a principal component, or a coordinate.
 
     Parameters
@@ -101,7 +101,7 @@ class ComponentPicker(Component):
         self._names: list[str] = []
         look = {"width": 150, "margin": (3, 10, 0, 3), "sx": _LOW}
         self.root = pmui.AutocompleteInput(label="Follow", **_IN_HEAD | _SEARCH | look)
-        self._choice = Choice((self.root,), lambda event: self._ask())
+        self._choice = ReaderChoice((self.root,), lambda event: self._ask())
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Offer what a new run has; it is asked for what was chosen if the coordinates are those of the run before."""
@@ -132,7 +132,7 @@ class ComponentPicker(Component):
             self._on_component({"kind": "coordinate", "i": int(self.root.value.partition(":")[0])})
 
 
-class BlockPicker(Component):
+class BlockPicker(PageComponent):
     """Choose the block of coordinates whose correlations are shown.
 
     Parameters
@@ -144,7 +144,7 @@ class BlockPicker(Component):
     def __init__(self, on_block: Callable[[int], None]) -> None:
         self._on_block = on_block
         self.root = pmui.Select(label="Block", options=[], width=112, margin=(3, 10, 0, 3), sx=TIGHT, **_IN_HEAD)
-        self._choice = Choice((self.root,), lambda event: self._ask())
+        self._choice = ReaderChoice((self.root,), lambda event: self._ask())
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Offer the blocks of a new run, which is asked for the one that was chosen if it has the same."""

@@ -10,10 +10,10 @@ import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.upload import Upload
-from bnnviz_app.components.widgets import Choice
+from bnnviz_app.components.widgets import ReaderChoice
 from bnnviz_app.theme import styles
 
 _DATA = "data"
@@ -56,8 +56,8 @@ class CatalogueChoice:
         self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
         self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, value=first, **_SELECT)
         self._preset = pmui.Select(label="Preset", options=[_CUSTOM], description=_NO_PRESET, **_SELECT)
-        self._pick = Choice((self._select,), lambda event: self._picked())
-        self._preset_pick = Choice((self._preset,), lambda event: self._preset_picked(event.new))
+        self._pick = ReaderChoice((self._select,), lambda event: self._picked())
+        self._preset_pick = ReaderChoice((self._preset,), lambda event: self._preset_picked(event.new))
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
         self.root = pn.Column(self._select, self._under, sizing_mode="stretch_width", margin=0)
         self._build()
@@ -84,7 +84,7 @@ class CatalogueChoice:
     def note(self, sentences: list[str]) -> None:
         """Say beside the choice of data what is to be known of them; no sentences take it back."""
         if _DATA in self.controls:
-            self.controls.note(_DATA, " ".join(sentences))
+            self.controls[_DATA].note(" ".join(sentences))
 
     def _build(self) -> None:
         item = self._items[self.name]
@@ -131,7 +131,7 @@ class CatalogueChoice:
             self._preset.param.update(value=name, description=doc)
 
 
-class SpecSidebar(Component):
+class SpecSidebar(PageComponent):
     """Choose a target, its data and how to run on it; a class says what runs there.
 
     Parameters
@@ -173,7 +173,7 @@ class SpecSidebar(Component):
         self._spec, first = spec, self._first(spec)
         self._target.show(first.target, first.target_settings)
         # A spec may name a device that is not offered here; a control without it would choose another.
-        self._run.offer("device", [*self._devices, first.device])
+        self._run["device"].offer([*self._devices, first.device])
         self._run.set({name: getattr(first, name) for name in self.shared})
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -183,7 +183,7 @@ class SpecSidebar(Component):
     def devices(self, names: list[str]) -> None:
         """Offer these devices."""
         self._devices = [*self._devices[:1], *names]
-        self._run.offer("device", self._devices)
+        self._run["device"].offer(self._devices)
 
     def take_back(self, spec: Any) -> None:
         """Note that this spec runs on: what the controls show could not be run."""
@@ -288,12 +288,12 @@ class Sidebar(SpecSidebar):
 
     def _remark(self) -> None:
         """Say beside the data's name when their points are not their own any more."""
-        if "data" in self._target.controls:
-            drawn = self._spec.target_settings.get("points") is not None
-            self._target.controls.remark("data", "points redrawn" if drawn else "")
+        if _DATA in self._target.controls:
+            redrawn = self._spec.target_settings.get("points") is not None
+            self._target.controls[_DATA].remark("points redrawn" if redrawn else "")
 
     def _target_changed(self, changed: dict[str, Any]) -> None:
-        if "data" in changed:
+        if _DATA in changed:
             self._spec = self._spec.replace(target_settings={})
         self._renew()
 

@@ -19,7 +19,7 @@ MARKS: tuple[tuple[Kind, str], ...] = (
     (ACCEPTED, "proposed and accepted: the event that ends the segment"),
     (UNIFORM, "the uniform draw times the envelope: the proposal is accepted if this lies under the rate"),
     (KINDS[2], "the velocity is reflected"),
-    (KINDS[3], "the refresh clock rang: the velocity is drawn anew"),
+    (KINDS[3], "the refresh clock rang: a new velocity is drawn"),
     (KINDS[5], "the rate was above the envelope, which therefore was no bound: a bias"),
     (NOW, "where the watched chain is; the arrow says where it is going"),
     (VISITED, "where the move under way has been, leapfrog step by leapfrog step"),
@@ -31,7 +31,7 @@ LINES = (
     ("signed rate", "pale", "6 4", "below zero the chain descends, and no event can happen"),
     ("envelope", "orange", "", "what the next proposal is drawn from"),
     ("used", "red", "", "what the earlier proposals of this segment were drawn from"),
-    ("refresh clock", "purple", "6 4", "when the velocity will be drawn anew if nothing happens before"),
+    ("refresh clock", "purple", "6 4", "when a new velocity will be drawn if nothing happens before"),
 )
 _STYLES = styles(__file__)
 _HELP = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.engine.throttle import Throttle
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script
 
 PACE_S = 3.0  # between two sentences while the run plays: a screen reader needs the time to say one
@@ -24,7 +24,7 @@ class Access(JSComponent):
     _esm = script(__file__, "narrator.js")
 
 
-class Narrator(Component):
+class Narrator(PageComponent):
     """Tell the latest event, at once after a step and now and then while the run plays.
 
     Parameters

@@ -19,6 +19,6 @@ export function render({model}) {
   }
   for (const name of ["title", "text", "place", "choices", "back", "next"]) { model.on(name, fill) }
   fill()
-  const told = make("div", {className: "told"}, title, text, choices)
-  return make("section", {className: "scene", label: "Scene"}, told, make("div", {className: "steps"}, place, back, next, leave))
+  const step = make("div", {className: "told"}, title, text, choices)
+  return make("section", {className: "scene", label: "Scene"}, step, make("div", {className: "steps"}, place, back, next, leave))
 }

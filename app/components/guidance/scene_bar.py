@@ -11,7 +11,7 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.guidance.scenes import Scene, SceneStep
@@ -34,7 +34,7 @@ class StepBar(JSComponent):
     _esm = script(__file__, "scene_bar.js")
 
 
-class SceneBar(Component):
+class SceneBar(PageComponent):
     """Lead through a scene.
 
     Parameters

@@ -34,8 +34,8 @@ class RecordingList:
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
         self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._said = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
-        self.root = pn.Column(self.search, self._said, self._rows, sizing_mode="stretch_width", margin=0)
+        self._count = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
+        self.root = pn.Column(self.search, self._count, self._rows, sizing_mode="stretch_width", margin=0)
 
     @property
     def chosen(self) -> list[str]:
@@ -60,13 +60,13 @@ class RecordingList:
         kept = shown[:_MOST]
         self._rows[:] = [self._row(name) for name in kept]
         if not self.found:
-            said = "No recordings yet."
+            text = "No recordings yet."
         elif not shown:
-            said = "No recording has all of these words."
+            text = "No recording has all of these words."
         else:
             more = f", the first {_MOST} of them here" if len(shown) > _MOST else ""
-            said = f"{len(shown)} of {len(self.found)} recordings{more}"
-        self._said.object = f"<div>{html.escape(said)}</div>"
+            text = f"{len(shown)} of {len(self.found)} recordings{more}"
+        self._count.object = f"<div>{html.escape(text)}</div>"
 
     def _row(self, name: str) -> pn.Column:
         recording, wrong = self.found[name]

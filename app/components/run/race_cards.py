@@ -159,12 +159,16 @@ def _budget_html(status: dict[str, Any]) -> str:
     )
 
 
-def _reference_text(told: dict[str, Any] | None) -> str:
+def _reference_text(reference: dict[str, Any] | None) -> str:
     """Say how far the reference has come."""
-    if told is None or told["error"]:
+    if reference is None or reference["error"]:
         return ""
-    if told["finished"]:
-        quality = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
-        return f"reference: {told['title']}, {told['draws']:,} draws{quality}"
-    so_far = f"{told['draws']:,} of {told['wanted']:,} draws" if told["phase"] == "sampling" else told["phase"]
-    return f"reference: {told['title']}, {so_far}"
+    if reference["finished"]:
+        quality = f", R-hat {reference['rhat']:.2f}" if math.isfinite(reference["rhat"]) else ""
+        return f"reference: {reference['title']}, {reference['draws']:,} draws{quality}"
+    so_far = (
+        f"{reference['draws']:,} of {reference['wanted']:,} draws"
+        if reference["phase"] == "sampling"
+        else reference["phase"]
+    )
+    return f"reference: {reference['title']}, {so_far}"

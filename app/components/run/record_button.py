@@ -9,14 +9,14 @@ from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz_app.address import Visit
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import header_button
 from bnnviz_app.session import Session
 
 _START, _STOP = "Record", "Stop recording"
 
 
-class RecordButton(Component):
+class RecordButton(PageComponent):
     """Begin and end the recording of what runs, and say which it is.
 
     Parameters

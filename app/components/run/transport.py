@@ -11,7 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.views.chain.journey import JourneyView
-from bnnviz_app.components.component import Component
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, icon_button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
@@ -38,7 +38,7 @@ _PREPARING = {
 Cell = tuple[int, str, str, str]
 
 
-class Transport(Component):
+class Transport(PageComponent):
     """Show buttons for a session, its timeline and its status line.
 
     Parameters
@@ -213,8 +213,8 @@ class Transport(Component):
         )
         others = status["shared"] - bool(status["playing"])
         if others > 0:
-            told = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
-            return f"<div class='line crowded'>{line}{told}</div>"
+            shared = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
+            return f"<div class='line crowded'>{line}{shared}</div>"
         wide = "" if self._has_room(status) else " wide"
         return f"<div class='line{wide}'>{line}<span class='keys'>space plays, ? for keys</span></div>"
 
