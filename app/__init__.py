@@ -1,1 +1,9 @@
-"""The dashboard: `bnnviz_app` in an environment, the folder `app` in the repository, which `panel serve app` serves."""
+"""The dashboard: `bnnviz_app` in an environment, the folder `app` in the repository, which `panel serve app` serves.
+
+What stands here is needed before Panel and the views are imported.
+"""
+
+#: The cookie in which a browser keeps the theme that it was left in.
+THEME_COOKIE = "bnnviz-theme"
+#: Colour of the page behind everything, by whether it is dark.
+BACKGROUND = {False: "#f2f4f6", True: "#10171e"}

@@ -1,4 +1,4 @@
-"""The browser's address: what it asked for, and what it says of the page at every moment."""
+"""Read what the browser's address asks for, and keep it at what the page shows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.specs import url
+from bnnviz_app.components.widgets import script
 
 KEPT = ("projector", "hide")  # flags that stay in the address as long as the page is as they say
 
 
 class Address(JSComponent):
-    """An element without a face that writes the address, without adding to the browser's history."""
+    """Write the address from an element without a face, without adding to the browser's history."""
 
     query = param.String(doc="What stands after the question mark.")
 
-    _esm = "address.js"
+    _esm = script(__file__, "address.js")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**{"width": 0, "height": 0, "margin": 0, "sizing_mode": "fixed", **params})
@@ -27,31 +28,36 @@ class Address(JSComponent):
 
 @dataclass
 class Visit:
-    """What an address asks for.
+    """Hold what an address asks for.
 
     Parameters
     ----------
     spec : Spec or RaceSpec
         What to run.
     sentences : list of str
-        What of the address did not fit.
+        What did not fit of the address.
     names : bool
         Whether the address names a spec at all, or leaves it to the page.
     flags : dict of str
         Parameters of the page's own, such as ``play`` and ``projector``.
-    said : list of str
-        What else is to be said when it opens.
+    notes : list of str
+        What else the page says when it opens.
     """
 
     spec: Any
     sentences: list[str] = field(default_factory=list)
     names: bool = False
     flags: dict[str, str] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def on(self, flag: str) -> bool:
         """Tell whether a flag is given and not 0."""
-        return self.flags.get(flag, "0") not in ("0", "", "no", "false")
+        return is_on(self.flags, flag)
+
+
+def is_on(flags: Mapping[str, str], flag: str) -> bool:
+    """Tell whether a flag is among these and not 0."""
+    return flags.get(flag, "0") not in ("0", "", "no", "false")
 
 
 def read(arguments: Mapping[str, Sequence[bytes]], opening: Any) -> Visit:

@@ -1,6 +1,6 @@
 /* What Bokeh and Panel do again and again while a page opens, done once.
 
-Fifty components of React come into the page one by one. Each of them has everything laid out anew, all figures with it,
+Fifty components of React come into the page one by one. Each of them has everything laid out again, all figures with it,
 when it has its size and once more when its children are in it. It has no need to: what lies in the page by CSS tells
 the figures beside it by itself when their own sizes change. */
 {

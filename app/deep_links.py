@@ -1,4 +1,4 @@
-"""Which page shows a spec, and the address that opens the page on it."""
+"""Find the page that shows a spec, and the address that opens the page on it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.pages import PAGES
 
 _POPULATION = "population"  # what a sampler emits that has one
-_LAB, _RACE, _WELLS, _UNCERTAINTY = "lab", "race", "wells", "uncertainty"
+_PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", DoubleWellSpec: "wells"}
 
 
 @dataclass(frozen=True)
-class Opening:
-    """A page and what it opens on.
+class DeepLink:
+    """Name a page and what it opens on.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def of_images(data: str | None) -> bool:
     return entry is not None and entry["shape"] is not None
 
 
-def opening(spec: Any) -> Opening | None:
+def deep_link(spec: Any) -> DeepLink | None:
     """Return where a spec can be seen; None where no link holds it whole.
 
     Parameters
@@ -57,25 +57,21 @@ def opening(spec: Any) -> Opening | None:
     spec : Spec, RaceSpec, ImageRaceSpec or DoubleWellSpec
         Checked or not.
     """
-    found = _opening(spec)
+    found = _linked(spec)
     return found if found is not None and _arrives(found) else None
 
 
-def _opening(spec: Any) -> Opening | None:
+def _linked(spec: Any) -> DeepLink | None:
     """Return the page that is made for a spec."""
-    if isinstance(spec, ImageRaceSpec):
-        return Opening(_UNCERTAINTY, spec)
-    if isinstance(spec, RaceSpec):
-        return Opening(_RACE, spec)
-    if isinstance(spec, DoubleWellSpec):
-        return Opening(_WELLS, spec)
+    if type(spec) in _PAGES:
+        return DeepLink(_PAGES[type(spec)], spec)
     if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
         return None  # a page of images has several samplers
-    drawn = catalogue.find("samplers", spec.sampler)["emits"]
-    return Opening(_POPULATION if _POPULATION in drawn else _LAB, spec)
+    emits = catalogue.find("samplers", spec.sampler)["emits"]
+    return DeepLink(_POPULATION if _POPULATION in emits else "lab", spec)
 
 
-def _arrives(found: Opening) -> bool:
+def _arrives(found: DeepLink) -> bool:
     """Tell whether what the link says is read as what it was written from."""
     try:
         spec = found.spec.checked()
@@ -87,7 +83,7 @@ def _arrives(found: Opening) -> bool:
     return not sentences and opened == spec
 
 
-def together(experiment: Experiment) -> Opening | None:
+def together(experiment: Experiment) -> DeepLink | None:
     """Return where the cases of an experiment on images can be seen side by side; None where they cannot."""
     firsts = [case.specs[0] for case in experiment.cases if case.specs]
     if not firsts or not all(isinstance(s, Spec) and of_images(s.target_settings.get("data")) for s in firsts):
@@ -102,8 +98,8 @@ def _alike(specs: Sequence[Spec]) -> list[Spec]:
     return [s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same]
 
 
-def _gallery(lanes: Sequence[Spec]) -> Opening | None:
+def _gallery(lanes: Sequence[Spec]) -> DeepLink | None:
     try:
-        return opening(ImageRaceSpec(tuple(lanes)).checked())
+        return deep_link(ImageRaceSpec(tuple(lanes)).checked())
     except BnnvizError:
         return None

@@ -1,4 +1,4 @@
-"""The browser's side of a session: which frame it has painted, whether it is seen, which key was pressed."""
+"""Hear from the browser which frame it has painted, whether it is seen, and which key was pressed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -16,26 +17,17 @@ from panel.custom import JSComponent
 LOST_AFTER = 2.0  # seconds until a frame that nobody acknowledged counts as lost
 QUICK = 0.1  # seconds: a browser this quick may have two frames under way
 WINDOW = 60  # frames that the measured rate and latency look back on
-# A task that is asked for in the animation frame with the figures in it runs when that frame has been painted.
-# (A second animation frame would say so too, but the browser would compose the whole page once more for it.)
-_PAINTED = """
-const number = sent.data.number[0]
-requestAnimationFrame(() => {
-  const after = new MessageChannel()
-  after.port1.onmessage = () => { painted.data = {number: [number]}; after.port1.close() }
-  after.port2.postMessage(null)
-})
-"""
+_PAINTED = Path(__file__).with_name("painted.js").read_text(encoding="utf-8")
 
 
 class Keys(JSComponent):
-    """An element without a face that reports keys, whether the page is seen, and whether it is to keep still."""
+    """Report keys, whether the page is seen, and whether it is to keep still, from an element without a face."""
 
     _esm = "keys.js"
 
 
 class Heartbeat:
-    """Back-pressure: at most one or two frames between server and paint.
+    """Keep at most one or two frames under way between server and paint (back-pressure).
 
     Parameters
     ----------
@@ -78,12 +70,12 @@ class Heartbeat:
                 continue
 
     def latency(self) -> float | None:
-        """Median seconds from the server to the paint, over the last second or so; None before the first."""
+        """Return the median seconds from the server to the paint, over a second or so; None before the first."""
         recent = list(self._latencies)[-20:]
         return statistics.median(recent) if recent else None
 
     def rate(self) -> float:
-        """Frames painted a second, over the last second."""
+        """Return how many frames were painted in the last second."""
         now = time.perf_counter()
         return float(sum(1 for at in self._moments if now - at < 1.0))
 

@@ -11,13 +11,13 @@ from panel.command.serve import Serve
 from bnnviz.errors import BnnvizError
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
-# longer from the page to its connection gets the page built anew, with style sheets from elsewhere.
+# longer from the page to its connection gets the page built again, with style sheets from elsewhere.
 SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 200
 
 
 class _ServeAt(Serve):
-    """Panel's command, which reads Panel's and Bokeh's environment variables, with a route of our own.
+    """Run Panel's command, which reads Panel's and Bokeh's environment variables, with a route of our own.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -12,26 +13,16 @@ from bokeh.models import CustomJS
 from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
+from bnnviz_app import THEME_COOKIE
 from bnnviz_app.pages import FIRST, PAGES
-from bnnviz_app.template import TEMPLATE
-from bnnviz_app.theme import THEME_COOKIE, is_dark, material
+from bnnviz_app.theme import is_dark, material, styles
 
-_NAV = """
-:host {display: flex; height: 48px; align-items: stretch}
-a {display: inline-block; height: 45px; line-height: 46px; padding: 0 3px; font-size: 14.5px;
-  color: #fff; text-decoration: none; margin-right: 20px; opacity: .8}
-a.here {opacity: 1; border-bottom: 3px solid #f0a03c}
-"""
-# Nothing that comes from the server can say that the server is gone.
-_LOST = """
-const strip = document.createElement("div")
-strip.setAttribute("role", "alert")
-strip.textContent = "The connection to the server was lost. Reload the page when the server is back."
-strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px; text-align: center;" +
-  "font: 600 15px sans-serif; background: #b3261e; color: #fff"
-document.body.append(strip)
-"""
-
+_STYLES = styles(__file__)
+_FOLDER = Path(__file__).parent
+_LOST, _PATCHES, _PAGE = (
+    (_FOLDER / name).read_text(encoding="utf-8") for name in ("lost.js", "bokeh_patches.js", "page.html")
+)
+_TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES)
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""
 const theme = cb_obj.dark_theme ? "dark" : "default"
@@ -50,7 +41,7 @@ def _links(here: str) -> pn.pane.HTML:
         f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'>{entry.title}</a>"
         for entry in PAGES.values()
     )
-    return pn.pane.HTML(links, stylesheets=[_NAV], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
+    return pn.pane.HTML(links, stylesheets=[_STYLES["nav"]], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
 
 
 def _unbind(frame: pmui.Page) -> None:
@@ -88,7 +79,7 @@ def open_page() -> None:
     question.on_click(lambda event: page.guide.toggle())
     frame = pmui.Page(
         title="bnnviz",
-        template=TEMPLATE,
+        template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {PAGES[name].title}",
         header=[_links(name), page.tools, question],

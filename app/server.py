@@ -1,6 +1,6 @@
-"""Serve scripts ahead of a page, send messages at once, start the workers when there is time.
+"""Run the dashboard's server: scripts go ahead of a page, messages at once, workers start when there is time.
 
-Bokeh finds the functions in `server_lifecycle.py`. A failure to connect stays in the future, and the page says it.
+Bokeh finds these functions in `server_lifecycle.py`. A failure to connect stays in the future, and the page says it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
+from bnnviz_app import BACKGROUND, THEME_COOKIE
 from bnnviz_app.pages import FIRST, PAGES
 
 _START_S = 60.0
@@ -42,8 +43,6 @@ _OPENING = """<!DOCTYPE html>
 <meta charset="utf-8">
 <style>html {{background: {background}}}</style>
 """
-THEME_COOKIE = "bnnviz-theme"  # as in theme.py, which is imported later
-BACKGROUND = {False: "#f2f4f6", True: "#10171e"}
 _BEGINNING = re.compile(r"\s*<!DOCTYPE html>\s*<html[^>]*>\s*<head>")
 _SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)
 _BUNDLE = '<script>importShim("{}")</script>\n'

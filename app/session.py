@@ -1,6 +1,6 @@
-"""One session: what one browser tab runs, and the loop that carries its frames to the page.
+"""Run what one browser tab shows, and carry its frames to the page in a loop.
 
-Knows no widget: a *screen* shows what it is told, always with the document locked and its changes held
+A session knows no widget: a *screen* shows what it is given, always with the document locked and its changes held
 together in one patch. Nothing here waits with the lock, so no session stops another.
 """
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Screen(Protocol):
-    """What a page does for its session."""
+    """Name what a page does for its session."""
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Show a new run."""
@@ -63,7 +63,7 @@ class Screen(Protocol):
 
 
 class Session:
-    """A spec, its run, and the loop between the run and the page.
+    """Hold a spec and its run, and keep the loop between the run and the page.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class Session:
         self._send(name, **args)
 
     def look(self) -> None:
-        """Show every view anew: the page has chosen to look at something else."""
+        """Show every view again: the page has chosen to look at something else."""
         self._every_view = True
         self._wake.set()
 

@@ -1,28 +1,42 @@
-"""Colours and fonts of the page, light and dark, as panel-material-ui takes them.
+"""Colours, fonts and style sheets of the page, light and dark, and in the type of the projector.
 
 The page has the views' own fonts and surface. Roboto comes with panel-material-ui, from this server.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from bnnviz.views import DARK, FONT, LIGHT
+from bnnviz_app import BACKGROUND, THEME_COOKIE
 
-THEME_COOKIE = "bnnviz-theme"
 
+def styles(beside: str) -> dict[str, str]:
+    """Read the style sheets of a module from the file beside it, each under a comment such as ``/* @title */``.
+
+    Every pane has a shadow of its own, so that each needs a sheet of its own.
+
+    Parameters
+    ----------
+    beside : str
+        The module, ``__file__``.
+    """
+    parts = re.split(r"^/\* @(\w+).*\*/\n", Path(beside).with_suffix(".css").read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+#: Style sheets that several modules share.
+SHEETS = styles(__file__)
 HEADER = {False: "#24435d", True: "#0f1c28"}
+
+LARGE = 1.4  # type of the figures in projector mode
 
 #: For a select that stands in a line with other things.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
 #: The same in the heading of a card.
 TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "minHeight": "0 !important"}}
-#: For the style sheets of a select whose place says what it is for: only its label's words are heard.
-UNLABELLED = """
-.MuiInputLabel-root {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
-.MuiOutlinedInput-notchedOutline {top: 0 !important}
-.MuiOutlinedInput-notchedOutline legend {display: none}
-"""
 _COMPONENTS = {
     # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
     "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
@@ -36,26 +50,32 @@ _COMPONENTS = {
 }
 
 
+#: Colours of the page as CSS variables, light and dark: ``error.main`` is ``var(--mui-palette-error-main)``.
+_COLOURS = {
+    "primary": {"main": ("#2a6eb0", "#6fb1ee"), "contrastText": ("#ffffff", "#08131d")},
+    "error": {"main": ("#b3134f", "#ff86b0")},
+    "success": {"main": ("#23703a", "#7fd08f")},
+    "background": {"default": (BACKGROUND[False], BACKGROUND[True]), "paper": (LIGHT.surface, DARK.surface)},
+    "text": {"primary": ("#16202a", "#e6edf3"), "secondary": ("#51616f", "#9fb0c0")},
+    "caption": {"main": ("#fdf5e2", "#2b2517"), "failed": ("#fdeaea", "#331b1c")},
+    "lanes": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
+    "divider": ("#d9e0e6", "#2f3d4a"),
+}
+
+
+def lane_colour(number: int) -> str:
+    """Return the colour of a lane or a branch for a style sheet."""
+    return f"var(--mui-palette-lanes-{number})"
+
+
+def _chosen(colours: dict, dark: bool) -> dict:
+    return {name: _chosen(value, dark) if isinstance(value, dict) else value[dark] for name, value in colours.items()}
+
+
 def _scheme(dark: bool, size: int) -> dict:
-    palette = {
-        "mode": "dark" if dark else "light",
-        "primary": {
-            "main": "#6fb1ee" if dark else "#2a6eb0",
-            "contrastText": "#08131d" if dark else "#ffffff",
-        },
-        "background": {
-            "default": "#10171e" if dark else "#f2f4f6",
-            "paper": (DARK if dark else LIGHT).surface,
-        },
-        "text": {
-            "primary": "#e6edf3" if dark else "#16202a",
-            "secondary": "#9fb0c0" if dark else "#51616f",
-        },
-        "divider": "#2f3d4a" if dark else "#d9e0e6",
-    }
     bar = {"root": {"backgroundColor": HEADER[dark], "color": "#ffffff", "backgroundImage": "none"}}
     return {
-        "palette": palette,
+        "palette": {"mode": "dark" if dark else "light"} | _chosen(_COLOURS, dark),
         "typography": {"fontFamily": FONT, "fontSize": size},
         "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
     }

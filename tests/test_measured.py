@@ -287,7 +287,7 @@ def test_the_picture_marks_what_differs(dark: bool) -> None:
 @named
 def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> None:
     for case in experiment.cases:
-        found = deep_links.opening(case.specs[0]) if case.specs else None
+        found = deep_links.deep_link(case.specs[0]) if case.specs else None
         if found is None:
             continue
         given = parse_qs(found.query())
@@ -300,15 +300,15 @@ def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> Non
 
 def test_what_a_link_cannot_hold_has_none() -> None:
     network = Spec("network", {"data": "toy_c"}, "bps")
-    assert deep_links.opening(network).page == "lab"
-    assert deep_links.opening(network.replace(chains=url.MOST_CHAINS + 1)) is None
-    assert deep_links.opening(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
-    assert deep_links.opening(network.replace(settings={"refresh_rate": -1})) is None
+    assert deep_links.deep_link(network).page == "lab"
+    assert deep_links.deep_link(network.replace(chains=url.MOST_CHAINS + 1)) is None
+    assert deep_links.deep_link(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
+    assert deep_links.deep_link(network.replace(settings={"refresh_rate": -1})) is None
 
 
 def test_a_population_and_the_wells_open_on_pages_of_their_own() -> None:
-    assert deep_links.opening(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
-    assert deep_links.opening(DoubleWellSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
+    assert deep_links.deep_link(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
+    assert deep_links.deep_link(DoubleWellSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
 
 
 def test_samplers_on_images_open_side_by_side() -> None:
@@ -321,7 +321,7 @@ def test_samplers_on_images_open_side_by_side() -> None:
     assert sentences == []
     assert isinstance(spec, ImageRaceSpec)
     assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
-    assert deep_links.opening(case[0].specs[0]) is None
+    assert deep_links.deep_link(case[0].specs[0]) is None
     assert deep_links.together(small(cases=tuple(case[:1]))) is None
     assert deep_links.together(small()) is None
 
@@ -357,7 +357,7 @@ def test_the_address_opens_cards_and_follows_them() -> None:
     shown = PapersPage(True, flags | {"theme": "dark"}, opened)
     assert shown.large
     assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
-    assert "&#x27;nope&#x27;" in shown._made_of.object
+    assert "&#x27;nope&#x27;" in shown._about.object
     assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&projector=1&theme=dark"
     shown._close_all()
     assert shown.address.query == "page=papers&projector=1&theme=dark"

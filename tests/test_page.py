@@ -21,7 +21,7 @@ from tornado.websocket import WebSocketClosedError
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
-from bnnviz_app import launch, server, theme
+from bnnviz_app import THEME_COOKIE, launch, server, theme
 from bnnviz_app.session import Session
 
 linux = pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="only Linux corks a socket")
@@ -183,7 +183,7 @@ class Answer:
         return self._theme or default
 
     def get_cookie(self, name: str, default: str) -> str:
-        assert name == theme.THEME_COOKIE
+        assert name == THEME_COOKIE
         return self._cookie or default
 
     def set_header(self, name: str, value: str) -> None:
@@ -295,7 +295,7 @@ def test_a_page_opens_in_the_theme_of_its_address_or_else_as_it_was_left(
     monkeypatch: pytest.MonkeyPatch, asked: str, left: str, dark: bool
 ) -> None:
     arguments = {"theme": [asked.encode()]} if asked else {}
-    assert theme.is_dark(arguments, {theme.THEME_COOKIE: left} if left else {}) == dark
+    assert theme.is_dark(arguments, {THEME_COOKIE: left} if left else {}) == dark
     sent = answered(monkeypatch, Answer(theme=asked, cookie=left))
     assert (server.BACKGROUND[True] in sent) == dark
 

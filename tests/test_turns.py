@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from example_frames import example_scene
 
-from bnnviz_app.components.cards.card_pairs import BACKS, Turns
-from bnnviz_app.components.controls import block_picker, component_picker, plane_picker
+from bnnviz_app.components.cards.card_pairs import BACKS, CardPairs
+from bnnviz_app.components.controls import pickers
 
 EMITS = frozenset({"path", "acf", "envelope", "weights", "marginal", "ratios", "trace"})
 
 
 def test_a_card_that_is_turned_takes_its_companion_along() -> None:
     heard: list[int] = []
-    turns = Turns(lambda: heard.append(1))
-    weights = turns.button("path")
-    assert weights.label == "Weights" and turns.button("trace") is None
-    assert turns.hidden(EMITS) == BACKS
+    pairs = CardPairs(lambda: heard.append(1))
+    weights = pairs.button("path")
+    assert weights.label == "Weights" and pairs.button("trace") is None
+    assert pairs.hidden(EMITS) == BACKS
     weights.clicks += 1
-    assert turns.hidden(EMITS) == {"path", "acf", "ratios"} and heard == [1]
-    assert turns.place("weights") == "path" and turns.place("trace") == "trace"
-    turns.button("marginal").clicks += 1
-    assert turns.hidden(EMITS) == {"path", "marginal", "ratios"}
-    turns.show({"path"})
-    assert turns.hidden(EMITS) == BACKS
+    assert pairs.hidden(EMITS) == {"path", "acf", "ratios"} and heard == [1]
+    assert pairs.place("weights") == "path" and pairs.place("trace") == "trace"
+    pairs.button("marginal").clicks += 1
+    assert pairs.hidden(EMITS) == {"path", "marginal", "ratios"}
+    pairs.show({"path"})
+    assert pairs.hidden(EMITS) == BACKS
 
 
 def test_what_a_run_does_not_have_is_never_in_front() -> None:
-    turns = Turns(lambda: None)
-    button = turns.button("path")
-    turns.show({"weights"})
-    assert "path" in turns.hidden(EMITS) and button.visible
-    assert turns.hidden({"path", "acf"}) == BACKS and not button.visible
+    pairs = CardPairs(lambda: None)
+    button = pairs.button("path")
+    pairs.show({"weights"})
+    assert "path" in pairs.hidden(EMITS) and button.visible
+    assert pairs.hidden({"path", "acf"}) == BACKS and not button.visible
 
 
 def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
     asked: list[dict] = []
-    picker = component_picker.FollowPicker(asked.append)
-    picker.show(example_scene("network1d"))
+    picker = pickers.ComponentPicker(asked.append)
+    picker.reset(example_scene("network1d"))
     assert picker.root.visible and asked == []
     picker.root.value = "last PC"
     picker.root.value = "36: w37"
@@ -46,9 +46,9 @@ def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
     first = [{"kind": "pc", "number": -1}, *({"kind": "coordinate", "i": i} for i in (36, 4))]
     assert asked == first
     # A reset is asked for the same again; another target begins anew, in two dimensions with its coordinates alone.
-    picker.show(example_scene("network1d"))
+    picker.reset(example_scene("network1d"))
     assert asked == [*first, first[-1]]
-    picker.show(example_scene("banana"))
+    picker.reset(example_scene("banana"))
     assert asked[3:] == [first[-1]] and picker.root.options == ["0: x1", "1: x2"]
     picker.choose(5000)
     assert asked[-1] == {"kind": "coordinate", "i": 5000} and picker.root.value == "0: x1"
@@ -56,26 +56,26 @@ def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
 
 def test_a_block_is_asked_for_by_its_place() -> None:
     asked: list[int] = []
-    picker = block_picker.BlockPicker(asked.append)
+    picker = pickers.BlockPicker(asked.append)
     scene = example_scene("network1d")
-    picker.show(scene)
+    picker.reset(scene)
     assert not picker.root.visible and asked == []
     scene = {**scene, "blocks": [{"label": name, "first": 0, "count": 2} for name in ("a", "b", "c")]}
-    picker.show(scene)
+    picker.reset(scene)
     picker.root.value = "c"
-    picker.show(scene)
+    picker.reset(scene)
     assert picker.root.visible and asked == [2, 2]
 
 
 def test_canonical_planes_are_offered_where_there_are_units_and_come_with_a_caution() -> None:
     asked: list[dict] = []
-    picker = plane_picker.PlanePicker(asked.append)
-    picker.show(example_scene("banana"))
-    assert plane_picker.CANONICAL not in picker.kind.options
-    picker.show(example_scene("network1d"))
-    assert not picker.caution.visible
-    picker.kind.value = plane_picker.CANONICAL
-    assert picker.caution.visible and picker.caution.object == "The units are in order."
+    picker = pickers.PlanePicker(asked.append)
+    picker.reset(example_scene("banana"))
+    assert pickers.CANONICAL not in picker.kind.options
+    picker.reset(example_scene("network1d"))
+    assert not picker.note.visible
+    picker.kind.value = pickers.CANONICAL
+    assert picker.note.visible and picker.note.object == "The units are in order."
     assert asked == [{"kind": "pca", "canonical": True}]
-    picker.kind.value = plane_picker.COORDINATES
-    assert asked[-1] == {"kind": "coordinates", "i": 0, "j": 1} and not picker.caution.visible
+    picker.kind.value = pickers.COORDINATES
+    assert asked[-1] == {"kind": "coordinates", "i": 0, "j": 1} and not picker.note.visible

@@ -1,4 +1,4 @@
-"""The pages of the dashboard: each is a name in the address, a title, and a function that builds it."""
+"""List the pages of the dashboard: each has a name in the address, a title, and a function that builds it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A page that can be opened.
+class PageEntry:
+    """Name a page that can be opened.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ class Entry:
 
 
 _ENTRIES = (
-    Entry("lab", "Lab", "bnnviz_app.pages.lab"),
-    Entry("race", "Race", "bnnviz_app.pages.race"),
-    Entry("population", "Population", "bnnviz_app.pages.population"),
-    Entry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
-    Entry("wells", "Wells", "bnnviz_app.pages.double_well"),
-    Entry("microscope", "Step size", "bnnviz_app.pages.step_size"),
-    Entry("papers", "Papers", "bnnviz_app.pages.papers"),
-    Entry("recordings", "Recordings", "bnnviz_app.pages.recordings"),
+    PageEntry("lab", "Lab", "bnnviz_app.pages.lab"),
+    PageEntry("race", "Race", "bnnviz_app.pages.race"),
+    PageEntry("population", "Population", "bnnviz_app.pages.population"),
+    PageEntry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
+    PageEntry("wells", "Wells", "bnnviz_app.pages.double_well"),
+    PageEntry("microscope", "Step size", "bnnviz_app.pages.step_size"),
+    PageEntry("papers", "Papers", "bnnviz_app.pages.papers"),
+    PageEntry("recordings", "Recordings", "bnnviz_app.pages.recordings"),
 )
-PAGES: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 FIRST = next(iter(PAGES))

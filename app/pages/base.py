@@ -1,9 +1,10 @@
-"""What pages have in common whose run has nothing but settings: one stage of cards, one list of controls."""
+"""The skeleton of a page: its address, its theme, projector mode, and what it shows of a run."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import panel as pn
@@ -12,37 +13,132 @@ from bnnviz import views
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.demo import PlainSpec
-from bnnviz_app import address, projector, stage
+from bnnviz_app import address
 from bnnviz_app.components.cards.caption import Caption
-from bnnviz_app.components.cards.cards import Card, Table
+from bnnviz_app.components.cards.cards import Card, FiguresCard
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import Controls
-from bnnviz_app.components.controls.sidebar import section
+from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.guidance.help import Guide
-from bnnviz_app.components.guidance.narrator import PACE_S, Narrator
+from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
-from bnnviz_app.components.run.tools import tool
-from bnnviz_app.components.run.transport import Transport
+from bnnviz_app.components.run.transport import StepTransport, Transport
+from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.session import SLOW_EVERY, Session
+from bnnviz_app.theme import SHEETS
+
+_PRESETS = Path(__file__).parents[1] / "presets"
 
 
-class PlainTransport(Transport):
-    """Buttons for a run without a timeline; a class says which figures it has, and whether it steps to events too."""
-
-    steps_events: ClassVar[bool] = False
-
-    def reset(self, scene: dict[str, Any]) -> None:
-        """Begin anew."""
-        self.show_playing()
-        self._show_events(False)
-        self._status.object = ""
-
-    def _has_room(self, status: dict[str, Any]) -> bool:
-        return True
+def preset(name: str) -> Any:
+    """Read a JSON file of the folder of presets."""
+    return json.loads((_PRESETS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-class PlainPage:
-    """The page of one session; a class says of what.
+class Page:
+    """Show the page of one session.
+
+    Parameters
+    ----------
+    dark : bool
+        Whether it begins dark.
+    flags : mapping of str to str
+        Parameters of the address.
+
+    Attributes
+    ----------
+    main : list
+        What stands in the middle.
+    tools : panel object
+        What stands in the header.
+    """
+
+    name: ClassVar[str]  # in the address
+
+    def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
+        self._flags = {name: text for name, text in flags.items() if name in address.KEPT}
+        self._flags |= {"theme": "dark"} if dark else {}
+        self.dark, self.large = dark, address.is_on(flags, "projector")
+        self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
+        self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
+        self.guide.theme(dark)
+
+    @property
+    def sidebar(self) -> list[Any]:
+        """What stands at the left."""
+        return []
+
+    def theme(self, dark: bool) -> None:
+        """Turn light or dark."""
+        self.dark = dark
+        self._flags |= {"theme": "dark" if dark else "default"}
+        self.guide.theme(dark)
+        self._turn()
+        self._readdress()
+
+    def close(self) -> None:
+        """End what the page runs."""
+
+    def _project(self) -> None:
+        """Turn projector mode on or off; what runs goes on."""
+        self.large = not self.large
+        self._flags.pop("projector", None)
+        self._flags |= {"projector": "1"} if self.large else {}
+        self._resize()
+        self._readdress()
+        self.on_large()
+
+    def _turn(self) -> None:
+        """Have everything follow the theme."""
+
+    def _resize(self) -> None:
+        """Have everything follow projector mode."""
+
+    def _in_address(self) -> dict[str, str]:
+        """Return what the address says of what the page shows."""
+        raise NotImplementedError
+
+    def _readdress(self) -> None:
+        self.address.query = url.query_text({"page": self.name, **self._in_address(), **self._flags})
+
+    def _header(self, *buttons: Any) -> pn.Row:
+        projector = header_button("Projector", self._project)
+        return pn.Row(*buttons, projector, margin=0, align="center", css_classes=["tour-tools"])
+
+
+class TextPage(Page):
+    """Show a page of text, which scrolls and runs nothing.
+
+    Parameters
+    ----------
+    dark : bool
+        Whether it begins dark.
+    flags : mapping of str to str
+        Parameters of the address.
+    """
+
+    def _lay_out(self, *objects: Any) -> None:
+        """Lay these under each other."""
+        whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
+        text = pn.Column(*objects, sizing_mode="stretch_width", margin=(0, 24, 30, 24), styles=whole)
+        hidden = (self.guide.root, self.address, self.narrator.root)
+        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["text_page"]])
+        self.main, self.tools = [self._outer], self._header()
+
+    def _turn(self) -> None:
+        self._dress()
+
+    def _resize(self) -> None:
+        self._dress()
+
+    def _dress(self) -> None:
+        """Have everything follow theme and projector mode."""
+        set_class(self._outer, "large", self.large)
+
+
+class RunPage(Page):
+    """Show a run on a stage of cards, with controls at the left and a bar of buttons below; a class says of what.
 
     Parameters
     ----------
@@ -52,83 +148,45 @@ class PlainPage:
         What the address asks for.
     """
 
-    name: ClassVar[str]  # in the address
-    heading: ClassVar[str]  # of the controls
-    spec: ClassVar[type[PlainSpec]]
-    titles: ClassVar[dict[str, str]]  # of choices
-    words: ClassVar[dict[str, str]]  # explained in the guide
-    parts: ClassVar[tuple[str, ...]]  # of a frame, each with its view
+    what: ClassVar[str] = "picture"  # is shared
+    parts: ClassVar[tuple[str, ...]] = ()  # of a frame, each with its view
     grid: ClassVar[str] = ""
-    transport_class: ClassVar[type[PlainTransport]]
-    speed: ClassVar[str] = "0"  # steps a second at first; 0: as fast as it goes
+    transport_class: ClassVar[type[Transport]] = StepTransport
+    speed: ClassVar[str] = ""  # steps a second at first, where the address names none
 
     def __init__(self, dark: bool, visit: address.Visit) -> None:
-        self._flags = {name: text for name, text in visit.flags.items() if name in address.KEPT}
-        self._flags |= {"theme": "dark"} if dark else {}
-        self.large, self._said_at = False, 0.0
-        self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
+        super().__init__(dark, visit.flags)
+        self._hidden = self._named(visit.flags.get("hide", ""))
+        self._scene: dict[str, Any] = {}
         self.heartbeat = Heartbeat(self._key)
         self.session = Session(visit.spec, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
-        self._column = pn.Column(*self._controls(visit.spec), sizing_mode="stretch_width", margin=(2, 0, 16, 0))
-        self.caption = Caption(lambda settings: None)
-        self.guide, self.share = Guide(None, self.words), Share("picture")
-        self.address = address.Address(query=self._query(visit.spec))
+        self.narrator = Narrator(lambda: self.session.playing)
+        self.controls: Any = None
+        self.left = self._controls(visit.spec)
+        self.caption, self.share = Caption(self._remedy), Share(self.what)
+        self.transport = self._transport()
+        self.stage = pn.Column(sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"]])
+        self.stage.styles = {"grid-template": self.grid} if self.grid else {}
+        self.components: list[PageComponent] = []
+        self._build(visit)
         self.session.on_spec = lambda spec: self._readdress()
-        self.narrator = Narrator()
-        self.transport = self.transport_class(self.session, None)
-        made = {view.needs[0]: view for view in views.views_for({"emits": self.parts})}
-        self.cards = [self._card(made[part](dark=dark)) for part in self.parts]
-        self.table = self._table()
-        self.stage = pn.Column(
-            self.caption.root,
-            *(card.root for card in (*self._more_cards(), *self.cards)),
-            self.table.root,
-            sizing_mode="stretch_both",
-            margin=0,
-            stylesheets=[stage.STAGE],
-            styles={"grid-template": self.grid} if self.grid else {},
-        )
-        self.main = [
-            pn.Column(
-                self.stage,
-                self.transport.root,
-                self.heartbeat.root,
-                self.guide.root,
-                self.share.root,
-                self.address,
-                self.narrator.root,
-                sizing_mode="stretch_both",
-                margin=0,
-                stylesheets=[stage.PAGE, projector.PAGE],
-            )
-        ]
-        self.tools = pn.Row(
-            tool("Share", lambda event: self.share.show(self.session.spec, self.address.query)),
-            tool("Projector", lambda event: self._project()),
-            margin=0,
-            align="center",
-            css_classes=["tour-tools"],
-        )
-        if visit.on("projector"):
-            self._magnify(True)
+        self._lay_out()
+        if self.large:
+            self._resize()
         if dark:
-            self.theme(dark)
-        self.session.playing = visit.on("play")
-        self.transport.show_playing()
-        self.transport.show_speed(visit.flags.get("speed", self.speed))
-        self.session.greet(list(visit.sentences))
+            self._turn()
+        self._obey(visit)
+        self._readdress()
+
+    @classmethod
+    def opening(cls) -> Any:
+        """Return the spec that the page opens on."""
+        raise NotImplementedError
 
     @property
     def sidebar(self) -> list[Any]:
-        """What stands at the left."""
-        return [] if self.large or "sidebar" in self._flags.get("hide", "").split(",") else [self._column]
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        for shown in (*self._shown(), self.guide):
-            shown.theme(dark)
-        self._flags |= {"theme": "dark" if dark else "default"}
-        self._readdress()
+        """What stands at the left; what is not shown could still be reached by the keyboard, and is left out."""
+        return [] if self.large or "sidebar" in self._hidden else [self.left]
 
     def close(self) -> None:
         """End what the page runs."""
@@ -137,9 +195,10 @@ class PlainPage:
     # ---- what the session shows ---------------------------------------------------------------------------
 
     def show_scene(self, scene: dict[str, Any]) -> None:
-        """Show a new run."""
+        """Begin a new run: everything forgets the last one."""
         self.show_waiting(False)
-        for shown in self._shown():
+        self._scene = scene
+        for shown in self._fed():
             shown.reset(scene)
 
     def show_waiting(self, waiting: bool) -> None:
@@ -148,21 +207,20 @@ class PlainPage:
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts that have come."""
-        for shown in self._shown():
+        for shown in self._fed():
             if shown.needs <= frame.keys():
                 shown.update(frame)
-        if "caption" in frame:
-            self._narrate(frame["caption"])
 
     def show_devices(self, names: list[str]) -> None:
-        """Take no notice: so little work needs no device."""
+        """Offer the devices of the workers."""
+        self.controls.devices(names)
 
     def show_playing(self) -> None:
         """Make the play button say what it would do."""
         self.transport.show_playing()
 
     def show_notice(self, sentence: str, failed: bool) -> None:
-        """Say what is waited for or what has befallen the run."""
+        """Say what the run waits for or what has befallen it."""
         self.caption.notice(sentence, failed=failed)
         self.narrator.say(sentence)
 
@@ -171,40 +229,148 @@ class PlainPage:
         self.show_waiting(False)
         self.narrator.say(error.sentence)
         self._readdress()
-        if not self._beside(error):
+        # A page that has nothing to show yet says it where it cannot be missed.
+        if not self._beside(error) or not self._scene:
             self.caption.notice(error.sentence, failed=True)
 
     def wanted(self, turn: int | None) -> set[str]:
-        """Name the parts that this turn's views need: hot views each time, the rest in turn."""
-        slow = [shown for shown in self._shown() if not shown.hot]
+        """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
+        fed = self._fed()
+        slow = [shown for shown in fed if shown.needs and not shown.hot]
         due = slow if turn is None else slow[turn::SLOW_EVERY]
-        return {part for shown in [*due, *(s for s in self._shown() if s.hot)] for part in shown.needs}
+        return {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
 
-    # ---- helpers ------------------------------------------------------------------------------------------
+    # ---- what a class may say otherwise -------------------------------------------------------------------
 
-    def _controls(self, spec: PlainSpec) -> list[Any]:
+    def _controls(self, spec: Any) -> Any:
         """Make the controls, and return what stands at the left."""
-        self.controls = Controls(spec.described(), self._renew, self.titles)
-        self.controls.set(spec.settings)
-        return [section(self.heading), self.controls.root]
+        raise NotImplementedError
 
-    def _beside(self, error: BnnvizError) -> bool:
-        """Say what is wrong beside its control; False where there is none."""
-        known = bool(self.sidebar) and error.field in self.controls
-        if known:
-            self.controls.error(error.field, error.sentence)
-        return known
+    def _transport(self) -> Transport:
+        return self.transport_class(self.session)
+
+    def _remedy(self, settings: dict[str, Any]) -> None:
+        """Take over settings that a warning offers."""
+
+    def _build(self, visit: address.Visit) -> None:
+        """Make the cards, and lay them on the stage."""
+        made = {view.needs[0]: view for view in views.views_for({"emits": self.parts})}
+        self.cards = [self._card(made[part](dark=self.dark)) for part in self.parts]
+        self.table = self._table()
+        cards = [*self._more_cards(), *self.cards, self.table]
+        self.components = [self.caption, self.transport, *cards, self.narrator]
+        self.components += [self.controls] if isinstance(self.controls, PageComponent) else []
+        self.stage[:] = [self.caption.root, *(card.root for card in cards)]
 
     def _card(self, view: views.View) -> Card:
         return Card(view)
 
-    def _table(self) -> Any:
+    def _table(self) -> PageComponent:
         """Return the card of figures."""
-        return Table()
+        return FiguresCard()
 
     def _more_cards(self) -> list[Any]:
         """Return cards that are no views."""
         return []
+
+    def _above(self) -> list[Any]:
+        """Return what lies over the stage."""
+        return []
+
+    def _beyond(self) -> list[Any]:
+        """Return what has no place on the page until it is asked for."""
+        return []
+
+    def _buttons(self) -> list[Any]:
+        """Return the buttons of the header."""
+        return [header_button("Share", lambda: self.share.show(self.session.spec, self.address.query))]
+
+    def _fed(self) -> list[PageComponent]:
+        """Return what is shown of the present run."""
+        return self.components
+
+    def _beside(self, error: BnnvizError) -> bool:
+        """Say what is wrong beside its control; False where there is none."""
+        self.controls.take_back(self.session.spec)
+        return bool(self.sidebar) and self.controls.error(error)
+
+    def _obey(self, visit: address.Visit) -> None:
+        """Do what the address asks for besides the spec."""
+        self.session.playing = visit.on("play")
+        self.transport.show_playing()
+        self.transport.show_speed(visit.flags.get("speed", self.speed))
+        self.session.greet(list(visit.sentences))
+
+    def _keys(self) -> dict[str, Callable[[], None]]:
+        """Return what each key does."""
+        step, events = self.transport.step, self.transport.steps_events
+        return {
+            "play": self.transport.play,
+            "reset": self.transport.again,
+            "help": self.guide.toggle,
+            "proposal": lambda: step("proposal"),
+            "event": lambda: step("event" if events else "proposal"),
+        }
+
+    # ---- helpers ------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _named(names: str) -> frozenset[str]:
+        """Return the parts of the page that a link names, with commas between."""
+        return frozenset(name.strip() for name in names.split(",") if name.strip())
+
+    def _in_address(self) -> dict[str, str]:
+        spec = self.session.spec
+        return {} if spec.shareable() else spec.to_query()
+
+    def _lay_out(self) -> None:
+        """Lay everything around the stage."""
+        bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
+        around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
+        self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
+        self.tools = self._header(*self._buttons())
+
+    def _turn(self) -> None:
+        for shown in self.components:
+            shown.theme(self.dark)
+
+    def _resize(self) -> None:
+        set_class(self.main[0], "large", self.large)
+        for shown in self.components:
+            shown.magnify(self.large)
+
+    def _key(self, name: str) -> None:
+        keys = self._keys()
+        if name in keys:
+            keys[name]()
+
+
+class SettingsPage(RunPage):
+    """Show a run that has nothing but settings; a class says of what."""
+
+    heading: ClassVar[str]  # of the controls
+    spec: ClassVar[type[PlainSpec]]
+    titles: ClassVar[dict[str, str]]  # of choices
+    speed = "0"  # as fast as it goes
+
+    @classmethod
+    def opening(cls) -> PlainSpec:
+        """Return the spec that the page opens on."""
+        return cls.spec().checked()
+
+    def show_devices(self, names: list[str]) -> None:
+        """Take no notice: so little work needs no device."""
+
+    def _controls(self, spec: PlainSpec) -> Any:
+        self.controls = Controls(spec.described(), self._renew, self.titles)
+        self.controls.set(spec.settings)
+        return column(section(self.heading), self.controls.root)
+
+    def _beside(self, error: BnnvizError) -> bool:
+        known = bool(self.sidebar) and error.field in self.controls
+        if known:
+            self.controls.error(error.field, error.sentence)
+        return known
 
     def _values(self) -> dict[str, Any]:
         """Return what the controls show."""
@@ -221,49 +387,14 @@ class PlainPage:
         if spec != self.session.spec:
             self.session.begin(spec)
 
-    def _shown(self) -> list[Any]:
-        return [self.caption, self.transport, *self._more_cards(), *self.cards, self.table]
 
-    def _narrate(self, caption: dict[str, Any]) -> None:
-        now = time.monotonic()
-        if not self.session.playing or now - self._said_at >= PACE_S:
-            self._said_at = now
-            self.narrator.say(" ".join(part for part in (caption["text"], caption["warning"]) if part))
-
-    def _query(self, spec: PlainSpec) -> str:
-        return url.query_text({"page": self.name, **spec.to_query(), **self._flags})
-
-    def _readdress(self) -> None:
-        self.address.query = self._query(self.session.spec)
-
-    def _magnify(self, large: bool) -> None:
-        self.large = large
-        projector.dress(self.main[0], large)
-        for shown in self._shown():
-            shown.magnify(large)
-
-    def _project(self) -> None:
-        """Turn projector mode on or off; what runs goes on."""
-        self._magnify(not self.large)
-        self._flags = {name: text for name, text in self._flags.items() if name != "projector"}
-        self._flags |= {"projector": "1"} if self.large else {}
-        self._readdress()
-        self.on_large()
-
-    def _key(self, name: str) -> None:
-        if name == "play":
-            self.transport.play()
-        elif name == "reset":
-            self.transport.again()
-        elif name == "help":
-            self.guide.toggle()
-        elif name in ("proposal", "event"):
-            self.transport.step(name if self.transport.steps_events else "proposal")
+def visit(page_class: type[RunPage]) -> address.Visit:
+    """Read what the current session's address asks of a page."""
+    return address.read(pn.state.session_args, page_class.opening())
 
 
-def opened(page_class: type[PlainPage], dark: bool) -> PlainPage:
+def open_run_page(page_class: type[RunPage], dark: bool) -> RunPage:
     """Build a page for the current session and begin its loop."""
-    opening = page_class.spec().checked()
-    page = page_class(dark, address.read(pn.state.session_args, opening))
+    page = page_class(dark, visit(page_class))
     page.session.open()
     return page

@@ -1,42 +1,22 @@
-"""The population: proposals of an adaptive importance sampler, their weighted draws, and what these are worth."""
+"""Show the proposals of an adaptive importance sampler, their weighted draws, and what these are worth."""
 
 from __future__ import annotations
 
-import html
-import json
-from pathlib import Path
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz import views
-from bnnviz.errors import BnnvizError
-from bnnviz.specs import catalogue, url
+from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
-from bnnviz_app import address
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.controls.plane_picker import PlanePicker
-from bnnviz_app.components.controls.sidebar import Sidebar, section
-from bnnviz_app.components.run.transport import clock, count, phase
-from bnnviz_app.pages.base import PlainPage, PlainTransport
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.controls.pickers import PlanePicker
+from bnnviz_app.components.controls.sidebar import Sidebar, column, section
+from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.pages.base import RunPage, open_run_page, preset
 
-_EXAMPLES = Path(__file__).parent.parent / "presets" / "population.json"
 _POPULATION = "population"  # what a sampler emits that has one
-_WORDS = {
-    "proposal": "a normal law that draws are made from; M of them make a population, K draws each an iteration. M is"
-    " the number of chains, K that of draws of each",
-    "weight": "of a draw: exp(-U) by the density of the mixture of all proposals at this place; sums over draws are"
-    " right with weights only",
-    "weight ESS": "how many draws without weights the weighted ones are worth: 1 / sum of squared weights. A small one"
-    " is always bad news; a large one proves nothing, since weights know nothing of places that no draw has found",
-    "survivor": "the one draw of a proposal that its next mean sets out from, taken with a chance by its weight",
-    "gradient step": "from the survivor along the gradient of log density, scaled by the proposal's covariance and"
-    " halved until the density rises; dots lie where steps that were too long ended, a square where none was short"
-    " enough",
-    "Pareto k-hat": "how heavy the tail of the weights is: below 0.7 averages can be trusted, from 1 on they need not"
-    " even exist",
-}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
 # What the draws say of the target, in the order in which there is room for it.
@@ -45,90 +25,78 @@ _MOST_RIGHT = 3
 _DRAWN = ("band", "area")  # predictions that are a picture of their own; others come last
 
 
-class PopulationTransport(PlainTransport):
-    """Buttons that step a phase or an iteration."""
+class PopulationTransport(StepTransport):
+    """Show buttons that step a phase or an iteration."""
 
     steps_events = True
 
-    def __init__(self, session: Any, timeline: Any) -> None:
-        super().__init__(session, timeline)
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
         self._proposal.label, self._event.label = "Step phase", "Step iteration"
         self._event.width = 116
         self._gap.visible = True
 
-    def reset(self, scene: dict[str, Any]) -> None:
-        """Begin anew."""
-        self.show_playing()
-        self._status.object = ""
-
-    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
+    def _figures(self, status: dict[str, Any]) -> list[Cell]:
         return [
-            (44, "device", html.escape(status["device"]), ""),
-            (120, "phase", html.escape(phase(status)), ""),
             (84, "step", count(status["step"]), "phases"),
             (100, "events", count(status["events"]), "iterations"),
             (118, "ess", count(status["ess"]), "draws' worth"),
             (150, "gradients", count(status["gradients"]), "evaluations"),
-            self._frames(),
-            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
         ]
 
 
-class PopulationPage(PlainPage):
-    """The page of one session."""
+class PopulationPage(RunPage):
+    """Show a population."""
 
-    name, heading = "population", "POPULATION"
-    words = _WORDS
+    name = "population"
     parts = (_PLANE, _GAUGE, *_RIGHT)
     transport_class = PopulationTransport
     speed = "10"
 
+    @classmethod
+    def opening(cls) -> Spec:
+        """Return the spec that the page opens on."""
+        return Spec.from_json(preset("population")[0]["spec"])
+
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Show a new run: its plane, and the cards that it feeds."""
         self._arrange(set(scene["emits"]), None if scene["data"] is None else scene["data"]["kind"])
-        self.plane.show(scene)
-        self.controls.note(scene["remarks"])
         super().show_scene(scene)
 
-    def show_devices(self, names: list[str]) -> None:
-        """Offer the devices of the workers."""
-        self.controls.devices(names)
-
-    def _controls(self, spec: Spec) -> list[Any]:
+    def _controls(self, spec: Spec) -> Any:
         self._emits: set[str] = set()
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
         listing = catalogue.load()
         samplers = [item for item in listing["samplers"] if _POPULATION in item["emits"]]
         self.controls = Sidebar(listing | {"samplers": samplers}, self.session.begin, self.session.change, spec)
-        self._examples = examples()
+        self._examples = {example["name"]: example for example in preset("population")}
         self.example = pmui.Select(
             label="Example",
-            options={"choose": "", **{e["title"]: e["name"] for e in self._examples}},
+            options={"choose": "", **{example["title"]: name for name, example in self._examples.items()}},
             # Not empty at first, and another one later: its React component cannot grow one.
             description="Populations to begin with, and one to see break.",
             **_SELECT,
         )
         self.example.param.watch(self._chosen, "value")
-        return [section("EXAMPLES"), self.example, self.controls.root]
+        return column(section("EXAMPLES"), self.example, self.controls.root)
+
+    def _build(self, visit: Any) -> None:
+        super()._build(visit)
+        self.components.append(self.plane)
 
     def _chosen(self, event: Any) -> None:
         """Run an example."""
-        found = next((each for each in self._examples if each["name"] == event.new), None)
-        if found is None:
-            return
-        self.example.description = found["doc"]
-        spec = Spec.from_json(found["spec"])
-        self.controls.show(spec)
-        self.session.begin(spec)
-
-    def _beside(self, error: BnnvizError) -> bool:
-        self.controls.take_back(self.session.spec)
-        return bool(self.sidebar) and self.controls.error(error)
+        found = self._examples.get(event.new)
+        if found is not None:
+            self.example.description = found["doc"]
+            spec = Spec.from_json(found["spec"])
+            self.controls.show(spec)
+            self.session.begin(spec)
 
     def _card(self, view: views.View) -> Card:
         if view.needs[0] != _PLANE:
             return Card(view)
-        return Card(view, tools=[self.plane.kind], below=[self.plane.coordinates, self.plane.caution])
+        return Card(view, tools=[self.plane.kind], below=[self.plane.coordinates, self.plane.note])
 
     def _arrange(self, emits: set[str], kind: str | None) -> None:
         """Share the stage among the cards that a run feeds; its predictions are of this kind."""
@@ -139,12 +107,9 @@ class PopulationPage(PlainPage):
             card.root.visible = card.needs <= self._emits
         self.stage.styles = {"grid-template": _grid(right)}
 
-    def _shown(self) -> list[Any]:
-        return [shown for shown in super()._shown() if shown.needs <= self._emits | {"caption", "status", _TABLE}]
-
-    def _query(self, spec: Spec) -> str:
-        said = {} if spec.shareable() else spec.to_query()
-        return url.query_text({"page": self.name, **said, **self._flags})
+    def _fed(self) -> list[PageComponent]:
+        known = self._emits | {"caption", "status", _TABLE}
+        return [shown for shown in self.components if shown.needs <= known]
 
 
 def _grid(right: list[str]) -> str:
@@ -162,14 +127,6 @@ def _grid(right: list[str]) -> str:
     return f"\n{lines}\n/ minmax(0, 8fr) minmax(0, 6fr) minmax(0, 9fr)\n"
 
 
-def examples() -> list[dict[str, Any]]:
-    """Return the examples that the page offers, the one that it opens on first: name, title, doc and spec."""
-    return json.loads(_EXAMPLES.read_text(encoding="utf-8"))
-
-
-def build(dark: bool) -> PopulationPage:
+def build(dark: bool) -> RunPage:
     """Build the page for the current session and begin its loop."""
-    opening = Spec.from_json(examples()[0]["spec"])
-    page = PopulationPage(dark, address.read(pn.state.session_args, opening))
-    page.session.open()
-    return page
+    return open_run_page(PopulationPage, dark)

@@ -1,1 +1,1 @@
-"""What lies on the stage."""
+"""Cards and lines on the stage."""

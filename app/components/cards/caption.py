@@ -1,4 +1,4 @@
-"""The strip above the views: what just happened, what it means, and what helps."""
+"""Show above the views what just happened, what it means, and what helps."""
 
 from __future__ import annotations
 
@@ -7,25 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
-import panel_material_ui as pmui
 
-from bnnviz_app import projector
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import button, set_changed, set_class
+from bnnviz_app.theme import SHEETS, styles
 
-_TEXT = """
-:host {font-size: 14px; line-height: 19px; max-height: 57px; color: var(--mui-palette-text-primary); overflow: hidden}
-.warning {color: var(--warn); font-weight: 600}
-.notice {color: var(--mui-palette-text-secondary); font-style: italic}
-:host {--warn: #b3134f}
-:host(.dark) {--warn: #ff86b0}
-@media (max-height: 800px) {:host {font-size: 12.5px; line-height: 16px; max-height: 48px}}
-"""
-_STRIP = """
-:host {background: #fdf5e2; border-left: 4px solid #e5952b; border-radius: 6px; align-items: center}
-:host(.dark) {background: #2b2517}
-:host(.failed) {background: #fdeaea; border-left-color: #c0282d}
-:host(.failed.dark) {background: #331b1c}
-@media (max-height: 800px) {:host {height: 50px !important}}
-"""
+_STYLES = styles(__file__)
 _LINK = {
     "textDecoration": "underline",
     "padding": "0 8px !important",
@@ -36,8 +23,8 @@ _PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goe
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
-class Caption:
-    """One sentence on the latest event, a warning, and remedies as links that apply settings.
+class Caption(PageComponent):
+    """Show one sentence on the latest event, a warning, and remedies as links that apply settings.
 
     Parameters
     ----------
@@ -45,18 +32,21 @@ class Caption:
         Called with the settings of the remedy that was chosen.
     """
 
-    needs, hot = frozenset({"caption"}), False
+    needs = frozenset({"caption"})
 
     def __init__(self, on_remedy: Callable[[dict[str, Any]], None]) -> None:
         self._on_remedy = on_remedy
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
-        self._dark, self._large = False, []
         self._notice, self._failed = "", False
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
         self._text = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(0, 14), align="center", stylesheets=[_TEXT, projector.CAPTION]
+            "",
+            sizing_mode="stretch_width",
+            margin=(0, 14),
+            align="center",
+            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
         )
         self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center")
         self.root = pn.Row(
@@ -66,7 +56,7 @@ class Caption:
             height=64,
             margin=0,
             css_classes=["tour-caption"],
-            stylesheets=[_STRIP, projector.STRIP],
+            stylesheets=[_STYLES["strip"]],
             styles={"grid-area": "caption"},
         )
 
@@ -87,16 +77,11 @@ class Caption:
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        self._large = ["large"] if large else []
-        self.write()
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dark = dark
-        self.write()
+        for pane in (self._text, self.root):
+            set_class(pane, "large", large)
 
     def write(self) -> None:
-        """Write the strip anew: what is reserved may have changed."""
+        """Write the strip again: what is reserved may have changed."""
         parts = []
         if self._notice:
             parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
@@ -106,10 +91,8 @@ class Caption:
             parts.append(html.escape(self._caption["text"]))
             if self._caption["warning"]:
                 parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
-        self._set(self._text, "object", f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
-        look = [*(["dark"] if self._dark else []), *self._large]
-        self._set(self._text, "css_classes", look)
-        self._set(self.root, "css_classes", ["tour-caption", *look, *(["failed"] if self._failed else [])])
+        set_changed(self._text, object=f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
+        set_class(self.root, "failed", self._failed)
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:
@@ -118,12 +101,5 @@ class Caption:
         self._offered = remedies
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
-    def _button(self, remedy: dict[str, Any]) -> pmui.Button:
-        button = pmui.Button(label=remedy["label"], variant="text", size="small", margin=0, height=16, sx=_LINK)
-        button.on_click(lambda event: self._on_remedy(remedy["settings"]))
-        return button
-
-    @staticmethod
-    def _set(target: Any, name: str, value: Any) -> None:
-        if getattr(target, name) != value:
-            setattr(target, name, value)
+    def _button(self, remedy: dict[str, Any]) -> Any:
+        return button(remedy["label"], lambda: self._on_remedy(remedy["settings"]), margin=0, height=16, sx=_LINK)

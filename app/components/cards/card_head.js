@@ -1,36 +1,27 @@
 // The heading of a paper's experiment: a button that opens and closes its card.
 
 export function render({model}) {
-  const heading = document.createElement("h3"), button = document.createElement("button")
-  const part = (name) => {
-    const element = document.createElement("span")
-    element.className = name
-    button.append(element)
-    return element
-  }
-  const arrow = part("arrow"), place = part("place"), title = part("title"), verdict = part("verdict")
-  const meter = document.createElement("i")
-  meter.append(document.createElement("b"))
-  const told = document.createElement("span")
-  verdict.append(told, meter)
+  const [arrow, place, title, verdict] = ["arrow", "place", "title", "verdict"].map((className) => make("span", {className}))
+  const bar = make("b"), meter = make("i", {}, bar), text = make("span")
+  verdict.append(text, meter)
   arrow.textContent = "›"
   arrow.setAttribute("aria-hidden", "true")
-  button.type = "button"
+  const button = make_button("", {}, () => model.send_msg({open: !model.open}))
   button.dataset.experiment = model.experiment
-  heading.append(button)
+  button.append(arrow, place, title, verdict)
+  const heading = make("h3", {}, button)
 
   const fill = () => {
     place.textContent = model.place
     title.textContent = model.title
-    told.textContent = model.verdict
+    text.textContent = model.verdict
     const [near, judged] = model.share
     meter.hidden = judged === 0
-    meter.firstChild.style.width = `${judged ? 100 * near / judged : 0}%`
+    bar.style.width = `${judged ? 100 * near / judged : 0}%`
     verdict.classList.toggle("none", !model.known)
     button.setAttribute("aria-expanded", String(model.open))
   }
   for (const name of ["place", "title", "verdict", "share", "known", "open"]) { model.on(name, fill) }
-  button.addEventListener("click", () => model.send_msg({open: !model.open}))
   fill()
   // The card that the address names is looked for, once it has its height.
   if (model.sought) { setTimeout(() => heading.scrollIntoView({block: "start"}), 300) }

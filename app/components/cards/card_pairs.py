@@ -1,4 +1,4 @@
-"""Cards that share a place on the stage: a button in each heading turns to the other one."""
+"""Show one of two cards that share a place on the stage; a button in each heading turns to the other one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Set
 import panel_material_ui as pmui
 
 from bnnviz.views.layout import BACKS, PLACES, TURNS, Turn
+from bnnviz_app.components.widgets import button
 
 _LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
 
 
-class Turns:
-    """Which of the cards that share a place are seen.
+class CardPairs:
+    """Keep which of the cards that share a place are seen.
 
     Parameters
     ----------
@@ -35,16 +36,15 @@ class Turns:
         if turn is None:
             return None
         label = turn.to_back if part == turn.front else turn.to_front
-        button = pmui.Button(label=label, variant="text", size="small", margin=(4, 0, 0, 4), height=24, sx=_LINK)
-        button.on_click(lambda event: self._turn(turn, part == turn.front))
+        made = button(label, lambda: self._turn(turn, part == turn.front), margin=(4, 0, 0, 4), height=24, sx=_LINK)
         if part == turn.front:
-            self._buttons[turn.back] = button
-        return button
+            self._buttons[turn.back] = made
+        return made
 
     def hidden(self, emits: Set[str]) -> frozenset[str]:
         """Return the parts that lie behind others in a run that emits these."""
-        for back, button in self._buttons.items():
-            button.visible = back in emits
+        for back, made in self._buttons.items():
+            made.visible = back in emits
         return frozenset(
             turn.front if turn.front in self._turned and turn.back in emits else turn.back for turn in TURNS
         )

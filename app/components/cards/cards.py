@@ -1,67 +1,26 @@
-"""Cards: a heading line over a view or over text, on one surface."""
+"""Lay a view or a table under a heading on one surface."""
 
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import panel as pn
 
+from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
-from bnnviz_app import projector
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import set_changed, set_class
+from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
-HEAD = """
-:host {white-space: nowrap; font-size: 14px; color: var(--mui-palette-text-primary); min-width: 0;
-  flex-shrink: 1 !important; overflow: hidden}
-:host > div {overflow: hidden; text-overflow: ellipsis}
-h2 {font: inherit; margin: 0; overflow: hidden; text-overflow: ellipsis}
-"""
-_NOTE = """
-:host {white-space: nowrap; overflow: hidden; text-align: right; font-size: 12.5px; text-overflow: ellipsis;
-  font-variant-numeric: tabular-nums; color: var(--mui-palette-text-secondary)}
-:host > div {overflow: hidden; text-overflow: ellipsis}
-"""
-# A line that words which are too wide for it leave for the next one, which is not seen.
-_WHOLE = """
-:host > div {display: flex; flex-wrap: wrap; justify-content: flex-end; height: 20px; line-height: 20px}
-:host > div::before {content: ""; width: 1px; height: 20px}
-"""
-_LEGEND = """
-:host {overflow: hidden; line-height: 0}
-.bnnviz-legend {gap: 2px 9px !important}
-.bnnviz-legend > span {font-size: 12px !important; gap: 4px !important}
-"""
-_TABLE = """
-:host {overflow-y: auto}
-table {width: 100%; border-collapse: collapse; font-size: 13.5px}
-td {padding: 3px 0; border-bottom: 1px solid var(--mui-palette-divider); vertical-align: top}
-tr:last-child td {border-bottom: none}
-:host(.many) table {font-size: 12.5px; line-height: 1.15}
-:host(.many) td {padding: 2px 0}
-@media (max-height: 800px) {
-  table {font-size: 12.5px; line-height: 1.15}
-  td {padding: 1.5px 0}
-  :host(.many) td {padding: 0.5px 0}
-}
-td.figure {text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 12px !important}
-tr.head td {font-weight: 600; color: var(--mui-palette-text-secondary)}
-.bad {color: var(--bad); font-weight: 600}
-.good {color: var(--good)}
-:host {--bad: #b3134f; --good: #23703a}
-:host(.dark) {--bad: #ff86b0; --good: #7fd08f}
-"""
-_SURFACE = """
-:host {overflow: hidden; border-radius: 8px; background: var(--mui-palette-background-paper);
-  color: var(--mui-palette-text-primary); box-shadow: var(--mui-shadows-1)}
-"""
+_STYLES = styles(__file__)
 
 
-class Card:
-    """A view with its heading.
+class Card(PageComponent):
+    """Show a view with its heading.
 
     Parameters
     ----------
@@ -98,18 +57,18 @@ class Card:
         whole_note: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
-        self._title = pn.pane.HTML(margin=(6, 0, 0, 14), height=20, stylesheets=[HEAD, projector.CARD])
+        self._title = title_pane((6, 0, 0, 14))
         self._note = pn.pane.HTML(
             "",
             margin=(-3 if low_note else 6, 14, 0, 10),
             sizing_mode="stretch_width",
-            stylesheets=[_NOTE, *([_WHOLE] if whole_note else []), projector.CARD],
+            stylesheets=[_STYLES["note"], *([_STYLES["whole_note"]] if whole_note else []), SHEETS["large_card"]],
         )
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14),
             height=20,
             sizing_mode=None if low_note else "stretch_width",
-            stylesheets=[_LEGEND, projector.CARD],
+            stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
         )
         turns = [] if turn is None else [turn]
         note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
@@ -122,17 +81,18 @@ class Card:
             body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
         self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
         self.needs, self.hot = frozenset(view.needs), view.hot
-        self._noted = -NOTE_S
+        # The view's figures are shown at a pace at which they can be read: words cost the browser a layout.
+        self._note_pace = Throttle(least=NOTE_S)
         self.head()
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.view.reset(scene)
-        self._noted = -NOTE_S
+        self._note_pace.expire()
         self.head()
 
     def head(self) -> None:
-        """Write the heading anew: the view's title, legend or colours have changed."""
+        """Write the heading again: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
         self._note.object = html.escape(self.view.note)
         self._write_legend()
@@ -140,32 +100,26 @@ class Card:
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.view.update(frame)
-        self._write_note()
-        title = self._heading()
-        if title != self._title.object:
-            self._title.object = title
+        note = html.escape(self.view.note)
+        if note != self._note.object and self._note_pace.due:
+            self._note_pace.spent()
+            self._note.object = note
+            self._write_legend()
+        set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
         return f"<h2><b>{html.escape(self.view.title)}</b></h2>"
 
-    def _write_note(self) -> None:
-        """Show the view's figures, at a pace at which they can be read: words cost the browser a layout."""
-        note, now = html.escape(self.view.note), time.monotonic()
-        if note != self._note.object and now - self._noted > NOTE_S:
-            self._note.object, self._noted = note, now
-            self._write_legend()
-
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
         legend = self.view.legend_html() if self._has_legend else ""
-        if legend != self._legend.object:
-            self._legend.param.update(object=legend, visible=bool(legend))
+        set_changed(self._legend, object=legend, visible=bool(legend))
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        self.view.magnify(projector.SCALE if large else 1.0)
+        self.view.magnify(LARGE if large else 1.0)
         for pane in (self._title, self._note, self._legend):
-            projector.dress(pane, large)
+            set_class(pane, "large", large)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -173,19 +127,48 @@ class Card:
         self.head()
 
 
-class Table:
-    """The figures so far, as rows of label and text."""
+class TitledCard(PageComponent):
+    """Show a pane under a title.
 
-    needs, hot = frozenset({"table"}), False
+    Parameters
+    ----------
+    title : str
+        HTML.
+    body : panel object
+        It knows the CSS class ``large``.
+    area : str
+        Of the stage.
+    tools : sequence
+        Controls for the heading line.
+    """
+
+    def __init__(self, title: str, body: Any, area: str, tools: Sequence[Any] = ()) -> None:
+        self._body, self._title = body, title_pane((7, 0 if tools else 14, 5, 14))
+        self.retitle(title)
+        head = self._title
+        if tools:
+            stretch = pn.Spacer(sizing_mode="stretch_width")
+            head = pn.Row(self._title, stretch, *tools, sizing_mode="stretch_width", margin=0)
+        self.root = surface(head, body, area=area)
+
+    def retitle(self, title: str) -> None:
+        """Show another title."""
+        self._title.object = f"<h2>{title}</h2>"
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._body, "large", large)
+        set_class(self._title, "large", large)
+
+
+class FiguresCard(TitledCard):
+    """Show the figures so far, as rows of label and text."""
+
+    needs = frozenset({"table"})
 
     def __init__(self) -> None:
-        self._rows = pn.pane.HTML(
-            "", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_TABLE, projector.TABLE]
-        )
-        self._title = pn.pane.HTML(
-            "<h2><b>So far</b></h2>", margin=(7, 14, 5, 14), height=20, stylesheets=[HEAD, projector.CARD]
-        )
-        self.root = surface(self._title, self._rows, area="table")
+        self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
+        super().__init__("<b>So far</b>", self._rows, "table")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -199,28 +182,19 @@ class Table:
             for label, texts, tones in rows
         )
         head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
-        self._dress("many", len(rows) + bool(futures) > MANY)
+        set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
         self._rows.object = f"<table>{head}{lines}</table>"
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        projector.dress(self._rows, large)
-        projector.dress(self._title, large)
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dress("dark", dark)
-
-    def _dress(self, name: str, worn: bool) -> None:
-        kept = [each for each in self._rows.css_classes or [] if each != name]
-        if worn != (len(kept) < len(self._rows.css_classes or [])):
-            self._rows.css_classes = [*kept, name] if worn else kept
 
 
 def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:
     """Return the cells of a row: one text, or that of each future."""
     cells = zip(texts, tones, strict=True)
     return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text, tone in cells)
+
+
+def title_pane(margin: tuple[int, int, int, int]) -> pn.pane.HTML:
+    """Return the pane of a card's title."""
+    return pn.pane.HTML("", margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
 
 
 def surface(*objects: Any, area: str) -> pn.Column:
@@ -235,5 +209,5 @@ def surface(*objects: Any, area: str) -> pn.Column:
         css_classes=[f"tour-{area}"],
         sizing_mode="stretch_both",
         styles={"grid-area": area, "min-width": "0", "min-height": "0"},
-        stylesheets=[_SURFACE],
+        stylesheets=[_STYLES["surface"]],
     )

@@ -1,4 +1,4 @@
-"""A paper's experiment on a card: what it is, its picture, and its figures beside the published ones."""
+"""Show a paper's experiment on a card: what it is, its picture, and its figures beside the published ones."""
 
 from __future__ import annotations
 
@@ -23,85 +23,18 @@ from bnnviz.views.comparison.small_multiples import small_multiples
 from bnnviz.views.predictive.band_multiples import Panel as Band
 from bnnviz.views.predictive.band_multiples import band_multiples
 from bnnviz_app import deep_links
+from bnnviz_app.components.widgets import script
+from bnnviz_app.theme import SHEETS, styles
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _BAND = "band"  # pictures of this kind share their axes
 _LARGE = 1.25
 _NARROW = 226  # pixels: five predictions stand side by side
-_SIZE = "var(--size, 1)"
-_HEAD = f"""
-:host {{width: 100%; color: var(--mui-palette-text-primary); --meter: #2b6cb0}}
-:host(.dark) {{--meter: #66aaf0}}
-h3 {{margin: 0; font: inherit; scroll-margin-top: 8px}}
-button {{display: grid; grid-template-columns: calc(16px * {_SIZE}) calc(74px * {_SIZE}) minmax(0, 1fr) auto;
-  align-items: baseline; gap: 10px; width: 100%; padding: calc(10px * {_SIZE}) 16px; border: 0; background: none;
-  color: inherit; font: 400 calc(15px * {_SIZE})/1.35 Roboto, sans-serif; text-align: left; cursor: pointer;
-  border-radius: 8px}}
-button:hover {{background: color-mix(in srgb, var(--mui-palette-primary-main) 7%, transparent)}}
-button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: -2px}}
-.arrow {{color: var(--mui-palette-text-secondary); transition: transform .12s; text-align: center;
-  font-size: calc(20px * {_SIZE}); line-height: .7}}
-[aria-expanded=true] .arrow {{transform: rotate(90deg)}}
-.place {{font-weight: 600; color: var(--mui-palette-primary-main); white-space: nowrap;
-  font-size: calc(13.5px * {_SIZE})}}
-[aria-expanded=true] .title {{font-weight: 600}}
-.verdict {{display: flex; align-items: center; gap: 10px; color: var(--mui-palette-text-secondary);
-  font-size: calc(13.5px * {_SIZE}); white-space: nowrap; font-variant-numeric: tabular-nums}}
-.verdict i {{width: 72px; height: 8px; border-radius: 4px; overflow: hidden; background: var(--mui-palette-divider)}}
-.verdict i[hidden] {{display: block; visibility: hidden}}
-.verdict b {{display: block; height: 100%; background: var(--meter)}}
-.verdict.none {{font-style: italic}}
-@media (prefers-reduced-motion: reduce) {{.arrow {{transition: none}}}}
-"""
-_COMMAND = f"""
-:host {{color: var(--mui-palette-text-primary)}}
-div {{display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px}}
-code {{font: calc(13.5px * {_SIZE})/1.4 ui-monospace, "DejaVu Sans Mono", monospace; padding: 5px 12px;
-  border-radius: 6px; background: var(--mui-palette-background-default);
-  border: 1px solid var(--mui-palette-divider)}}
-button {{font: 600 calc(13px * {_SIZE}) Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
-  color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor}}
-button:focus-visible {{outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}}
-span {{font-size: calc(13.5px * {_SIZE}); color: var(--mui-palette-text-secondary)}}
-.done:empty {{display: none}}
-"""
-_TEXT = f"""
-:host {{font-size: calc(14.5px * {_SIZE}); line-height: 1.5; color: var(--mui-palette-text-primary);
-  --off: #b3134f; --tint: #fbe9f1}}
-:host(.dark) {{--off: #ff86b0; --tint: #41202f}}
-p {{margin: 0 0 4px; max-width: 125ch}}
-p.where, .key {{color: var(--mui-palette-text-secondary); font-size: calc(13.5px * {_SIZE})}}
-.key {{display: flex; flex-wrap: wrap; gap: 4px 22px; margin-bottom: 2px}}
-p.wrong {{color: var(--off); font-weight: 600}}
-a {{color: var(--mui-palette-primary-main)}}
-.scroll {{overflow-x: auto}}
-table {{border-collapse: collapse; font-size: calc(13.5px * {_SIZE}); font-variant-numeric: tabular-nums}}
-table.many {{font-size: calc(12.5px * {_SIZE})}}
-th {{font-weight: 500; color: var(--mui-palette-text-secondary); padding: 3px 8px; text-align: right;
-  white-space: nowrap; vertical-align: bottom}}
-th.group {{text-align: center; color: var(--mui-palette-text-primary); font-weight: 600;
-  border-left: 1px solid var(--mui-palette-divider)}}
-td {{padding: 4px 8px; text-align: right; white-space: nowrap; border-top: 1px solid var(--mui-palette-divider)}}
-table.many td, table.many th {{padding-left: 5px; padding-right: 5px}}
-th.first, td.first {{border-left: 1px solid var(--mui-palette-divider)}}
-th.case, td.case {{text-align: left; font-weight: 500; color: var(--mui-palette-text-primary)}}
-td.case {{white-space: normal; min-width: 110px}}
-td.published {{color: var(--mui-palette-text-secondary)}}
-td a {{display: block; font-size: .88em; font-weight: 400}}
-table.many td small {{display: block}}
-td small {{color: var(--mui-palette-text-secondary); font-size: .88em}}
-td.off {{background: var(--tint); color: var(--off); font-weight: 600}}
-td.off small {{color: inherit; font-weight: 400}}
-ul {{margin: 0; padding: 0; list-style: none; max-width: 125ch}}
-li {{margin: 0 0 5px}}
-li b {{font-weight: 600}}
-code {{white-space: nowrap; font: .94em ui-monospace, "DejaVu Sans Mono", monospace}}
-h4 {{margin: 4px 0 4px; font-size: calc(14.5px * {_SIZE}); font-weight: 600}}
-"""
+_STYLES = styles(__file__)
 
 
 class CardHead(JSComponent):
-    """The heading of a card, which opens and closes it."""
+    """Open and close a card by its heading."""
 
     experiment = param.String()
     place = param.String(doc="Table or figure of the paper.")
@@ -112,20 +45,20 @@ class CardHead(JSComponent):
     open = param.Boolean(False)
     sought = param.Boolean(False, doc="Whether the address names this card.")
 
-    _esm = "card_head.js"
+    _esm = script(__file__, "card_head.js")
 
 
 class Command(JSComponent):
-    """A command line to copy, and what is said of it."""
+    """Show a command line to copy, and how long it takes."""
 
     line = param.String()
-    said = param.String()
+    message = param.String()
 
-    _esm = "command.js"
+    _esm = script(__file__, "command.js")
 
 
-class PaperCard:
-    """One experiment; what a closed card holds is not made before it is opened.
+class ExperimentCard:
+    """Show one experiment; what a closed card holds is not made before it is opened.
 
     Parameters
     ----------
@@ -135,33 +68,29 @@ class PaperCard:
     sentences : list of str
         What could not be read of its records.
     on_open : callable
-        Called with the card when its reader opens or closes it.
+        Called without arguments when its reader opens or closes it.
     """
 
     def __init__(
-        self,
-        experiment: Experiment,
-        records: list[Record],
-        sentences: list[str],
-        on_open: Callable[[PaperCard], None],
+        self, experiment: Experiment, records: list[Record], sentences: list[str], on_open: Callable[[], None]
     ) -> None:
         self.experiment, self._records, self._sentences = experiment, records, sentences
         self._on_open = on_open
         self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
-        said = self.verdict
+        verdict = self.verdict
         self._head = CardHead(
             experiment=experiment.name,
             title=title,
             place=place,
-            verdict=said.text,
-            share=[said.near, said.judged],
+            verdict=verdict.text,
+            share=[verdict.near, verdict.judged],
             known=self.measured,
             sizing_mode="stretch_width",
             margin=0,
-            stylesheets=[_HEAD],
+            stylesheets=[_STYLES["head"]],
         )
-        self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), told=True))
+        self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), by_reader=True))
         self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
         self.root = pmui.Paper(
             self._head,
@@ -189,23 +118,22 @@ class PaperCard:
         rows = [] if first is None else first.rows
         return verdict(figures(self.experiment, rows))
 
-    def turn(self, wanted: bool, told: bool = False, sought: bool = False) -> None:
-        """Open or close it; ``told``: its reader did; ``sought``: the address names it."""
+    def turn(self, wanted: bool, by_reader: bool = False, sought: bool = False) -> None:
+        """Open or close it; ``by_reader``: its reader did; ``sought``: the address names it."""
         self._head.param.update(open=wanted, sought=sought)
         self._fill()
-        if told:
-            self._on_open(self)
+        if by_reader:
+            self._on_open()
 
     def matches(self, text: str) -> bool:
         """Tell whether every word of a text is in what the card says."""
         e = self.experiment
-        said = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
-        return all(word in said for word in text.casefold().split())
+        words = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
+        return all(word in words for word in text.casefold().split())
 
     def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
         """Turn light or dark, small or large; links keep these flags."""
         self._dark, self._large, self._flags = dark, large, dict(flags)
-        self._head.css_classes = ["dark"] if dark else []
         if self.open:
             self._fill()
 
@@ -218,8 +146,8 @@ class PaperCard:
 
     def _opened(self) -> list[Any]:
         e = self.experiment
-        said = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
-        shown = [self._text(f"<p>{_prose(e.doc)}</p>{said}{self._together()}"), self._command()]
+        problems = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
+        shown = [self._text(f"<p>{_prose(e.doc)}</p>{problems}{self._together()}"), self._command()]
         if not self._records:
             return [*shown, *self._part(e, None)]
         return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
@@ -260,17 +188,11 @@ class PaperCard:
             return band_multiples(bands, dark=self._dark, width=_NARROW)
         return panels([Panel(*panel) for panel in record.panels], dark=self._dark)
 
-    def _figure(self, drawn: Any) -> pn.pane.Bokeh:
-        return pn.pane.Bokeh(drawn, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
+    def _figure(self, figure: Any) -> pn.pane.Bokeh:
+        return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
 
     def _text(self, text: str) -> pn.pane.HTML:
-        return pn.pane.HTML(
-            text,
-            sizing_mode="stretch_width",
-            margin=(2, 0, 6, 0),
-            stylesheets=[_TEXT],
-            css_classes=["dark"] if self._dark else [],
-        )
+        return pn.pane.HTML(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
 
     def _together(self) -> str:
         found = deep_links.together(self.experiment)
@@ -279,10 +201,10 @@ class PaperCard:
     def _command(self) -> Command:
         return Command(
             line=f"bnnviz reproduce {self.experiment.name}",
-            said=_how_long(self.experiment, self._records),
+            message=_how_long(self.experiment, self._records),
             sizing_mode="stretch_width",
             margin=(2, 0, 8, 0),
-            stylesheets=[_COMMAND],
+            stylesheets=[SHEETS["pills"], _STYLES["command"]],
         )
 
 
@@ -300,8 +222,8 @@ def _how_long(experiment: Experiment, records: Iterable[Record]) -> str:
     known = next((record for record in records if not record.part and record.runs), None)
     if minutes is None and known is not None:
         minutes = known.seconds / 60 * runs / known.runs
-    said = "1 run" if runs == 1 else f"{runs} runs"
-    return said if minutes is None else f"{said}, {_time(minutes)} on two CPU cores"
+    count = "1 run" if runs == 1 else f"{runs} runs"
+    return count if minutes is None else f"{count}, {_time(minutes)} on two CPU cores"
 
 
 def _time(minutes: float) -> str:
@@ -349,7 +271,7 @@ def _table(experiment: Experiment, rows: list[dict[str, Any]], found: list[Figur
     lines = []
     for case in experiment.cases:
         figures_of = "".join(_cells(cells[case.name, key], both) for key, both in groups)
-        seen = deep_links.opening(case.specs[0]) if case.specs else None
+        seen = deep_links.deep_link(case.specs[0]) if case.specs else None
         link = "" if seen is None else _link(seen, f"Open in {_the(seen.title)}", flags)
         lines.append(
             f"<tr><td class='case'>{html.escape(case.name)}{link}</td><td>{runs.get(case.name) or '–'}</td>"
@@ -398,18 +320,18 @@ def _printed(value: float | None) -> str:
     return "–" if value is None else f"{value:.6g}".replace("-", "\u2212")
 
 
-def _link(found: deep_links.Opening, text: str, flags: Mapping[str, str]) -> str:
+def _link(found: deep_links.DeepLink, text: str, flags: Mapping[str, str]) -> str:
     return f"<a href='?{html.escape(found.query(flags), quote=True)}'>{html.escape(text)}</a>"
 
 
 def _key(found: list[Figure]) -> str:
     """Explain what stands in the table."""
-    said = ["± standard error over runs"] if any(figure.error is not None for figure in found) else []
+    meanings = ["± standard error over runs"] if any(figure.error is not None for figure in found) else []
     if any(figure.sd or figure.published_sd for figure in found):
-        said.append("in brackets the standard deviation over draws")
+        meanings.append("in brackets the standard deviation over draws")
     if any(figure.differs for figure in found):
-        said.append("▲ ▼ ours is more than two of its standard errors above or below")
-    return f"<p class='where'>{'; '.join(said)}.</p>" if said else ""
+        meanings.append("▲ ▼ ours is more than two of its standard errors above or below")
+    return f"<p class='where'>{'; '.join(meanings)}.</p>" if meanings else ""
 
 
 def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> str:

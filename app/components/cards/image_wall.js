@@ -1,30 +1,14 @@
 // The wall of the hardest images. A press on one asks about it.
 
-export function paint(canvas, image) {
-  const bytes = Uint8Array.from(atob(image.data), (letter) => letter.charCodeAt(0))
-  const {width, height, channels} = image, size = width * height
-  canvas.width = width
-  canvas.height = height
-  const context = canvas.getContext("2d"), data = context.createImageData(width, height)
-  for (let i = 0; i < size; i++) {
-    for (let c = 0; c < 3; c++) { data.data[4 * i + c] = bytes[channels === 1 ? i : c * size + i] }
-    data.data[4 * i + 3] = 255
-  }
-  context.putImageData(data, 0, 0)
-}
-
 export function render({model}) {
-  const wall = document.createElement("div")
-  wall.className = "tiles"
+  const wall = make("div", {className: "tiles"})
   const tiles = new Map()
 
   function tile(image) {
-    const button = document.createElement("button"), canvas = document.createElement("canvas")
-    const words = document.createElement("span")
-    button.type = "button"
-    paint(canvas, image.pixels)
+    const button = make_button("", {}, () => { model.chosen = [image.index, Date.now()] })
+    const canvas = make("canvas"), words = make("span")
+    paint(canvas, bytes_of(image.pixels.data), image.pixels.width, image.pixels.height)
     button.append(canvas, words)
-    button.addEventListener("click", () => { model.chosen = [image.index, Date.now()] })
     return {button, words}
   }
 
@@ -35,10 +19,10 @@ export function render({model}) {
       if (!tiles.has(image.index)) { tiles.set(image.index, tile(image)) }
       const {button, words} = tiles.get(image.index)
       const guesses = [...new Set(image.guesses)].join("/")
-      const told = `${image.truth}, taken for ${guesses}, ${image.figure}`
-      if (button.title !== told) {
-        button.title = told
-        button.setAttribute("aria-label", `Image ${image.index}: ${told}`)
+      const message = `${image.truth}, taken for ${guesses}, ${image.figure}`
+      if (button.title !== message) {
+        button.title = message
+        button.setAttribute("aria-label", `Image ${image.index}: ${message}`)
         words.textContent = image.short
         words.className = image.wrong ? "wrong" : ""
       }

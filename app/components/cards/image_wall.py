@@ -1,48 +1,34 @@
-"""The wall of the images that samplers are least sure of, on a card; a press on one asks about it."""
+"""Show the images that samplers are least sure of on a card; a press on one asks about it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import panel as pn
 import param
 from panel.custom import JSComponent
 
-from bnnviz_app import projector
-from bnnviz_app.components.cards.cards import HEAD, surface
+from bnnviz_app.components.cards.cards import TitledCard
+from bnnviz_app.components.widgets import script, set_changed
+from bnnviz_app.theme import styles
 
 _SHORTEST = 9  # letters of a class that are written on a tile
-_STYLE = """
-:host {overflow: hidden auto; color: var(--mui-palette-text-primary); --bad: #b3134f}
-:host(.dark) {--bad: #ff86b0}
-.tiles {display: grid; width: 100%; align-content: start; gap: 5px;
-  grid-template-columns: repeat(auto-fill, minmax(58px, 1fr))}
-button {border: 2px solid transparent; border-radius: 6px; padding: 0 0 1px; background: none; cursor: pointer;
-  color: inherit; font: 12px/1.25 inherit; font-family: inherit; font-variant-numeric: tabular-nums}
-button:hover {border-color: var(--mui-palette-divider)}
-button[aria-pressed=true] {border-color: var(--mui-palette-primary-main)}
-button:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 1px}
-canvas {display: block; width: 100%; border-radius: 4px; image-rendering: pixelated}
-span {display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 12px}
-.wrong {color: var(--bad); font-weight: 600}
-:host(.large) span {font-size: 15px}
-"""
+_STYLES = styles(__file__)
 
 
-class Wall(JSComponent):
-    """Tiles in the order given."""
+class ImageWall(JSComponent):
+    """Show tiles in the order given."""
 
     tiles = param.List(doc="Dicts of index, pixels, truth, guesses, wrong, figure and short, the words on the tile.")
     index = param.Integer(-1, doc="The image that is asked about; -1 where it is none of the test images.")
     fresh = param.Boolean(False, doc="Whether these are the images of another set.")
     chosen = param.List(doc="[index, when] of the tile that was pressed last.")
 
-    _esm = "image_wall.js"
+    _esm = script(__file__, "image_wall.js")
 
 
-class WallCard:
-    """The wall with its heading.
+class ImageWallCard(TitledCard):
+    """Show the wall with its heading.
 
     Parameters
     ----------
@@ -52,20 +38,18 @@ class WallCard:
         Controls for the heading line.
     """
 
-    needs, hot = frozenset({"wall"}), False
+    needs = frozenset({"wall"})
 
     def __init__(self, on_pick: Callable[[int], None], tools: Sequence[Any] = ()) -> None:
-        self._wall = Wall(sizing_mode="stretch_both", margin=(0, 10, 8, 12), stylesheets=[_STYLE])
-        self._wall.param.watch(lambda event: on_pick(int(event.new[0])), "chosen")
-        self._title = pn.pane.HTML("", margin=(7, 0, 5, 14), height=20, stylesheets=[HEAD, projector.CARD])
-        head = pn.Row(
-            self._title, pn.Spacer(sizing_mode="stretch_width"), *tools, sizing_mode="stretch_width", margin=0
+        self._wall = ImageWall(
+            sizing_mode="stretch_both", margin=(0, 10, 8, 12), css_classes=["wall"], stylesheets=[_STYLES["wall"]]
         )
-        self.root = surface(head, self._wall, area="wall")
-        self.retitle(False)
+        self._wall.param.watch(lambda event: on_pick(int(event.new[0])), "chosen")
+        super().__init__("", self._wall, "wall", tools)
+        self.show_attacked(False)
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Begin anew."""
+        """Begin a new run."""
         self._wall.param.update(tiles=[], fresh=True)
 
     def update(self, frame: dict[str, Any]) -> None:
@@ -75,25 +59,13 @@ class WallCard:
             self._wall.tiles = images
             self._wall.fresh = False
 
-    def retitle(self, attacked: bool) -> None:
+    def show_attacked(self, attacked: bool) -> None:
         """Say what hangs here."""
-        told = "Changed to mislead" if attacked else "Hardest images"
-        self._title.object = f"<h2><b>{told}</b> true → taken for</h2>"
+        self.retitle(f"<b>{'Changed to mislead' if attacked else 'Hardest images'}</b> true → taken for")
 
     def mark(self, index: int) -> None:
         """Mark the tile of the image that is asked about."""
-        if index != self._wall.index:
-            self._wall.index = index
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        projector.dress(self._wall, large)
-        projector.dress(self._title, large)
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        kept = [name for name in self._wall.css_classes or [] if name != "dark"]
-        self._wall.css_classes = [*kept, "dark"] if dark else kept
+        set_changed(self._wall, index=index)
 
 
 def _short(truth: str, guesses: list[str]) -> str:

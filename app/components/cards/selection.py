@@ -1,4 +1,4 @@
-"""What is picked in one view is marked in all: an event under the pointer, or the draws in a box."""
+"""Mark in all views what is picked in one: an event under the pointer, or the draws in a box."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 from bnnviz.views import View
+from bnnviz_app.components.component import PageComponent
 
 PART = "selection"
 _NOTHING = {"kind": "none"}
 
 
-class Picks:
-    """The link between the views.
+class SelectionLink(PageComponent):
+    """Link the views.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Picks:
             if view.pointer is not None:
                 view.pointer.listen(partial(self._hear, part))
 
-    def reset(self) -> None:
+    def reset(self, scene: dict[str, Any] | None = None) -> None:
         """Begin a new run, in which nothing is picked."""
         self._box, self.active = None, False
         self._unbox()

@@ -1,1 +1,1 @@
-"""What somebody sets: controls, sidebars, pickers, data that are drawn or opened."""
+"""Controls at the side of a page: settings, pickers, data that are drawn or opened."""

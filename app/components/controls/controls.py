@@ -1,8 +1,7 @@
-"""Controls made from the catalogue: each setting's type, bounds, unit, scale and doc decide its widget."""
+"""Make controls from the catalogue: a setting's type, bounds, unit, scale and doc decide its widget."""
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Callable
@@ -11,17 +10,12 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from bnnviz_app.components.widgets import Message, ReaderChoice
+
 Setting = dict[str, Any]
 
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
 _BOXED = {"margin": (9, 14, 3, 14)}  # a box's label stands on its upper edge
-_ERROR = "<div class='error' role='alert'>{}</div>"
-_NOTE = "<div class='note'>{}</div>"
-_SAID_STYLE = """
-div {font-size: 12px; line-height: 1.35; overflow-wrap: anywhere}
-.error {color: var(--mui-palette-error-main)}
-.note {color: var(--mui-palette-text-secondary)}
-"""
 LONG = 200  # whole numbers with a longer range are typed, not slid
 _FOLD = {
     "boxShadow": "none",
@@ -52,13 +46,13 @@ def log_steps(low: float, high: float, *values: float) -> list[float]:
     return sorted(inside | {float(low), float(high)} | {float(value) for value in values})
 
 
-def _plain(value: float) -> str:
+def _repr(value: float) -> str:
     """Write a number so that reading it gives the same number."""
     return repr(int(value) if value == int(value) else value)
 
 
-class Control:
-    """One setting's widget, with its doc as a tooltip and a line for what is wrong with it.
+class SettingControl:
+    """Set one setting by a widget, with its doc as a tooltip and lines for what is to be said of its value.
 
     Parameters
     ----------
@@ -78,11 +72,11 @@ class Control:
         # Two settings may have a choice of one name: titles are for those of which every choice has one.
         known = (titles or {}).keys() >= set(setting.get("choices") or ())
         self._titles = titles if titles and known else {}
-        self._silent = False
-        # Made when it is first needed: every element costs the page's first paint some milliseconds.
-        self._said: dict[str, pn.pane.HTML] = {}
+        # Made when they are first needed: every element costs the page's first paint some milliseconds.
+        self._messages: dict[bool, Message] = {}
         self.widget = self._make(setting["default"])
-        self.widget.param.watch(self._chosen, self._watched())
+        slid = isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider)
+        self._choice = ReaderChoice((self.widget,), self._chosen, "value_throttled" if slid else "value")
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
 
     def show(self, shown: bool) -> None:
@@ -110,23 +104,19 @@ class Control:
 
     def set(self, value: Any) -> None:
         """Show a value without reporting it as a choice of the user."""
-        self._silent = True
-        try:
+        with self._choice.setting():
             if isinstance(self.widget, pmui.DiscreteSlider) and value not in self.widget.values:
                 self.widget.options = self._log_options(value)
             if self.setting["type"] == "choice" and value not in self.widget.values:
                 # A choice that is not offered by itself, such as a file of one's own.
                 self.widget.options = self._choices() | {self._titles.get(value, str(value)): value}
-            self.widget.value = ("" if value is None else _plain(value)) if self._is_typed else value
-        finally:
-            self._silent = False
+            self.widget.value = ("" if value is None else _repr(value)) if self._is_typed else value
         self.error("")
 
     def offer(self, choices: list[str]) -> None:
         """Offer other choices, keeping the chosen one."""
-        self._silent = True
-        self.widget.options = list(dict.fromkeys([*choices, self.widget.value]))
-        self._silent = False
+        with self._choice.setting():
+            self.widget.options = list(dict.fromkeys([*choices, self.widget.value]))
 
     def remark(self, words: str) -> None:
         """Add a few words to the label; none take them back."""
@@ -135,37 +125,25 @@ class Control:
 
     def error(self, sentence: str) -> None:
         """Say what is wrong with the value; an empty sentence takes it back."""
-        self._say(_ERROR, sentence)
+        self._say(sentence, failed=True)
 
     def note(self, sentence: str) -> None:
         """Say what is to be known of the value; an empty sentence takes it back."""
-        self._say(_NOTE, sentence)
+        self._say(sentence, failed=False)
 
-    def _say(self, template: str, sentence: str) -> None:
-        if template not in self._said:
-            if not sentence:
-                return
-            self._said[template] = pn.pane.HTML(
-                "", sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_SAID_STYLE]
-            )
-            self.root.append(self._said[template])
-        self._said[template].object = template.format(html.escape(sentence)) if sentence else ""
-        self._said[template].visible = bool(sentence)
-
-    def _watched(self) -> str:
-        return "value_throttled" if isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider) else "value"
+    def _say(self, sentence: str, failed: bool) -> None:
+        if sentence and failed not in self._messages:
+            self._messages[failed] = Message()
+            self.root.append(self._messages[failed].root)
+        if failed in self._messages:
+            self._messages[failed].say(sentence, failed)
 
     def _chosen(self, event: Any) -> None:
-        if not self._silent and event.new != event.old:
+        if event.new != event.old:
             self._on_change(self.name, self.value)
 
     def _make(self, value: Any) -> Any:
-        common = {
-            **_WIDE,
-            "label": label_of(self.setting),
-            "description": self.setting["doc"],
-            "value": value,
-        }
+        common = {**_WIDE, "label": label_of(self.setting), "description": self.setting["doc"], "value": value}
         kind = self.setting["type"]
         if kind == "boolean":
             return pmui.Switch(**common)
@@ -184,7 +162,7 @@ class Control:
         whole = self.setting["type"] == "integer"
         low, high = self.setting["bounds"] or (None, None)
         if self.setting.get("optional") or low is None or high is None or (whole and high - low > LONG):
-            text = "" if common["value"] is None else _plain(common["value"])
+            text = "" if common["value"] is None else _repr(common["value"])
             label = common["label"] + (f", empty: {self.setting['empty']}" if self.setting.get("optional") else "")
             return pmui.TextInput(**common | _BOXED | {"label": label, "value": text})
         if self.setting["scale"] == "log" and low > 0:
@@ -203,7 +181,7 @@ class Control:
 
 
 class Controls:
-    """The controls of one list of settings; those whose `when` does not hold are hidden.
+    """Show the controls of one list of settings; those whose `when` does not hold are hidden.
 
     Parameters
     ----------
@@ -223,7 +201,9 @@ class Controls:
     ) -> None:
         self._report = on_change
         # Points are drawn in a view; they have no widget.
-        self._controls = {s["name"]: Control(s, self._changed, titles) for s in settings if s["type"] != "points"}
+        self._controls = {
+            s["name"]: SettingControl(s, self._changed, titles) for s in settings if s["type"] != "points"
+        }
         live = [control.root for control in self._controls.values() if control.setting["live"]]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
         # Folded away: the settings that begin a new run, where there are others to play with first.
@@ -234,6 +214,9 @@ class Controls:
 
     def __contains__(self, name: str) -> bool:
         return name in self._controls
+
+    def __getitem__(self, name: str) -> SettingControl:
+        return self._controls[name]
 
     def values(self) -> dict[str, Any]:
         """Return the chosen values by name."""
@@ -250,23 +233,11 @@ class Controls:
         """Tell whether all of these may change while the run goes on."""
         return all(self._controls[name].setting["live"] for name in names)
 
-    def offer(self, name: str, choices: list[str]) -> None:
-        """Offer other choices for a setting."""
-        self._controls[name].offer(choices)
-
-    def remark(self, name: str, words: str) -> None:
-        """Add a few words to a control's label; none take them back."""
-        self._controls[name].remark(words)
-
     def error(self, name: str, sentence: str) -> None:
         """Say beside a control what is wrong with it; a folded one is unfolded, or nobody would see it."""
         self._controls[name].error(sentence)
         if sentence and self._fold is not None and not self._controls[name].setting["live"]:
             self._fold.active = [0]
-
-    def note(self, name: str, sentence: str) -> None:
-        """Say beside a control what is to be known of its value; an empty sentence takes it back."""
-        self._controls[name].note(sentence)
 
     def clear(self) -> None:
         """Take back everything said to be wrong."""

@@ -1,4 +1,4 @@
-"""Drawing data: the points of the page, what is done to them, and how to take it back."""
+"""Draw data: add, move and delete points in a figure, and take it back."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import panel_material_ui as pmui
 
 from bnnviz.settings import MOST_POINTS
 from bnnviz.views import View
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import icon_button
 
 Rows = list[list[float]]
 
@@ -20,7 +22,7 @@ _OWN = "the data's own"
 _HISTORY = 100
 _DIGITS = 4  # what a link keeps
 _PRESETS = json.loads((Path(__file__).parents[2] / "presets" / "points.json").read_text(encoding="utf-8"))
-_ICON = {"size": "small", "margin": (1, 0), "width": 30, "height": 28, "description_delay": 800}
+_ICON = {"margin": (1, 0), "width": 30, "height": 28, "description_delay": 800}
 _HEAD = {"size": "small", "margin": (2, 3), "height": 26}
 _WORDS = {"padding": "1px 8px !important", "fontSize": "12.5px", "whiteSpace": "nowrap", "textTransform": "none"}
 # Where there is room for a sign only, the word is heard and not seen.
@@ -28,8 +30,8 @@ _SIGN = {"fontSize": 0, "minWidth": 0, "padding": "2px !important", "& .MuiButto
 _CLASSES = {"add 0": 0, "add 1": 1}
 
 
-class Points:
-    """The points that a person draws in a view.
+class PointEditor(PageComponent):
+    """Keep the points that a person draws in a view.
 
     Parameters
     ----------
@@ -59,10 +61,8 @@ class Points:
         self._class = pmui.RadioButtonGroup(
             options=_CLASSES, value=0, width=94, sx={"& .MuiToggleButton-root": _WORDS}, **_HEAD
         )
-        undo = pmui.IconButton(icon="undo", description="Undo (Ctrl Z in the figure)", **_ICON)
-        undo.on_click(lambda event: self.undo())
-        clear = pmui.IconButton(icon="delete_outline", description="Clear: no points, the prior alone", **_ICON)
-        clear.on_click(lambda event: self._become([]))
+        undo = icon_button("undo", "Undo (Ctrl Z in the figure)", self.undo, **_ICON)
+        clear = icon_button("delete_outline", "Clear: no points, the prior alone", lambda: self._become([]), **_ICON)
         self._presets = pmui.MenuButton(
             label="Presets", items=[], icon="category", icon_size="18px", variant="text", color="default", **_HEAD
         )

@@ -4,57 +4,32 @@ const PEN = 1.15 // pixels of the image, to each side
 const SEND_MS = 90
 
 export function render({model}) {
-  const root = document.createElement("div"), canvas = document.createElement("canvas")
-  root.className = "asking"
-  canvas.tabIndex = 0
-  canvas.setAttribute("role", "img")
-  const tools = document.createElement("div")
-  tools.className = "tools"
-  const file = Object.assign(document.createElement("input"), {type: "file", accept: "image/*", hidden: true})
-  const slider = Object.assign(document.createElement("input"), {type: "range", min: -180, max: 180, step: 5, value: 0})
-  slider.setAttribute("aria-label", "Angle in degrees")
-  const angle = document.createElement("output")
-  const clear = button("Draw", "Begin with an empty image and draw on it")
-  const open = button("Upload", "Ask about a picture of your own")
-  const upright = button("0°", "Turn it upright again")
-  const turn = document.createElement("label")
-  turn.append("turn", slider, angle)
-  tools.append(clear, open, upright)
-  root.append(canvas, tools, turn, file)
+  const canvas = make("canvas", {tabIndex: 0, role: "img"})
+  const file = make("input", {type: "file", accept: "image/*", hidden: true})
+  const slider = make("input", {type: "range", min: -180, max: 180, step: 5, value: 0, label: "Angle in degrees"})
+  const angle = make("output")
+  const tools = make("div", {className: "tools"},
+    make_button("Draw", {title: "Begin with an empty image and draw on it"}, empty),
+    make_button("Upload", {title: "Ask about a picture of your own"}, () => file.click()),
+    make_button("0°", {title: "Turn it upright again"}, () => { straighten(); shown() }))
+  const root = make("div", {className: "asking"}, canvas, tools, make("label", {}, "turn", slider, angle), file)
 
   let buffer = null // bytes of the picture that is being drawn, channel by channel; null: what the server shows
-  let last = null, timer = null
-
-  function button(text, title) {
-    const made = Object.assign(document.createElement("button"), {type: "button", textContent: text, title})
-    return made
-  }
+  let last = null
 
   function show(bytes) {
-    const [channels, height, width] = model.shape, size = width * height
-    if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height }
-    const context = canvas.getContext("2d"), data = context.createImageData(width, height)
-    for (let i = 0; i < size; i++) {
-      for (let c = 0; c < 3; c++) { data.data[4 * i + c] = bytes[channels === 1 ? i : c * size + i] }
-      data.data[4 * i + 3] = 255
-    }
-    context.putImageData(data, 0, 0)
+    const [, height, width] = model.shape
+    paint(canvas, bytes, width, height)
   }
 
   function shown() {
     const image = model.shown
     if (!image.data || (buffer !== null && Number(slider.value) === 0)) { return }
-    show(Uint8Array.from(atob(image.data), (letter) => letter.charCodeAt(0)))
-    canvas.setAttribute("aria-label", image.told)
+    show(bytes_of(image.data))
+    canvas.setAttribute("aria-label", image.words)
   }
 
-  function send() {
-    if (timer !== null) { return }
-    timer = setTimeout(() => {
-      timer = null
-      if (buffer !== null) { model.drawn = Array.from(buffer, Math.round) }
-    }, SEND_MS)
-  }
+  const send = throttled(() => { if (buffer !== null) { model.drawn = Array.from(buffer, Math.round) } }, SEND_MS)
 
   function empty() {
     const [channels, height, width] = model.shape
@@ -112,9 +87,6 @@ export function render({model}) {
     last = next
   })
   for (const name of ["pointerup", "pointercancel"]) { canvas.addEventListener(name, () => { last = null }) }
-  clear.addEventListener("click", empty)
-  upright.addEventListener("click", () => { straighten(); shown() })
-  open.addEventListener("click", () => file.click())
   file.addEventListener("change", async () => {
     const chosen = file.files[0]
     file.value = ""
@@ -127,7 +99,7 @@ export function render({model}) {
   // A picture is fitted into the image as a whole. Where images are light on black, one on a light ground is inverted.
   function read(picture) {
     const [channels, height, width] = model.shape, size = width * height
-    const sheet = Object.assign(document.createElement("canvas"), {width, height}), context = sheet.getContext("2d")
+    const context = make("canvas", {width, height}).getContext("2d")
     const scale = Math.min(width / picture.width, height / picture.height)
     const [w, h] = [picture.width * scale, picture.height * scale]
     context.imageSmoothingQuality = "high"

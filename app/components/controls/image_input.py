@@ -1,4 +1,4 @@
-"""An image to ask about: one of the test images, one that is drawn, or one of the user's own, turned as they like."""
+"""Ask about an image: one of the test images, one that is drawn, or one of the user's own, turned as they like."""
 
 from __future__ import annotations
 
@@ -9,70 +9,67 @@ import numpy as np
 import param
 from panel.custom import JSComponent
 
-_STYLE = """
-:host {color: var(--mui-palette-text-primary); font-size: 12.5px}
-.asking {display: flex; flex-direction: column; gap: 6px; height: 100%; align-items: center}
-canvas {width: min(100%, 146px); aspect-ratio: 1; image-rendering: pixelated; border-radius: 6px; cursor: crosshair;
-  touch-action: none; background: #000}
-canvas:focus-visible {outline: 2px solid var(--mui-palette-primary-main); outline-offset: 2px}
-.tools {display: flex; gap: 6px}
-button {border: 1px solid var(--mui-palette-divider); border-radius: 6px; padding: 3px 9px; background: none;
-  cursor: pointer; color: inherit; font: inherit}
-button:hover {border-color: var(--mui-palette-primary-main)}
-button:focus-visible {outline: 2px solid var(--mui-palette-primary-main)}
-label {display: flex; gap: 6px; align-items: center; width: 164px}
-input[type=range] {flex: 1; min-width: 0; accent-color: var(--mui-palette-primary-main)}
-output {width: 38px; text-align: right; font-variant-numeric: tabular-nums}
-"""
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import ReaderChoice, script, set_changed
+from bnnviz_app.theme import styles
+
+_STYLES = styles(__file__)
 
 
-class Asker(JSComponent):
-    """The image, a pen, a file and an angle."""
+class ImageInput(JSComponent):
+    """Take an image by a pen or from a file, and an angle."""
 
     shape = param.List([1, 28, 28], doc="Channels, height and width.")
-    shown = param.Dict({}, doc="data, the bytes of the image as base64, and told, what it is in words.")
+    shown = param.Dict({}, doc="data, the bytes of the image as base64, and words, what it is.")
     drawn = param.List(doc="Bytes of what was drawn or opened, channel by channel, row by row.")
     angle = param.Number(0.0, doc="In degrees, counter-clockwise.")
     taken = param.Integer(0, doc="Grows when a test image takes the place of what was drawn.")
     complaint = param.List(doc="[name, when] of a file that is no picture.")
 
-    _esm = "image_input.js"
+    _esm = script(__file__, "image_input.js")
 
 
-class ImageAsker:
-    """The image beside its answers.
+class ImageQuestion(PageComponent):
+    """Show the image beside its answers, and ask about another one.
 
     Parameters
     ----------
     on_image : callable
-        Called with what `ImageRace.watch` takes as an image.
+        Called with what the `watch` command takes as an image.
     on_complaint : callable
         Called with a sentence about a file that cannot be used.
     """
 
+    needs = frozenset({"digit"})
+
     def __init__(self, on_image: Callable[[dict[str, Any]], None], on_complaint: Callable[[str], None]) -> None:
-        self._on_image, self._silent = on_image, False
-        self.root = Asker(width=176, sizing_mode="stretch_height", margin=(0, 4, 6, 12), stylesheets=[_STYLE])
-        self.root.param.watch(self._drawn, "drawn")
-        self.root.param.watch(self._turned, "angle")
+        self._on_image = on_image
+        self.root = ImageInput(
+            width=176,
+            sizing_mode="stretch_height",
+            margin=(0, 4, 6, 12),
+            css_classes=["asker"],
+            stylesheets=[_STYLES["input"]],
+        )
+        self.root.param.watch(self._draw, "drawn")
+        self._angle = ReaderChoice((self.root,), lambda event: on_image({"angle": float(event.new)}), "angle")
         self.root.param.watch(
             lambda event: on_complaint(f"{event.new[0]} is no picture that this browser reads; choose a PNG or JPEG."),
             "complaint",
         )
 
-    def reset(self, shape: list[int]) -> None:
+    def reset(self, scene: dict[str, Any]) -> None:
         """Begin with images of a shape."""
-        if shape != self.root.shape:
-            self.root.shape = shape
+        set_changed(self.root, shape=scene["shape"])
         self._straighten()
 
-    def show(self, part: dict[str, Any]) -> None:
+    def update(self, frame: dict[str, Any]) -> None:
         """Show the image as the networks see it."""
+        part = frame["digit"]
         own = part["observed"]
-        told = "your own image" if own is None else f"true class {part['classes'][own]}"
-        shown = {"data": part["pixels"]["data"], "told": f"{told}, turned by {part['angle']:g} degrees"}
-        if shown != self.root.shown:
-            self.root.shown = shown
+        words = "your own image" if own is None else f"true class {part['classes'][own]}"
+        shown = {"data": part["pixels"]["data"], "words": f"{words}, turned by {part['angle']:g} degrees"}
+        set_changed(self.root, shown=shown)
 
     def pick(self, index: int) -> None:
         """Ask about a test image."""
@@ -81,15 +78,10 @@ class ImageAsker:
         self._on_image({"index": index, "angle": 0.0})
 
     def _straighten(self) -> None:
-        self._silent = True
-        self.root.angle = 0.0
-        self._silent = False
+        with self._angle.setting():
+            self.root.angle = 0.0
 
-    def _drawn(self, event: Any) -> None:
+    def _draw(self, event: Any) -> None:
         pixels = np.array(event.new, dtype=float)
         if pixels.size == np.prod(self.root.shape):
             self._on_image({"pixels": pixels.reshape(self.root.shape).tolist(), "angle": 0.0})
-
-    def _turned(self, event: Any) -> None:
-        if not self._silent:
-            self._on_image({"angle": float(event.new)})

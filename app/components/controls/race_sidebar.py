@@ -1,4 +1,4 @@
-"""The left side of the race: target, two to six samplers with their settings, and what all of them share."""
+"""Choose at the left of a race: target, two to six samplers with their settings, and what all of them share."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import panel_material_ui as pmui
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import FEWEST, MOST, START, RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz.views import DARK, LIGHT
 from bnnviz_app.components.controls.controls import Controls, folded
-from bnnviz_app.components.controls.sidebar import Part, section
-from bnnviz_app.components.controls.upload import Upload
+from bnnviz_app.components.controls.sidebar import SpecSidebar, column, section
+from bnnviz_app.components.widgets import button, icon_button
+from bnnviz_app.theme import lane_colour
 
-SHARED = ("chains", "seed", "device")
 (BUDGET,) = RaceSpec.described()
 _FIELD = {"sizing_mode": "stretch_width", "size": "small"}
 
 
 class LaneControl:
-    """One lane: which sampler, and its settings, folded away.
+    """Choose the sampler of one lane, and its settings, folded away.
 
     Parameters
     ----------
@@ -49,7 +48,6 @@ class LaneControl:
         self._items = {item["name"]: item for item in items}
         self._on_change, self._lane = on_change, lane
         self._controls: Controls | None = None
-        self._silent = False
         self._select = pmui.Select(
             label=f"Lane {number + 1}",
             options={item["title"]: item["name"] for item in items},
@@ -58,10 +56,7 @@ class LaneControl:
             **_FIELD,
         )
         self._select.param.watch(self._picked, "value")
-        self._remove = pmui.IconButton(
-            icon="close", description="Take this lane out", size="small", margin=(12, 4, 0, 0)
-        )
-        self._remove.on_click(lambda event: on_remove(self))
+        self._remove = icon_button("close", "Take this lane out", lambda: on_remove(self), margin=(12, 4, 0, 0))
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
         self.root = pn.Column(
             pn.Row(self._select, self._remove, sizing_mode="stretch_width", margin=0),
@@ -92,11 +87,11 @@ class LaneControl:
         if self._controls is not None:
             self._controls.clear()
 
-    def rename(self, number: int, removable: bool, colour: str) -> None:
+    def rename(self, number: int, removable: bool) -> None:
         """Take another place and colour among the lanes."""
         self._select.label = f"Lane {number + 1}"
         self._remove.disabled = not removable
-        self.root.styles = {"border-left": f"5px solid {colour}", "border-radius": "3px"}
+        self.root.styles = {"border-left": f"5px solid {lane_colour(number)}", "border-radius": "3px"}
 
     def _offered(self) -> list[dict[str, Any]]:
         settings = self._items[self._select.value]["settings"]
@@ -123,8 +118,8 @@ class LaneControl:
         self._on_change()
 
 
-class Lanes:
-    """Everything that makes a race.
+class RaceSidebar(SpecSidebar):
+    """Choose everything that makes a race.
 
     Parameters
     ----------
@@ -134,72 +129,26 @@ class Lanes:
         Called with a checked race that is to be run.
     spec : RaceSpec
         What to show first.
-    dark : bool
     """
 
-    def __init__(
-        self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec, dark: bool
-    ) -> None:
-        self._on_spec, self._samplers, self._spec = on_spec, catalogue["samplers"], spec
-        self._colours = (DARK if dark else LIGHT).chains
-        titles = {data["name"]: data["title"] for data in catalogue["data"]}
-        first = spec.lanes[0]
-        self._target = Part(
-            catalogue["targets"], "Target", titles, self._renew, lambda changed: self._renew(), first.target
-        )
-        run = {setting["name"]: setting for setting in catalogue["run"]}
-        # Which devices there are only the backend knows; until then there is the default.
-        self._devices = [run["device"]["default"]]
-        run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
-        self._run = Controls([BUDGET, *(run[name] for name in SHARED)], lambda changed: self._renew())
-        self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
-        self._upload = Upload(lambda: self._spec.lanes[0], self._open)
+    shared = ("chains", "seed", "device")
+
+    def __init__(self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec) -> None:
+        super().__init__(catalogue, on_spec, spec, [BUDGET])
+        self._samplers = catalogue["samplers"]
         self._lanes: list[LaneControl] = []
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._add = pmui.Button(label="Add a lane", icon="add", variant="text", size="small", margin=(2, 14))
-        self._add.on_click(lambda event: self._append())
-        self.root = pn.Column(
-            section("TARGET"),
-            self._target.root,
-            self._upload.root,
-            section("SAMPLERS"),
-            self._column,
-            self._add,
-            section("RACE"),
-            self._run.root,
-            sizing_mode="stretch_width",
-            margin=(2, 0, 16, 0),
-            css_classes=["tour-sidebar"],
-        )
+        self._add = button("Add a lane", self._append, icon="add", margin=(2, 14))
+        samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
+        self.root = column(section("TARGET"), self._target.root, self._upload.root, *samplers, *race)
         self.show(spec)
 
     def show(self, spec: RaceSpec) -> None:
         """Show a race in the controls."""
-        self._spec = spec
-        first = spec.lanes[0]
-        self._target.show(first.target, first.target_settings)
-        self._run.offer("device", [*self._devices, first.device])
-        self._run.set({"budget": spec.budget, **{name: getattr(first, name) for name in SHARED}})
+        super().show(spec)
+        self._run.set({"budget": spec.budget})
         self._lanes = [self._control(number, lane) for number, lane in enumerate(spec.lanes)]
         self._arrange()
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._colours = (DARK if dark else LIGHT).chains
-        self._dress()
-
-    def devices(self, names: list[str]) -> None:
-        """Offer these devices."""
-        self._devices = [*self._devices[:1], *names]
-        self._run.offer("device", self._devices)
-
-    def note(self, sentences: list[str]) -> None:
-        """Say beside the choice of data what is to be known of them."""
-        self._target.note(sentences)
-
-    def take_back(self, spec: RaceSpec) -> None:
-        """Note that this race runs on: what the controls show could not be run."""
-        self._spec = spec
 
     def error(self, error: BnnvizError) -> bool:
         """Say what is wrong beside its control; False when no control here is meant."""
@@ -207,11 +156,11 @@ class Lanes:
         if dot and number.isdigit() and int(number) < len(self._lanes) and name in self._lanes[int(number)]:
             self._lanes[int(number)].error(name, error.sentence)
             return True
-        for controls in (self._target.controls, self._run):
-            if error.field in controls:
-                controls.error(error.field, error.sentence)
-                return True
-        return False
+        return super().error(error)
+
+    @staticmethod
+    def _first(spec: RaceSpec) -> Spec:
+        return spec.lanes[0]
 
     def _control(self, number: int, lane: Spec) -> LaneControl:
         return LaneControl(self._samplers, number, lane, self._renew, self._take_out)
@@ -219,11 +168,8 @@ class Lanes:
     def _arrange(self) -> None:
         self._column[:] = [lane.root for lane in self._lanes]
         self._add.disabled = len(self._lanes) >= MOST
-        self._dress()
-
-    def _dress(self) -> None:
         for number, lane in enumerate(self._lanes):
-            lane.rename(number, len(self._lanes) > FEWEST, self._colours[number])
+            lane.rename(number, len(self._lanes) > FEWEST)
 
     def _append(self) -> None:
         """Add a sampler that does not race yet."""
@@ -243,26 +189,18 @@ class Lanes:
     def _open(self, spec: Spec) -> None:
         """Race on a network on a file of the user's."""
         names = ("target", "target_settings", "file", "attachment")
-        race = self._spec.replace(**{name: getattr(spec, name) for name in names})
-        self.show(race)
-        self._on_spec(race)
+        super()._open(self._spec.replace(**{name: getattr(spec, name) for name in names}))
 
     def _renew(self) -> None:
-        """Begin the race that the controls show."""
-        for controls in (self._target.controls, self._run, *self._lanes):
-            controls.clear()
+        for lane in self._lanes:
+            lane.clear()
+        super()._renew()
+
+    def _chosen(self) -> RaceSpec:
         settings, run = self._target.controls.values(), self._run.values()
         budget = run.pop("budget")
         shared = {"target": self._target.name, "target_settings": settings, **run}
         if settings.get("data") not in self._attached:
             shared |= {"file": None, "attachment": None}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
-        race = type(self._spec)(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)
-        try:
-            race = race.checked()
-        except BnnvizError as error:
-            self.error(error)
-            return
-        if race != self._spec:
-            self._spec = race
-            self._on_spec(race)
+        return type(self._spec)(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)

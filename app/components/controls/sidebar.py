@@ -1,32 +1,31 @@
-"""The left side: what to run. Target, sampler, presets and run settings, all from the catalogue."""
+"""Choose at the left what to run: target, sampler, presets and run settings, all from the catalogue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.upload import Upload
+from bnnviz_app.components.widgets import ReaderChoice
+from bnnviz_app.theme import styles
 
 _DATA = "data"
-RUN = ("chains", "seed", "device", "kernel")
 _CUSTOM = "as set below"
 # A description that came later would change the number of hooks of its React component, which fails then.
 _NO_PRESET = "Settings that belong together; these are of no preset."
-_SECTION = """
-:host {font-size: 12px; font-weight: 600; letter-spacing: .06em; color: var(--mui-palette-text-secondary)}
-h2 {font: inherit; margin: 0}
-"""
+_STYLES = styles(__file__)
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 
-class Part:
-    """A target or a sampler: which one, which preset, and its settings.
+class CatalogueChoice:
+    """Choose a target or a sampler, a preset of it, and its settings.
 
     Parameters
     ----------
@@ -55,11 +54,10 @@ class Part:
     ) -> None:
         self._items = {item["name"]: item for item in items}
         self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
-        self._silent = False
         self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, value=first, **_SELECT)
         self._preset = pmui.Select(label="Preset", options=[_CUSTOM], description=_NO_PRESET, **_SELECT)
-        self._select.param.watch(self._picked, "value")
-        self._preset.param.watch(self._preset_picked, "value")
+        self._pick = ReaderChoice((self._select,), lambda event: self._picked())
+        self._preset_pick = ReaderChoice((self._preset,), lambda event: self._preset_picked(event.new))
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
         self.root = pn.Column(self._select, self._under, sizing_mode="stretch_width", margin=0)
         self._build()
@@ -77,9 +75,8 @@ class Part:
     def show(self, name: str, settings: dict[str, Any]) -> None:
         """Show an entry and its settings without reporting them."""
         if name != self.name:
-            self._silent = True
-            self._select.value = name
-            self._silent = False
+            with self._pick.setting():
+                self._select.value = name
             self._build()
         self.controls.set(settings)
         self._name_preset()
@@ -87,7 +84,7 @@ class Part:
     def note(self, sentences: list[str]) -> None:
         """Say beside the choice of data what is to be known of them; no sentences take it back."""
         if _DATA in self.controls:
-            self.controls.note(_DATA, " ".join(sentences))
+            self.controls[_DATA].note(" ".join(sentences))
 
     def _build(self) -> None:
         item = self._items[self.name]
@@ -95,23 +92,22 @@ class Part:
         self.controls = Controls(item["settings"], self._changed, self._titles)
         self._under[:] = [self.controls.root]
         presets = {_CUSTOM: _CUSTOM, **{p["title"]: p["name"] for p in item["presets"]}}
-        self._silent = True
         # The browser has it from when there are presets on.
         if len(presets) > 1 and self._preset not in self.root:
             self.root.insert(1, self._preset)
-        self._preset.param.update(options=presets, value=_CUSTOM, description=_NO_PRESET, visible=len(presets) > 1)
-        self._silent = False
+        shown = {"description": _NO_PRESET, "visible": len(presets) > 1}
+        with self._preset_pick.setting():
+            self._preset.param.update(options=presets, value=_CUSTOM, **shown)
 
-    def _picked(self, event: Any) -> None:
-        if not self._silent:
-            self._build()
-            self._on_pick()
+    def _picked(self) -> None:
+        self._build()
+        self._on_pick()
 
-    def _preset_picked(self, event: Any) -> None:
-        if self._silent or event.new == _CUSTOM:
+    def _preset_picked(self, name: str) -> None:
+        if name == _CUSTOM:
             return
         item = self._items[self.name]
-        preset = next(p for p in item["presets"] if p["name"] == event.new)
+        preset = next(p for p in item["presets"] if p["name"] == name)
         defaults = {s["name"]: s["default"] for s in item["settings"]}
         self.controls.set({**defaults, **preset["settings"]})
         self._preset.description = preset["doc"]
@@ -130,15 +126,113 @@ class Part:
             if all(values.get(name) == value for name, value in p["settings"].items())
         ]
         best = max(fits, key=lambda p: len(p["settings"]), default=None)
-        self._silent = True
-        self._preset.param.update(
-            value=best["name"] if best else _CUSTOM, description=best["doc"] if best else _NO_PRESET
+        name, doc = (best["name"], best["doc"]) if best else (_CUSTOM, _NO_PRESET)
+        with self._preset_pick.setting():
+            self._preset.param.update(value=name, description=doc)
+
+
+class SpecSidebar(PageComponent):
+    """Choose a target, its data and how to run on it; a class says what runs there.
+
+    Parameters
+    ----------
+    catalogue : dict
+        From `bnnviz.specs.catalogue.load`.
+    on_spec : callable
+        Called with a checked spec that needs a new run.
+    spec : Spec or RaceSpec
+        What to show first.
+    settings : list of dict
+        What else than the settings of a run is chosen for all of it.
+    """
+
+    shared: ClassVar[tuple[str, ...]]  # settings of the run that are chosen here
+
+    def __init__(
+        self,
+        catalogue: dict[str, Any],
+        on_spec: Callable[[Any], None],
+        spec: Any,
+        settings: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        self._on_spec, self._spec = on_spec, spec
+        self._titles = {data["name"]: data["title"] for data in catalogue["data"]}
+        self._target = CatalogueChoice(
+            catalogue["targets"], "Target", self._titles, self._renew, self._target_changed, self._first(spec).target
         )
-        self._silent = False
+        run = {setting["name"]: setting for setting in catalogue["run"]}
+        # Which devices there are only the backend knows; until then there is the default.
+        self._devices = [run["device"]["default"]]
+        run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
+        self._run = Controls([*settings, *(run[name] for name in self.shared)], lambda changed: self._renew())
+        self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
+        self._upload = Upload(lambda: self._first(self._spec), self._open)
+
+    def show(self, spec: Any) -> None:
+        """Show a spec in the controls."""
+        self._spec, first = spec, self._first(spec)
+        self._target.show(first.target, first.target_settings)
+        # A spec may name a device that is not offered here; a control without it would choose another.
+        self._run["device"].offer([*self._devices, first.device])
+        self._run.set({name: getattr(first, name) for name in self.shared})
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Say beside the choice of data what is to be known of them."""
+        self._target.note(scene["remarks"])
+
+    def devices(self, names: list[str]) -> None:
+        """Offer these devices."""
+        self._devices = [*self._devices[:1], *names]
+        self._run["device"].offer(self._devices)
+
+    def take_back(self, spec: Any) -> None:
+        """Note that this spec runs on: what the controls show could not be run."""
+        self._spec = spec
+
+    def error(self, error: BnnvizError) -> bool:
+        """Say what is wrong beside its control; False when no control here is meant."""
+        for controls in self._all_controls():
+            if error.field in controls:
+                controls.error(error.field, error.sentence)
+                return True
+        return False
+
+    @staticmethod
+    def _first(spec: Any) -> Spec:
+        """Return the run that stands for all of them."""
+        return spec
+
+    def _all_controls(self) -> list[Any]:
+        return [self._target.controls, self._run]
+
+    def _target_changed(self, changed: dict[str, Any]) -> None:
+        self._renew()
+
+    def _open(self, spec: Spec) -> None:
+        """Run a network on a file of the user's."""
+        self.show(spec)
+        self._on_spec(spec)
+
+    def _renew(self) -> None:
+        """Run what the controls show, unless it is what runs already."""
+        for controls in self._all_controls():
+            controls.clear()
+        try:
+            spec = self._chosen().checked()
+        except BnnvizError as error:
+            self.error(error)
+            return
+        if spec != self._spec:  # what was mistyped and put right harms no run
+            self._spec = spec
+            self._on_spec(spec)
+
+    def _chosen(self) -> Any:
+        """Return the spec that the controls show, not checked."""
+        raise NotImplementedError
 
 
-class Sidebar:
-    """Everything that makes a spec.
+class Sidebar(SpecSidebar):
+    """Choose everything that makes a spec.
 
     Parameters
     ----------
@@ -152,6 +246,8 @@ class Sidebar:
         What to show first.
     """
 
+    shared = ("chains", "seed", "device", "kernel")
+
     def __init__(
         self,
         catalogue: dict[str, Any],
@@ -159,46 +255,21 @@ class Sidebar:
         on_live: Callable[[dict[str, Any]], None],
         spec: Spec,
     ) -> None:
-        self._on_spec, self._on_live = on_spec, on_live
-        titles = {data["name"]: data["title"] for data in catalogue["data"]}
-        self._target = Part(catalogue["targets"], "Target", titles, self._renew, self._target_changed, spec.target)
-        self._sampler = Part(catalogue["samplers"], "Sampler", titles, self._renew, self._sampler_changed, spec.sampler)
-        run = {setting["name"]: setting for setting in catalogue["run"]}
-        # Which devices there are only the backend knows; until then there is the default.
-        self._devices = [run["device"]["default"]]
-        run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
-        self._run = Controls([run[name] for name in RUN], lambda changed: self._renew())
-        self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
-        self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
-        self._upload = Upload(lambda: self._spec, self._open)
-        self.root = pn.Column(
-            section("TARGET"),
-            self._target.root,
-            self._upload.root,
-            section("SAMPLER"),
-            self._sampler.root,
-            section("RUN"),
-            self._run.root,
-            sizing_mode="stretch_width",
-            margin=(2, 0, 16, 0),
-            css_classes=["tour-sidebar"],
+        super().__init__(catalogue, on_spec, spec)
+        self._on_live = on_live
+        self._sampler = CatalogueChoice(
+            catalogue["samplers"], "Sampler", self._titles, self._renew, self._sampler_changed, spec.sampler
         )
+        self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
+        sampler, run = (section("SAMPLER"), self._sampler.root), (section("RUN"), self._run.root)
+        self.root = column(section("TARGET"), self._target.root, self._upload.root, *sampler, *run)
         self.show(spec)
-
-    def _open(self, spec: Spec) -> None:
-        """Run a network on a file of the user's."""
-        self.show(spec)
-        self._on_spec(spec)
 
     def show(self, spec: Spec) -> None:
         """Show a spec in the controls."""
-        self._spec = spec
-        self._target.show(spec.target, spec.target_settings)
+        super().show(spec)
         self._remark()
         self._sampler.show(spec.sampler, spec.settings)
-        # A spec may name a device that is not offered here; a control without it would choose another.
-        self._run.offer("device", [*self._devices, spec.device])
-        self._run.set({name: getattr(spec, name) for name in RUN})
 
     def hold(self, points: list[list[float]] | None) -> None:
         """Keep these points for the next spec; None goes back to the data's own with a new run."""
@@ -207,40 +278,22 @@ class Sidebar:
         if points is None:
             self._on_spec(self._spec)
 
-    def _remark(self) -> None:
-        """Say beside the data's name when their points are not their own any more."""
-        if "data" in self._target.controls:
-            drawn = self._spec.target_settings.get("points") is not None
-            self._target.controls.remark("data", "points redrawn" if drawn else "")
-
     def apply(self, settings: dict[str, Any]) -> None:
         """Take over settings of the sampler, as a remedy offers them."""
         self._sampler.controls.set(settings)
         self._sampler_changed(settings)
 
-    def devices(self, names: list[str]) -> None:
-        """Offer these devices."""
-        self._devices = [*self._devices[:1], *names]
-        self._run.offer("device", self._devices)
+    def _all_controls(self) -> list[Any]:
+        return [self._sampler.controls, *super()._all_controls()]
 
-    def note(self, sentences: list[str]) -> None:
-        """Say beside the choice of data what is to be known of them."""
-        self._target.note(sentences)
-
-    def take_back(self, spec: Spec) -> None:
-        """Note that this spec runs on: what the controls show could not be run."""
-        self._spec = spec
-
-    def error(self, error: BnnvizError) -> bool:
-        """Say what is wrong beside its control; False when no control here is meant."""
-        for controls in (self._sampler.controls, self._target.controls, self._run):
-            if error.field in controls:
-                controls.error(error.field, error.sentence)
-                return True
-        return False
+    def _remark(self) -> None:
+        """Say beside the data's name when their points are not their own any more."""
+        if _DATA in self._target.controls:
+            redrawn = self._spec.target_settings.get("points") is not None
+            self._target.controls[_DATA].remark("points redrawn" if redrawn else "")
 
     def _target_changed(self, changed: dict[str, Any]) -> None:
-        if "data" in changed:
+        if _DATA in changed:
             self._spec = self._spec.replace(target_settings={})
         self._renew()
 
@@ -263,9 +316,7 @@ class Sidebar:
         points = self._spec.target_settings.get("points") if same else None
         return settings | self._point_settings(points)
 
-    def _renew(self) -> None:
-        for controls in (self._sampler.controls, self._target.controls, self._run):
-            controls.clear()
+    def _chosen(self) -> Spec:
         settings = self._target_settings()
         if settings.get("data") not in self._attached:
             self._spec = self._spec.replace(file=None, attachment=None)
@@ -276,16 +327,7 @@ class Sidebar:
             settings=self._sampler.controls.values(),
             **self._run.values(),
         )
-        if not self._keeps_start(spec):
-            spec = spec.replace(start=None, start_points=None)
-        try:
-            spec = spec.checked()
-        except BnnvizError as error:
-            self.error(error)
-            return
-        if spec != self._spec:  # what was mistyped and put right harms no run
-            self._spec = spec
-            self._on_spec(spec)
+        return spec if self._keeps_start(spec) else spec.replace(start=None, start_points=None)
 
     def _keeps_start(self, spec: Spec) -> bool:
         """Return whether points of a recording are still points of the target, as far as the catalogue knows."""
@@ -297,4 +339,9 @@ class Sidebar:
 
 def section(title: str) -> pn.pane.HTML:
     """Return a heading."""
-    return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_SECTION])
+    return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_STYLES["section"]])
+
+
+def column(*objects: Any) -> pn.Column:
+    """Lay what stands at the left under each other."""
+    return pn.Column(*objects, sizing_mode="stretch_width", margin=(2, 0, 16, 0), css_classes=["tour-sidebar"])

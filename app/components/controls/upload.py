@@ -1,9 +1,8 @@
-"""Opening a CSV file of one's own: choose it, choose what to predict, sample."""
+"""Open a CSV file: choose it, choose what to predict, sample."""
 
 from __future__ import annotations
 
 import asyncio
-import html
 from collections.abc import Callable
 from typing import Any
 
@@ -13,17 +12,12 @@ import panel_material_ui as pmui
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
+from bnnviz_app.components.widgets import Message, button
 
 _MOST_MB = upload.MOST_BYTES // 1_000_000
 _ASK, _TASKS = "told apart", ("regression", "classification")
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
 _BOXED = _WIDE | {"margin": (9, 14, 3, 14)}  # the label of a select stands on its upper edge
-_SAID = """
-:host {font-size: 12px; line-height: 1.35; color: var(--mui-palette-text-secondary)}
-.error {color: var(--mui-palette-error-main)}
-"""
-
-
 _TOO_LARGE = (
     f"That file is larger than the {_MOST_MB} MB that a page takes; use fewer rows, or the command line"
     " (bnnviz sample --data FILE.csv)."
@@ -32,30 +26,32 @@ _EMPTY = "That file is empty; choose one with a line of names and lines of numbe
 
 
 class File(pmui.FileInput):
-    """A file input that says why the browser sends nothing of a file, where the widget itself fails or is silent.
+    """Take a file, and say why the browser sends nothing of a file, where the widget itself fails or is silent.
 
     Parameters
     ----------
     on_refused : callable
         Called with a sentence when the file is too large to be sent, or empty.
+    too_large, empty : str
+        These sentences.
     """
 
-    def __init__(self, on_refused: Callable[[str], None], **params: Any) -> None:
+    def __init__(self, on_refused: Callable[[str], None], too_large: str, empty: str, **params: Any) -> None:
         super().__init__(**params)
-        self._on_refused = on_refused
+        self._on_refused, self._too_large, self._empty = on_refused, too_large, empty
 
     def _handle_msg(self, msg: Any) -> None:
         if msg.get("status") == "error":
-            self._on_refused(_TOO_LARGE)
+            self._on_refused(self._too_large)
             return
         empty = msg.get("status") == "finished" and not self._buffer
         super()._handle_msg(msg)
         if empty:
-            self._on_refused(_EMPTY)
+            self._on_refused(self._empty)
 
 
 class Upload:
-    """A button for a file, and what has to be known of it.
+    """Take a file, and ask what has to be known of it.
 
     Parameters
     ----------
@@ -69,6 +65,8 @@ class Upload:
         self._spec, self._on_spec = spec, on_spec
         self._file = File(
             self._refuse,
+            _TOO_LARGE,
+            _EMPTY,
             label="Open a CSV file",
             accept=".csv,.tsv,.txt",
             max_file_size=upload.MOST_BYTES,
@@ -78,23 +76,22 @@ class Upload:
         )
         self._column = pmui.Select(label="Predict the column", options=[], **_BOXED)
         self._task = pmui.Select(label="As", options=[_ASK, *_TASKS], value=_ASK, **_BOXED)
-        self._use = pmui.Button(label="Sample a network on it", variant="outlined", **_WIDE)
+        self._use = button("Sample a network on it", self._sample, **_WIDE | {"variant": "outlined"})
         # Empty until a file is chosen: the page is painted sooner.
         self._asked = pn.Column(visible=False, sizing_mode="stretch_width", margin=0)
-        self._said = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", margin=(0, 14), stylesheets=[_SAID])
-        self._file.param.watch(self._opened, "value")
-        self._use.on_click(self._used)
-        self.root = pn.Column(self._file, self._asked, self._said, sizing_mode="stretch_width", margin=0)
+        self._message = Message()
+        self._file.param.watch(self._open, "value")
+        self.root = pn.Column(self._file, self._asked, self._message.root, sizing_mode="stretch_width", margin=0)
 
-    async def _opened(self, event: Any) -> None:
+    async def _open(self, event: Any) -> None:
         if event.new is None:
             return
-        self._say("")
+        self._message.say("")
         self._ask(False)
         try:
             names = await asyncio.to_thread(upload.headings, event.new, self._name)
         except BnnvizError as error:
-            self._say(error.sentence, failed=True)
+            self._message.say(error.sentence, failed=True)
             return
         self._column.param.update(options=names, value=names[-1])
         self._task.value = _ASK
@@ -102,18 +99,18 @@ class Upload:
 
     def _refuse(self, sentence: str) -> None:
         self._ask(False)
-        self._say(sentence, failed=True)
+        self._message.say(sentence, failed=True)
 
-    async def _used(self, event: Any) -> None:
+    async def _sample(self) -> None:
         task = None if self._task.value == _ASK else self._task.value
         arguments = (self._spec(), self._file.value, self._name, self._column.value, task)
         try:
             spec, notes = await asyncio.to_thread(upload.attach, *arguments)
         except BnnvizError as error:
-            self._say(error.sentence, failed=True)
+            self._message.say(error.sentence, failed=True)
             return
         self._ask(False)
-        self._say(" ".join([f"{self._name}, {self._column.value}.", *notes]))
+        self._message.say(" ".join([f"{self._name}, {self._column.value}.", *notes]))
         self._on_spec(spec)
 
     @property
@@ -124,8 +121,3 @@ class Upload:
         if shown and not self._asked:
             self._asked[:] = [self._column, self._task, self._use]
         self._asked.visible = shown
-
-    def _say(self, sentence: str, failed: bool = False) -> None:
-        role = " class='error' role='alert'" if failed else " role='status'"
-        self._said.object = f"<div{role}>{html.escape(sentence)}</div>" if sentence else ""
-        self._said.visible = bool(sentence)

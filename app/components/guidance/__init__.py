@@ -1,1 +1,1 @@
-"""What explains: tour, help, scenes, the voice for screen readers."""
+"""What explains a page: tour, help, scenes, the voice for screen readers."""

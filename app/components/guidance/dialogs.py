@@ -1,4 +1,4 @@
-"""A dialog that the browser has from when it is first opened on: every page is painted sooner without it."""
+"""Open a dialog, which the browser does not have before: every page is painted sooner without it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 
 
 class Dialog:
-    """A dialog over the page.
+    """Show a dialog over the page.
 
     Parameters
     ----------

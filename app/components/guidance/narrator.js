@@ -74,12 +74,9 @@ export function render({model}) {
   document.addEventListener("keydown", pressed, true)
   document.addEventListener("pointerdown", point, true)
 
-  const speaker = document.createElement("div")
-  Object.assign(speaker, {className: "narration"})
-  speaker.setAttribute("role", "status")
-  speaker.setAttribute("aria-live", "polite")
+  const speaker = make("div", {className: "narration", role: "status", ariaLive: "polite"})
   speaker.style.cssText = "position: fixed; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)"
-  model.on("said", () => { speaker.textContent = model.said })
+  model.on("message", () => { speaker.textContent = model.message })
 
   model.on("remove", () => {
     watcher.disconnect()

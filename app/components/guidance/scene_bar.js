@@ -1,38 +1,13 @@
-// A step of a scene: what is said, the choices where something is to be predicted, and the way on.
-
-function button(label, name, message, model) {
-  const made = document.createElement("button")
-  made.type = "button"
-  made.textContent = label
-  made.className = name
-  made.addEventListener("click", () => model.send_msg(message))
-  return made
-}
+// A step of a scene: its text, the choices where something is to be predicted, and the way on.
 
 export function render({model}) {
-  const bar = document.createElement("section")
-  const said = document.createElement("div")
-  const title = document.createElement("span")
-  const text = document.createElement("div")
-  const choices = document.createElement("div")
-  const steps = document.createElement("div")
-  const place = document.createElement("span")
-  const back = button("Back", "back", "back", model)
-  const next = button("Next", "next", "next", model)
-  bar.className = "scene"
-  said.className = "told"
-  title.className = "title"
-  text.className = "text"
-  choices.className = "choices"
-  steps.className = "steps"
-  place.className = "place"
-  bar.setAttribute("aria-label", "Scene")
-  text.setAttribute("role", "status")
-  choices.setAttribute("role", "group")
-  choices.setAttribute("aria-label", "Your prediction")
-  said.append(title, text, choices)
-  steps.append(place, back, next, button("Leave", "leave", "leave", model))
-  bar.append(said, steps)
+  const send = (message) => () => model.send_msg(message)
+  const title = make("span", {className: "title"}), text = make("div", {className: "text", role: "status"})
+  const choices = make("div", {className: "choices", role: "group", label: "Your prediction"})
+  const place = make("span", {className: "place"})
+  const back = make_button("Back", {className: "back"}, send("back"))
+  const next = make_button("Next", {className: "next"}, send("next"))
+  const leave = make_button("Leave", {className: "leave"}, send("leave"))
 
   const fill = () => {
     title.textContent = model.title
@@ -40,9 +15,10 @@ export function render({model}) {
     place.textContent = model.place
     back.disabled = !model.back
     next.textContent = model.next
-    choices.replaceChildren(...model.choices.map((label, i) => button(label, "choice", i, model)))
+    choices.replaceChildren(...model.choices.map((label, i) => make_button(label, {className: "choice"}, send(i))))
   }
   for (const name of ["title", "text", "place", "choices", "back", "next"]) { model.on(name, fill) }
   fill()
-  return bar
+  const step = make("div", {className: "told"}, title, text, choices)
+  return make("section", {className: "scene", label: "Scene"}, step, make("div", {className: "steps"}, place, back, next, leave))
 }

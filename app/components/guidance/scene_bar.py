@@ -1,4 +1,4 @@
-"""The bar over the stage that leads through a scene, and the dialog that lists the scenes."""
+"""Lead through a scene by a bar over the stage, and list the scenes in a dialog."""
 
 from __future__ import annotations
 
@@ -11,49 +11,18 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
+from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.dialogs import Dialog
-from bnnviz_app.components.guidance.scenes import Scene, Step
+from bnnviz_app.components.guidance.scenes import Scene, SceneStep
+from bnnviz_app.components.widgets import script, set_class
+from bnnviz_app.theme import SHEETS, styles
 
-_BAR = """
-:host {display: block; padding: 8px 14px 0; background: var(--mui-palette-background-default)}
-:host(.closed) {display: none}
-.scene {display: flex; gap: 18px; align-items: center; box-sizing: border-box; padding: 8px 16px; min-height: 74px;
-  border-radius: 8px; background: var(--mui-palette-background-paper); color: var(--mui-palette-text-primary);
-  border: 2px solid var(--mui-palette-primary-main); font-size: 15px; line-height: 21px}
-.told {flex: 1; min-width: 0}
-.title {display: block; font-size: 13px; line-height: 17px; font-weight: 600; color: var(--mui-palette-primary-main)}
-.steps {display: flex; gap: 8px; align-items: center; flex: none; font-size: 14px; font-variant-numeric: tabular-nums}
-.choices {display: flex; flex-wrap: wrap; gap: 8px; margin-top: 6px}
-.choices:empty {display: none}
-button {font: 600 14px/1.3 Roboto, sans-serif; border-radius: 16px; padding: 4px 14px; cursor: pointer;
-  color: var(--mui-palette-primary-main); background: none; border: 1px solid currentColor; white-space: nowrap}
-button.next {color: var(--mui-palette-primary-contrastText); background: var(--mui-palette-primary-main);
-  border-color: var(--mui-palette-primary-main)}
-button:disabled {opacity: .4; cursor: default}
-button:focus-visible {outline: 3px solid var(--mui-palette-text-primary); outline-offset: 2px}
-@media (max-height: 800px) {
-  :host {padding: 6px 10px 0}
-  .scene {font-size: 14px; line-height: 18px; min-height: 66px; padding: 5px 12px}
-}
-:host(.large) .scene {font-size: 20px; line-height: 27px}
-:host(.large) .title {font-size: 16px; line-height: 20px}
-:host(.large) button, :host(.large) .steps {font-size: 17px}
-@media (max-height: 800px) {:host(.large) .scene {font-size: 17px; line-height: 22px}}
-"""
-_LIST = """
-:host {font-size: 14px; line-height: 1.4}
-h3 {font-size: 13px; letter-spacing: .04em; margin: 14px 0 4px; color: var(--mui-palette-text-secondary)}
-ul {list-style: none; margin: 0; padding: 0}
-li {padding: 5px 0; border-bottom: 1px solid var(--mui-palette-divider)}
-a {font-weight: 600; font-size: 15px; color: var(--mui-palette-primary-main)}
-a:focus-visible {outline: 2px solid currentColor; outline-offset: 3px}
-p {margin: 1px 0 0; color: var(--mui-palette-text-primary)}
-"""
+_STYLES = styles(__file__)
 
 
-class Bar(JSComponent):
-    """Title, text and buttons of one step."""
+class StepBar(JSComponent):
+    """Show title, text and buttons of one step."""
 
     title = param.String()
     text = param.String()
@@ -62,16 +31,16 @@ class Bar(JSComponent):
     back = param.Boolean(doc="Whether there is a step before.")
     next = param.String(doc="What the button that goes on says.")
 
-    _esm = "scene_bar.js"
+    _esm = script(__file__, "scene_bar.js")
 
 
-class SceneBar:
-    """Leads through a scene.
+class SceneBar(PageComponent):
+    """Lead through a scene.
 
     Parameters
     ----------
     on_step : callable
-        Called with the step, its number, and whether its run is to be begun anew.
+        Called with the step, its number, and whether its run is to begin again.
     on_leave : callable
         Called without arguments when the scene is left.
     on_more : callable
@@ -80,7 +49,7 @@ class SceneBar:
 
     def __init__(
         self,
-        on_step: Callable[[Step, int, bool], None],
+        on_step: Callable[[SceneStep, int, bool], None],
         on_leave: Callable[[], None],
         on_more: Callable[[], None],
     ) -> None:
@@ -88,11 +57,13 @@ class SceneBar:
         self.scene: Scene | None = None
         self.number = 0
         self._asking = False
-        self.root = Bar(sizing_mode="stretch_width", margin=0, css_classes=["closed"], stylesheets=[_BAR])
+        self.root = StepBar(
+            sizing_mode="stretch_width", margin=0, css_classes=["closed"], stylesheets=[SHEETS["pills"], _STYLES["bar"]]
+        )
         self.root.on_msg(lambda event: self.go(event.data))
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> SceneStep | None:
         """The step that is shown; None outside of scenes."""
         return None if self.scene is None else self.scene.steps[self.number]
 
@@ -104,7 +75,7 @@ class SceneBar:
     def enter(self, scene: Scene, number: int) -> None:
         """Show a step of a scene, its run from the beginning."""
         self.scene = scene
-        self._show(number, anew=True)
+        self._show(number, again=True)
 
     def go(self, where: Any) -> None:
         """Go on, go back, leave, or take the choice of this number."""
@@ -116,30 +87,30 @@ class SceneBar:
         elif where == "leave":
             self.leave()
         elif where == "back" and self.number:
-            self._show(self.number - 1, anew=True)
+            self._show(self.number - 1, again=True)
         elif where == "next" and self._asking:
             self._reveal(None)
         elif where == "next" and last:
             self._on_more()
         elif where == "next":
-            self._show(self.number + 1, anew=False)
+            self._show(self.number + 1, again=False)
 
     def leave(self) -> None:
         """Close the bar; what runs goes on."""
         self.scene, self._asking = None, False
-        self._classes(closed=True)
+        set_class(self.root, "closed", True)
         self._on_leave()
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        self._classes(large=large)
+        set_class(self.root, "large", large)
 
-    def _show(self, number: int, anew: bool) -> None:
+    def _show(self, number: int, again: bool) -> None:
         self.number = number
         self._asking = self.step.ask is not None
         self._write(self.step.text)
-        self._classes(closed=False)
-        self._on_step(self.step, number, anew)
+        set_class(self.root, "closed", False)
+        self._on_step(self.step, number, again)
 
     def _reveal(self, chosen: int | None) -> None:
         """Say what is right, and let the run show it."""
@@ -162,16 +133,12 @@ class SceneBar:
             next="Reveal" if self._asking else "More scenes" if last else "Next",
         )
 
-    def _classes(self, **turned: bool) -> None:
-        kept = [name for name in self.root.css_classes or [] if name not in turned]
-        self.root.css_classes = kept + [name for name, on in turned.items() if on]
 
-
-class Menu:
-    """The dialog that lists the scenes, as links that can be shared."""
+class SceneMenu:
+    """List the scenes in a dialog, as links that can be shared."""
 
     def __init__(self) -> None:
-        self._list = pn.pane.HTML("", stylesheets=[_LIST], sizing_mode="stretch_width")
+        self._list = pn.pane.HTML("", stylesheets=[_STYLES["list"]], sizing_mode="stretch_width")
         self._dialog = Dialog("Scenes", self._list)
         self.root = self._dialog.root
 

@@ -1,4 +1,4 @@
-"""Guided scenes: presets that build up step by step, each a JSON file in the folder of the same name.
+"""Read guided scenes: presets that build up step by step, each a JSON file in the folder `app/scenes`.
 
 A scene is a title, a summary, a spec, and steps. A step has a ``text`` and, where it needs them:
 
@@ -30,7 +30,7 @@ Action = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Ask:
-    """A question before the run that answers it.
+    """Hold a question before the run that answers it.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of a scene.
+class SceneStep:
+    """Hold one step of a scene.
 
     Parameters
     ----------
@@ -82,21 +82,21 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """A guided scene.
+    """Hold a guided scene.
 
     Parameters
     ----------
     name, title, summary : str
     predict : bool
         Whether the student predicts before anything is revealed.
-    steps : tuple of Step
+    steps : tuple of SceneStep
     """
 
     name: str
     title: str
     summary: str
     predict: bool
-    steps: tuple[Step, ...]
+    steps: tuple[SceneStep, ...]
 
     def running(self, number: int, asking: bool = False) -> Spec:
         """Return what runs in step `number`, live changes included."""
@@ -130,7 +130,7 @@ def load() -> dict[str, Scene]:
 
 def read(name: str, value: Mapping[str, Any]) -> Scene:
     """Make a scene of its JSON, every spec checked."""
-    steps: list[Step] = []
+    steps: list[SceneStep] = []
     current = Spec(draws=None).to_json()
     for i, given in enumerate(value["steps"]):
         changes = given.get("spec")
@@ -144,7 +144,7 @@ def read(name: str, value: Mapping[str, Any]) -> Scene:
             if kind == "change":
                 current = merged(current, {"settings": settings})
         steps.append(
-            Step(
+            SceneStep(
                 given["text"],
                 Spec.from_json(current),
                 begins,

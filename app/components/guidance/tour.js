@@ -27,37 +27,13 @@ function seen() {
 }
 
 export function render({model}) {
-  const shade = document.createElement("div")
-  const ring = document.createElement("div")
-  const stop = document.createElement("div")
-  const title = document.createElement("h2")
-  const text = document.createElement("p")
-  const row = document.createElement("div")
-  const place = document.createElement("span")
-  shade.className = "shade"
-  ring.className = "ring"
-  stop.className = "stop"
-  row.className = "row"
-  place.className = "place"
-  title.id = "tour-title"
-  text.id = "tour-text"
-  stop.tabIndex = -1
-  stop.setAttribute("role", "dialog")
-  stop.setAttribute("aria-modal", "true")
-  stop.setAttribute("aria-labelledby", title.id)
-  stop.setAttribute("aria-describedby", text.id)
-  const button = (label, name, act) => {
-    const made = document.createElement("button")
-    made.type = "button"
-    made.textContent = label
-    made.className = name
-    made.addEventListener("click", act)
-    return made
-  }
+  const shade = make("div", {className: "shade"}), ring = make("div", {className: "ring"})
+  const title = make("h2", {id: "tour-title"}), text = make("p", {id: "tour-text"})
+  const place = make("span", {className: "place"})
   // On the body, over everything: within the page the header and the sidebar would lie above it.
-  const host = document.createElement("div")
+  const host = make("div")
   const root = host.attachShadow({mode: "open"})
-  const sheet = Object.assign(document.createElement("style"), {textContent: model.sheet})
+  const sheet = make("style", {textContent: model.sheet})
   let stops = [], at = 0, before = null
 
   const close = () => {
@@ -67,11 +43,14 @@ export function render({model}) {
     remember()
     before?.focus?.()
   }
-  const skip = button("Skip", "skip", close)
-  const back = button("Back", "back", () => go(at - 1))
-  const next = button("Next", "next", () => at === stops.length - 1 ? close() : go(at + 1))
-  row.append(place, skip, back, next)
-  stop.append(title, text, row)
+  const skip = make_button("Skip", {className: "skip"}, close)
+  const back = make_button("Back", {className: "back"}, () => go(at - 1))
+  const next = make_button("Next", {className: "next"}, () => at === stops.length - 1 ? close() : go(at + 1))
+  const row = make("div", {className: "row"}, place, skip, back, next)
+  const stop = make("div", {className: "stop", role: "dialog", tabIndex: -1}, title, text, row)
+  stop.setAttribute("aria-modal", "true")
+  stop.setAttribute("aria-labelledby", title.id)
+  stop.setAttribute("aria-describedby", text.id)
 
   function point() {
     const box = box_of(find(stops[at][0]))

@@ -1,4 +1,4 @@
-"""What a race has on its page and a run has not: cards of lanes, their grid, and a transport bar with the budget."""
+"""Show the lanes of a race: their cards and grid, and a transport bar with the budget."""
 
 from __future__ import annotations
 
@@ -9,33 +9,20 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views import DARK, LIGHT, View, of_lane
+from bnnviz.views import View, of_lane
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.run.transport import Transport, clock, count, phase
+from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.widgets import set_changed
 from bnnviz_app.session import Session
+from bnnviz_app.theme import lane_colour, styles
 
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
 # Height of the table without its rows, and of a row, in pixels; and at most, where rows lie closer.
 _TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
 _LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "34vh"  # the same for a projector
-_PHASES = {"start": "preparing", "reference": "reference"}
-_LANE = """
-h2 {display: flex; align-items: center; gap: 8px}
-.chip {width: 13px; height: 13px; border-radius: 3px; flex: none}
-.bar {width: 64px; height: 6px; border-radius: 3px; flex: none; overflow: hidden;
-  background: var(--mui-palette-divider)}
-.bar i {display: block; height: 100%}
-.lost {font-size: 12px; font-weight: 600; padding: 0 8px; border-radius: 9px; color: #fff; background: #b3134f}
-"""
+_STYLES = styles(__file__)
 _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
-_BUDGET = """
-:host {font-size: 13px; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
-.budget {display: flex; align-items: center; gap: 12px; height: 36px; white-space: nowrap}
-.track {flex: 1; min-width: 60px; height: 8px; border-radius: 4px; overflow: hidden;
-  background: var(--mui-palette-divider)}
-.track i {display: block; height: 100%; background: var(--mui-palette-primary-main)}
-"""
 
 
 def grid(lanes: int, large: bool = False) -> str:
@@ -66,7 +53,7 @@ def grid(lanes: int, large: bool = False) -> str:
 
 
 class LaneCard(Card):
-    """One picture of one lane, with its colour, how much of its budget it has spent, and what befell it.
+    """Show one picture of one lane, with its colour, how much of its budget it has spent, and what befell it.
 
     Parameters
     ----------
@@ -79,12 +66,12 @@ class LaneCard(Card):
     """
 
     def __init__(self, picture: type[View], number: int, name: str, dark: bool) -> None:
-        self.name, self.number, self.part, self._dark = name, number, picture.needs[0], dark
+        self.name, self.number, self.part = name, number, picture.needs[0]
         self._spent, self._badge = 0.0, ""
         view = of_lane(picture, number, name)(dark=dark)
         view.root.min_height = LEAST_HEIGHT
         super().__init__(view, place=f"lane{number}", legend=False)
-        self._title.stylesheets = [*self._title.stylesheets, _LANE]
+        self._title.stylesheets = [*self._title.stylesheets, _STYLES["lane"]]
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race; where the density is known, all lanes keep its window, whatever becomes of their paths."""
@@ -95,17 +82,10 @@ class LaneCard(Card):
         """Show how far the lane has come."""
         self._spent = lane["spent"] / budget
         self._badge = "diverged" if lane["diverged"] else f"{lane['lost']} of {chains} lost" if lane["lost"] else ""
-        title = self._heading()
-        if title != self._title.object:
-            self._title.object = title
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dark = dark
-        super().theme(dark)
+        set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
-        colour = (DARK if self._dark else LIGHT).chains[self.number]
+        colour = lane_colour(self.number)
         share = f"{100 * self._spent:.0f}"
         spent = f"<i style='width:{share}%; background:{colour}'></i>"
         bar = f"<span class='bar' title='{share} % of its budget spent'>{spent}</span>"
@@ -114,20 +94,22 @@ class LaneCard(Card):
         return f"<h2>{chip}<b>{html.escape(self.name)}</b>{bar}{badge}</h2>"
 
 
-class RaceTransport(Transport):
-    """Buttons for a race, and the budget where a run has its timeline.
+class RaceTransport(StepTransport):
+    """Show buttons for a race, and the budget where a run has its timeline.
 
     Parameters
     ----------
     session : Session
-    pictures : panel object
+    pictures : panel object, optional
         Chooses what the lanes show.
     """
 
-    def __init__(self, session: Session, pictures: Any) -> None:
-        self._budget = pn.pane.HTML("", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_BUDGET])
-        super().__init__(session, None, pn.Row(pictures, self._budget, sizing_mode="stretch_width", margin=0))
-        self._show_events(False)
+    def __init__(self, session: Session, pictures: Any = None) -> None:
+        self._budget = pn.pane.HTML(
+            "", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]]
+        )
+        middle = [self._budget] if pictures is None else [pictures, self._budget]
+        super().__init__(session, pn.Row(*middle, sizing_mode="stretch_width", margin=0))
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -136,24 +118,24 @@ class RaceTransport(Transport):
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
-        self.show_playing()
-        self._status.object = self._budget.object = ""
+        super().reset(scene)
+        self._budget.object = ""
 
     def _has_room(self, status: dict[str, Any]) -> bool:
         return status["reference"] is None
 
-    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
-        named = status | {"phase": _PHASES.get(status["phase"], status["phase"])}
+    def _phase(self, status: dict[str, Any]) -> str:
+        return super()._phase(status | {"phase": "preparing"} if status["phase"] == "start" else status)
+
+    def _figures(self, status: dict[str, Any]) -> list[Cell]:
         return [
-            (44, "device", html.escape(str(status["device"])), ""),
-            (120, "phase", html.escape(named["phase"] if status["phase"] == "done" else phase(named)), ""),
             (84, "step", count(status["step"]), "steps"),
             (130, "gradients", count(status["gradients_per_s"]), "gradients/s"),
             (150, "spent", count(max(lane["spent"] for lane in status["lanes"])), "gradients each"),
-            self._frames(),
-            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
-            (0, "reference", html.escape(_reference_text(status["reference"])), ""),
         ]
+
+    def _cells(self, status: dict[str, Any]) -> list[Cell]:
+        return [*super()._cells(status), (0, "reference", html.escape(_reference_text(status["reference"])), "")]
 
 
 def picture_switch() -> pmui.RadioButtonGroup:
@@ -177,12 +159,16 @@ def _budget_html(status: dict[str, Any]) -> str:
     )
 
 
-def _reference_text(told: dict[str, Any] | None) -> str:
+def _reference_text(reference: dict[str, Any] | None) -> str:
     """Say how far the reference has come."""
-    if told is None or told["error"]:
+    if reference is None or reference["error"]:
         return ""
-    if told["finished"]:
-        quality = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
-        return f"reference: {told['title']}, {told['draws']:,} draws{quality}"
-    so_far = f"{told['draws']:,} of {told['wanted']:,} draws" if told["phase"] == "sampling" else told["phase"]
-    return f"reference: {told['title']}, {so_far}"
+    if reference["finished"]:
+        quality = f", R-hat {reference['rhat']:.2f}" if math.isfinite(reference["rhat"]) else ""
+        return f"reference: {reference['title']}, {reference['draws']:,} draws{quality}"
+    so_far = (
+        f"{reference['draws']:,} of {reference['wanted']:,} draws"
+        if reference["phase"] == "sampling"
+        else reference["phase"]
+    )
+    return f"reference: {reference['title']}, {so_far}"

@@ -1,4 +1,4 @@
-"""Keeping the run that is watched: a button in the header, and an address that goes on with a recording."""
+"""Record the run that is watched, and go on with a recording that the address names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz_app.address import Visit
-from bnnviz_app.components.run.tools import tool
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import header_button
 from bnnviz_app.session import Session
 
 _START, _STOP = "Record", "Stop recording"
 
 
-class RecordButton:
-    """Begins and ends the recording of what runs, and says which it is.
+class RecordButton(PageComponent):
+    """Begin and end the recording of what runs, and say which it is.
 
     Parameters
     ----------
@@ -25,11 +26,11 @@ class RecordButton:
         Says a sentence on the page.
     """
 
-    needs, hot = frozenset({"status"}), False
+    needs = frozenset({"status"})
 
     def __init__(self, session: Session, say: Callable[[str], None]) -> None:
         self._session, self._say, self._name = session, say, None
-        self.root = tool(_START, lambda event: self._turn())
+        self.root = header_button(_START, self._turn)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run, which is not recorded."""
@@ -38,9 +39,6 @@ class RecordButton:
     def update(self, frame: dict[str, Any]) -> None:
         """Show whether the run is recorded."""
         self._show(frame["status"].get("record"))
-
-    def theme(self, dark: bool) -> None:
-        """Stay as it is: the header is dark always."""
 
     def _turn(self) -> None:
         spec = self._session.spec

@@ -1,4 +1,4 @@
-// Three texts to copy. Where the browser has no clipboard to give, the text is selected and copied the old way.
+// Three texts to copy.
 
 const BLOCKS = [
   ["link", "Copy link", "Opens the same run on this server."],
@@ -6,44 +6,23 @@ const BLOCKS = [
   ["command", "Copy as command", "The same in a shell."],
 ]
 
-async function copy(area) {
-  try {
-    await navigator.clipboard.writeText(area.value)
-  } catch {
-    area.select()
-    if (!document.execCommand("copy")) { return false }
-  }
-  return true
-}
-
 function block([name, label, what], text) {
-  const heading = document.createElement("h3")
-  const button = document.createElement("button")
-  const done = document.createElement("span")
-  const area = document.createElement("textarea")
-  button.type = "button"
-  button.textContent = label
-  done.className = "done"
-  done.setAttribute("role", "status")
-  done.textContent = what
-  area.readOnly = true
-  area.className = name
-  area.setAttribute("aria-label", label.replace("Copy ", "The run "))
-  area.spellcheck = false
-  area.value = text
-  area.rows = Math.min(12, text.split("\n").length + (name === "python" ? 0 : 1))
-  button.addEventListener("click", async () => {
-    done.textContent = await copy(area) ? "Copied." : "Select the text and copy it with Ctrl-C."
+  const done = make("span", {className: "done", role: "status", textContent: what})
+  const rows = Math.min(12, text.split("\n").length + (name === "python" ? 0 : 1))
+  const area = make("textarea", {
+    readOnly: true, className: name, label: label.replace("Copy ", "The run "), spellcheck: false, value: text, rows,
   })
-  heading.append(button, done)
-  return [heading, area]
+  const button = make_button(label, {}, async () => {
+    done.textContent = await copy(text, () => area.select()) ? "Copied." : "Select the text and copy it with Ctrl-C."
+  })
+  return [make("h3", {}, button, done), area]
 }
 
-export function render({model, el}) {
-  const root = document.createElement("div")
+export function render({model}) {
+  const root = make("div")
   const fill = () => {
     if (model.refusal) {
-      root.replaceChildren(Object.assign(document.createElement("p"), {textContent: model.refusal}))
+      root.replaceChildren(make("p", {textContent: model.refusal}))
       return
     }
     const texts = {

@@ -1,39 +1,26 @@
-"""The bar at the bottom: play, step, speed, the timeline, and the status line that never moves."""
+"""Drive a run from the bar at the bottom: play, step, speed, the timeline, and the status line that never moves."""
 
 from __future__ import annotations
 
 import html
 import math
 from collections.abc import Set
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.views.chain.journey import JourneyView
-from bnnviz_app import projector
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import button, icon_button, set_changed, set_class
 from bnnviz_app.session import Session
-from bnnviz_app.theme import FLAT, UNLABELLED
+from bnnviz_app.theme import FLAT, SHEETS, styles
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
-_BUTTON = {"size": "small", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
-_BAR = """
-:host {background: var(--mui-palette-background-paper); border-top: 1px solid var(--mui-palette-divider)}
-@media (max-height: 800px) {:host {height: 70px !important}}
-"""
-_STATUS = """
-.line {display: flex; gap: 14px; height: 22px; align-items: center; font-size: 12.5px; overflow: hidden;
-  white-space: nowrap; color: var(--mui-palette-text-secondary); font-variant-numeric: tabular-nums}
-.line span {flex: none; text-align: left}
-.line b {color: var(--mui-palette-text-primary); font-weight: 600}
-.line .keys, .line .shared {margin-left: auto}
-@media (max-width: 1480px) {.wide .keys {display: none}}
-@media (max-width: 1390px) {.line .keys, .crowded .gradients {display: none}}
-"""
+_BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
+_STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
-# What stands beside the device.
-_KERNELS = {"compiling": "compiling", "compiled": "compiled"}
 _STEP = "Step proposal"
 _NEAR, _WHOLE = "Events", "All of it"
 _BACK_DOC = "Back to the event before (left arrow)"
@@ -48,8 +35,11 @@ _PREPARING = {
 }
 
 
-class Transport:
-    """Buttons for a session, its timeline and its status line.
+Cell = tuple[int, str, str, str]
+
+
+class Transport(PageComponent):
+    """Show buttons for a session, its timeline and its status line.
 
     Parameters
     ----------
@@ -61,17 +51,14 @@ class Transport:
         What lies there where there is no timeline.
     """
 
-    needs, hot = frozenset({"status"}), False
+    needs = frozenset({"status"})
+    steps_events: ClassVar[bool] = True  # whether it goes on to events, or only steps
+    kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
 
     def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
         self._session = session
-        self._play = pmui.Button(
-            label="Play",
-            icon="play_arrow",
-            variant="contained",
-            width=104,
-            **{**_BUTTON, "margin": (0, 4, 0, 0)},
-        )
+        look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
+        self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
         self._speed = pmui.Select(
             label="Speed",
             options=SPEEDS,
@@ -81,25 +68,23 @@ class Transport:
             margin=(5, 4, 1, 4),
             height=30,
             sx=FLAT,
-            stylesheets=[UNLABELLED],
+            stylesheets=[SHEETS["unlabelled"]],
         )
         self._status = pn.pane.HTML(
-            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STATUS, projector.STATUS]
+            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]]
         )
-        self._play.on_click(lambda event: self.play())
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         self._proposal, self._event = self._step(_STEP, "proposal", 122), self._step("Step event", "event", 100)
         row = [self._play, self._proposal, self._event, self._speed]
         self._timeline: list[Any] = []
         if timeline is not None:
             self._timeline = self._strip(timeline)
-            row.insert(1, self._stepping_back())
+            row.insert(1, icon_button("skip_previous", _BACK_DOC, self.back, margin=(2, 0, 0, 2)))
         # Where there is no strip an empty stretch.
         self._gap = middle or pn.Spacer(sizing_mode="stretch_width", height=1, visible=False)
         self._eventful = True
         row += [*self._timeline, self._gap]
-        reset = pmui.Button(label="Reset", icon="replay", variant="outlined", width=92, **_BUTTON)
-        reset.on_click(lambda event: self.again())
+        reset = button("Reset", self.again, icon="replay", width=92, **_BUTTON)
         self.root = pn.Column(
             pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(3, 0, 0, 0), align="center"),
             self._status,
@@ -108,7 +93,7 @@ class Transport:
             margin=0,
             styles={"padding": "0 16px", "box-sizing": "border-box"},
             css_classes=["tour-transport"],
-            stylesheets=[_BAR],
+            stylesheets=[_STYLES["bar"]],
         )
 
     def play(self) -> None:
@@ -126,29 +111,22 @@ class Transport:
         self._session.travel("back", step=step)
         self.show_playing()
 
-    def _stepping_back(self) -> pmui.IconButton:
-        button = pmui.IconButton(icon="skip_previous", description=_BACK_DOC, size="small", margin=(2, 0, 0, 2))
-        button.on_click(lambda event: self.back())
-        return button
-
     def _strip(self, timeline: JourneyView) -> list[Any]:
         """Return the strip of events with the button that says how much of the run it shows, and the one that forks."""
         timeline.listen_back(self.back)
-        span = pmui.Button(label=_NEAR, width=70, variant="text", **_BUTTON)
 
-        def turn(event: Any) -> None:
+        def turn() -> None:
             timeline.whole = not timeline.whole
             span.label = _WHOLE if timeline.whole else _NEAR
             self._session.look()
 
-        span.on_click(turn)
+        span = button(_NEAR, turn, width=70, **_BUTTON | {"variant": "text"})
         line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4))
-        fork = pmui.Button(label="Fork", icon="call_split", variant="outlined", width=86, **_BUTTON)
-        fork.on_click(lambda event: self._session.travel("fork"))
+        fork = button("Fork", lambda: self._session.travel("fork"), icon="call_split", width=86, **_BUTTON)
         return [span, line, fork]
 
     def again(self) -> None:
-        """Begin the same spec anew, paused."""
+        """Begin the same spec again, paused."""
         self._session.playing = False
         self._session.begin(self._session.spec)
         self.show_playing()
@@ -160,7 +138,7 @@ class Transport:
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        projector.dress(self._status, large)
+        set_class(self._status, "large", large)
 
     def hide(self, names: Set[str]) -> None:
         """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""
@@ -169,9 +147,8 @@ class Transport:
 
     def show_playing(self) -> None:
         """Make the play button say what it would do."""
-        playing = self._session.playing
-        if (self._play.label == "Pause") != playing:
-            self._play.param.update(label="Pause" if playing else "Play", icon="pause" if playing else "play_arrow")
+        label, icon = ("Pause", "pause") if self._session.playing else ("Play", "play_arrow")
+        set_changed(self._play, label=label, icon=icon)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run: the old one's numbers go."""
@@ -193,29 +170,35 @@ class Transport:
         self.show_playing()
         self._status.object = self._line(frame["status"])
 
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark: the page's own colours do."""
-
     def _step(self, label: str, kind: str, width: int) -> pmui.Button:
-        button = pmui.Button(label=label, variant="outlined", width=width, **_BUTTON)
-        button.on_click(lambda event: self.step(kind))
-        return button
+        return button(label, lambda: self.step(kind), width=width, **_BUTTON)
 
-    def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
+    def _cells(self, status: dict[str, Any]) -> list[Cell]:
         """Return least width, name, figure and unit of each figure of the line."""
+        kernel = status["kernel"] if status["kernel"] in self.kernels else ""
         return [
-            (44, "device", html.escape(str(status["device"])), _KERNELS.get(status["kernel"], "")),
-            (104, "phase", html.escape(phase(status)), ""),
+            (44, "device", html.escape(str(status["device"])), kernel),
+            (104, "phase", html.escape(self._phase(status)), ""),
+            *self._figures(status),
+            self._frames(),
+            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
+        ]
+
+    def _phase(self, status: dict[str, Any]) -> str:
+        """Say where a run is, and whether it is paused."""
+        return status["phase"] if status["playing"] else f"{status['phase']}, paused"
+
+    def _figures(self, status: dict[str, Any]) -> list[Cell]:
+        """Return the cells of what this kind of run counts."""
+        return [
             (84, "step", count(status["step"]), "steps"),
             (92, "events", count(status["events_per_s"]), "events/s" if self._eventful else "moves/s"),
             (118, "gradients", count(status["gradients_per_s"]), "gradients/s"),
             (106, "draws", f"{count(status['draws'])} × {status['chains']}", "draws"),
             (66, "ess", count(status["ess"]), "ESS"),
-            self._frames(),
-            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
         ]
 
-    def _frames(self) -> tuple[int, str, str, str]:
+    def _frames(self) -> Cell:
         heartbeat = self._session.heartbeat
         return 116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(heartbeat.latency())}"
 
@@ -230,15 +213,31 @@ class Transport:
         )
         others = status["shared"] - bool(status["playing"])
         if others > 0:
-            told = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
-            return f"<div class='line crowded'>{line}{told}</div>"
+            shared = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
+            return f"<div class='line crowded'>{line}{shared}</div>"
         wide = "" if self._has_room(status) else " wide"
         return f"<div class='line{wide}'>{line}<span class='keys'>space plays, ? for keys</span></div>"
 
 
-def phase(status: dict[str, Any]) -> str:
-    """Say where a run is, and whether it is paused."""
-    return status["phase"] if status["playing"] else f"{status['phase']}, paused"
+class StepTransport(Transport):
+    """Show buttons for a run without a timeline and, mostly, without events; a class says which figures it has."""
+
+    steps_events, kernels = False, ()
+
+    def __init__(self, session: Session, middle: Any = None) -> None:
+        super().__init__(session, None, middle)
+        self._show_events(self.steps_events)
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run."""
+        self.show_playing()
+        self._status.object = ""
+
+    def _has_room(self, status: dict[str, Any]) -> bool:
+        return True
+
+    def _phase(self, status: dict[str, Any]) -> str:
+        return "done" if status["phase"] == "done" else super()._phase(status)
 
 
 def count(value: float) -> str:

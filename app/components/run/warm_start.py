@@ -1,4 +1,4 @@
-"""An address that sets out from a recording: the points are read here, so that a reset begins from the same ones."""
+"""Start from points of a recording that the address names; they are read here, so that a reset takes the same ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NUMBERS = 20_000_000  # read by a page; of larger recordings the worker ta
 _DROPPED = "The new run has another target or other weights, so it does not set out from the points of {}."
 
 
-def set_out(visit: Visit, whole: bool) -> None:
+def apply_start(visit: Visit, whole: bool) -> None:
     """Give a visit's spec the points that its start speaks of, and say where it sets out.
 
     What is wrong with the recording is added to the visit's sentences, and its spec has no start then.
@@ -39,7 +39,7 @@ def set_out(visit: Visit, whole: bool) -> None:
         visit.spec = visit.spec.replace(start=None, start_points=None)
         return
     what = "the last points" if start["points"] == warm_start.LAST else "draws"
-    visit.said.append(f"The chains set out from {what} of the recording {recording.name}; a reset does so again.")
+    visit.notes.append(f"The chains set out from {what} of the recording {recording.name}; a reset does so again.")
     visit.flags["tour"] = "0"
 
 
@@ -51,7 +51,7 @@ def dropped(before: Spec, after: Spec) -> str:
 
 
 def _like(spec: Spec, start: dict) -> Spec:
-    """Return a spec that begins anew: with a recording's own seed its random numbers would come again."""
+    """Return a spec that begins a new run: with a recording's own seed its random numbers would come again."""
     chains = min(spec.chains, url.MOST_CHAINS)
     return spec.replace(draws=None, seed=spec.seed + 1, chains=chains, start=start, start_points=None).checked()
 

@@ -1,4 +1,4 @@
-"""The list of recordings: search it, choose one or several."""
+"""List the recordings: search them, choose one or several."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording.reader import Recording
+from bnnviz_app.theme import styles
 
 _MOST = 60  # shown at a time; the search finds the others
-_SIZE = "var(--size, 1)"
-_ROW = f"""
-:host {{color: var(--mui-palette-text-primary); font-size: calc(14px * {_SIZE}); line-height: 1.35; min-width: 0}}
-div {{color: var(--mui-palette-text-secondary); font-size: calc(12.5px * {_SIZE}); overflow-wrap: anywhere}}
-.wrong {{color: #b3134f}}
-:host(.dark) .wrong {{color: #ff86b0}}
-"""
+_STYLES = styles(__file__)
 
 
 class RecordingList:
-    """What lies on the shelf, newest first.
+    """List the recordings of this machine, newest first.
 
     Parameters
     ----------
@@ -31,17 +26,16 @@ class RecordingList:
     """
 
     def __init__(self, on_chosen: Callable[[], None]) -> None:
-        self._on_chosen, self._dark = on_chosen, False
+        self._on_chosen = on_chosen
         self.found: dict[str, tuple[Recording, str | None]] = {}
         self._boxes: dict[str, pmui.Checkbox] = {}
-        self._filling = False
         self.search = pmui.TextInput(
             label="Search", placeholder="a name, a sampler, a data set", size="small", sizing_mode="stretch_width"
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
         self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._said = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_ROW])
-        self.root = pn.Column(self.search, self._said, self._rows, sizing_mode="stretch_width", margin=0)
+        self._count = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
+        self.root = pn.Column(self.search, self._count, self._rows, sizing_mode="stretch_width", margin=0)
 
     @property
     def chosen(self) -> list[str]:
@@ -51,20 +45,13 @@ class RecordingList:
     def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: Sequence[str]) -> None:
         """Show what is there now."""
         self.found = {recording.name: (recording, wrong) for recording, wrong in found}
-        self._filling = True
         self._boxes = {name: self._box(name, name in chosen) for name in self.found}
-        self._show()
-        self._filling = False
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        self._dark = dark
         self._show()
 
     def _box(self, name: str, chosen: bool) -> pmui.Checkbox:
         wrong = self.found[name][1] is not None
         box = pmui.Checkbox(label=name, value=chosen and not wrong, disabled=wrong, margin=(2, 0, 0, 4))
-        box.param.watch(lambda event: None if self._filling else self._on_chosen(), "value")
+        box.param.watch(lambda event: self._on_chosen(), "value")
         return box
 
     def _show(self) -> None:
@@ -73,13 +60,13 @@ class RecordingList:
         kept = shown[:_MOST]
         self._rows[:] = [self._row(name) for name in kept]
         if not self.found:
-            said = "No recordings yet."
+            text = "No recordings yet."
         elif not shown:
-            said = "No recording has all of these words."
+            text = "No recording has all of these words."
         else:
             more = f", the first {_MOST} of them here" if len(shown) > _MOST else ""
-            said = f"{len(shown)} of {len(self.found)} recordings{more}"
-        self._said.object = f"<div>{html.escape(said)}</div>"
+            text = f"{len(shown)} of {len(self.found)} recordings{more}"
+        self._count.object = f"<div>{html.escape(text)}</div>"
 
     def _row(self, name: str) -> pn.Column:
         recording, wrong = self.found[name]
@@ -88,13 +75,8 @@ class RecordingList:
         else:
             short = wrong.replace(str(recording.folder), name)  # it is known where they lie
             about = f"<span class='wrong'>{html.escape(short)}</span>"
-        text = pn.pane.HTML(
-            f"<div>{about}</div>",
-            sizing_mode="stretch_width",
-            margin=(0, 6, 6, 38),
-            stylesheets=[_ROW],
-            css_classes=["dark"] if self._dark else [],
-        )
+        look = {"sizing_mode": "stretch_width", "margin": (0, 6, 6, 38), "stylesheets": [_STYLES["row"]]}
+        text = pn.pane.HTML(f"<div>{about}</div>", **look)
         return pn.Column(self._boxes[name], text, sizing_mode="stretch_width", margin=0)
 
     def _text(self, name: str) -> str:

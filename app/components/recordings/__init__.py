@@ -1,0 +1,1 @@
+"""Show, rename, send, replay and delete recordings."""

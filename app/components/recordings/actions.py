@@ -1,0 +1,163 @@
+"""Rename, send, replay and delete the chosen recording."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.archive import pack
+from bnnviz.engine.recording.export import export, suffix
+from bnnviz.errors import BnnvizError
+from bnnviz_app.components.recordings.listing import RecordingList
+from bnnviz_app.components.widgets import button
+from bnnviz_app.theme import SHEETS
+
+_LONGEST_S = 60  # of a run that is done again for its replay
+_FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf", "NumPy (.npz)": "npz", "CSV": "csv"}
+
+
+class RecordingActions:
+    """Do what can be done with one chosen recording.
+
+    Parameters
+    ----------
+    listing : RecordingList
+        Knows which recording is chosen.
+    say : callable
+        Says a sentence on the page, and whether it is of a failure.
+    on_change : callable
+        Called with the names that are to be chosen when the recordings have changed.
+
+    Attributes
+    ----------
+    root, dialog : panel objects
+        The buttons, and the question before a recording is deleted.
+    """
+
+    def __init__(
+        self,
+        listing: RecordingList,
+        say: Callable[[str, bool], None],
+        on_change: Callable[[Sequence[str]], None],
+    ) -> None:
+        self._list, self._say, self._on_change = listing, say, on_change
+        self._making: asyncio.subprocess.Process | None = None
+        self._scratch = tempfile.TemporaryDirectory(prefix="bnnviz-replay-")
+        field = {"size": "small", "margin": (6, 6, 4, 2)}
+        look, beside = {"variant": "outlined"}, (10, 18, 4, 0)
+        self._new_name = pmui.TextInput(label="Name", width=230, **field)
+        self._form = pmui.Select(label="As", options=_FORMS, width=220, **field)
+        self._form.param.watch(lambda event: self._name_file(), "value")
+        file = {"embed": False, "auto": True, "size": "small"}
+        self._download = pmui.FileDownload(
+            callback=self._packed, filename="recording.zip", label="Download", margin=beside, **file, **look
+        )
+        self._replay = button("Make a replay", self._make_replay, margin=(10, 6, 4, 0), **look)
+        self._replayed = pmui.FileDownload(
+            label="Download the replay", variant="contained", margin=(10, 6, 4, 0), visible=False, **file
+        )
+        rename = button("Rename", self._rename, margin=beside, **look)
+        delete = button("Delete", self._ask, color="error", margin=(10, 0, 4, 12), **look)
+        naming, sending = (self._new_name, rename), (self._form, self._download)
+        self.root = pn.FlexBox(
+            *naming, *sending, self._replay, self._replayed, delete, margin=0, sizing_mode="stretch_width"
+        )
+        self._question = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]]
+        )
+        yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
+        no = button("Keep it", lambda: self.dialog.param.update(open=False), margin=4, **look)
+        self.dialog = pmui.Dialog(self._question, pn.Row(no, yes, margin=0), title="Delete this recording?", open=False)
+
+    def show(self) -> None:
+        """Offer what can be done with what is chosen."""
+        names = self._list.chosen
+        self.root.visible, self._replayed.visible = len(names) == 1, False
+        if len(names) == 1:
+            self._new_name.param.update(value=names[0], value_input=names[0])
+        self._name_file()
+
+    def close(self) -> None:
+        """End a replay that is being made."""
+        if self._making is not None and self._making.returncode is None:
+            self._making.terminate()
+        self._scratch.cleanup()
+
+    def _name_file(self) -> None:
+        if len(self._list.chosen) == 1:
+            self._download.filename = self._list.chosen[0] + suffix(self._form.value)
+
+    def _rename(self) -> None:
+        (name,), new = self._list.chosen, (self._new_name.value_input or "").strip()
+        self._change(lambda: reader.rename(name, new), f"{name} is now {new}.", [new])
+
+    def _ask(self) -> None:
+        (name,) = self._list.chosen
+        size = self._list.found[name][0].size / 1e6
+        self._question.object = f"<p><b>{html.escape(name)}</b>, {size:,.1f} MB. Nobody can bring it back.</p>"
+        self.dialog.open = True
+
+    def _delete(self) -> None:
+        self.dialog.open = False
+        for name in self._list.chosen[:1]:
+            self._change(lambda name=name: reader.delete(name), f"{name} was deleted.", [])
+
+    def _change(self, change: Callable[[], None], sentence: str, chosen: Sequence[str]) -> None:
+        """Change the recordings, and say what was done or why not."""
+        try:
+            change()
+        except BnnvizError as error:
+            self._say(error.sentence, True)
+            return
+        self._say(sentence, False)
+        self._on_change(chosen)
+
+    def _packed(self) -> io.BytesIO:
+        """Return the chosen recording in the chosen form; a failure is said on the page."""
+        (name,) = self._list.chosen
+        recording = self._list.found[name][0]
+        try:
+            with tempfile.TemporaryDirectory() as scratch:
+                out = Path(scratch) / "out"
+                if self._form.value == "zip":
+                    made = pack(recording, out)
+                else:
+                    recording.check_written()
+                    made = export(recording, self._form.value, out)
+                return io.BytesIO(made.read_bytes())
+        except BnnvizError as error:
+            self._say(error.sentence, True)
+            raise
+
+    async def _make_replay(self) -> None:
+        """Make a replay of the chosen recording in a process of its own: this one has no torch, and others wait."""
+        (name,) = self._list.chosen
+        out = Path(self._scratch.name) / f"{name}.html"
+        out.unlink(missing_ok=True)
+        progress = self._list.found[name][0].progress
+        recorded = bool(progress.get("frames")) and progress.get("seconds", 0) > _LONGEST_S
+        how = ["--recorded"] if recorded else []
+        command = [sys.executable, "-m", "bnnviz.cli", "replay", str(reader.place(name)), "--html", str(out), *how]
+        self._replay.param.update(disabled=True, label="Making it …" if recorded else "Doing the run again …")
+        try:
+            self._making = await asyncio.create_subprocess_exec(
+                *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+            )
+            _, errors = await self._making.communicate()
+        finally:
+            self._replay.param.update(disabled=False, label="Make a replay")
+        if self._making.returncode:
+            lines = errors.decode(errors="replace").strip().splitlines() or ["no reason was given"]
+            self._say(f"The replay was not made: {lines[-1].removeprefix('bnnviz: ')}", True)
+        elif self._list.chosen == [name]:
+            self._replayed.param.update(file=str(out), filename=out.name, visible=True)
+            self._say(f"The replay of {name} is made, {out.stat().st_size / 1e6:,.1f} MB.", False)

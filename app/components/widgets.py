@@ -1,0 +1,124 @@
+"""What pages and components do with widgets, each in one way."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz_app.theme import styles
+
+_STYLES = styles(__file__)
+_DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8")
+
+
+def script(beside: str, name: str) -> str:
+    """Read a script of a component, with the functions of ``dom.js`` before it.
+
+    Parameters
+    ----------
+    beside : str
+        The component's module, ``__file__``.
+    name : str
+        Of the script, in the same folder.
+    """
+    return _DOM + Path(beside).with_name(name).read_text(encoding="utf-8")
+
+
+def set_changed(widget: Any, **values: Any) -> None:
+    """Set what is not so already: every change goes to the browser."""
+    changed = {name: value for name, value in values.items() if getattr(widget, name) != value}
+    if changed:
+        widget.param.update(**changed)
+
+
+def set_class(pane: Any, name: str, on: bool) -> None:
+    """Give a pane a CSS class that its style sheet knows, or take it away."""
+    kept = [each for each in pane.css_classes or [] if each != name]
+    set_changed(pane, css_classes=[*kept, name] if on else kept)
+
+
+def button(label: str, on_click: Callable[[], Any], **params: Any) -> pmui.Button:
+    """Return a small button; a coroutine function may be what it does."""
+    made = pmui.Button(label=label, **{"variant": "text", "size": "small"} | params)
+    made.on_click(_without_event(on_click))
+    return made
+
+
+def _without_event(on_click: Callable[[], Any]) -> Callable[[Any], Any]:
+    """Return what a widget calls; it awaits only what it knows to be a coroutine function."""
+    if not iscoroutinefunction(on_click):
+        return lambda event: on_click()
+
+    async def wait(event: Any) -> None:
+        await on_click()
+
+    return wait
+
+
+def icon_button(icon: str, description: str, on_click: Callable[[], Any], **params: Any) -> pmui.IconButton:
+    """Return a small button with a sign."""
+    made = pmui.IconButton(icon=icon, description=description, **{"size": "small"} | params)
+    made.on_click(lambda event: on_click())
+    return made
+
+
+def header_button(label: str, on_click: Callable[[], Any]) -> pmui.Button:
+    """Return a button for the page's header."""
+    look = {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
+    return button(label, on_click, margin=(0, 2), align="center", sx=look)
+
+
+def alert(sentence: str, failed: bool) -> str:
+    """Return a sentence as HTML that screen readers say, at once where something failed."""
+    role = "class='error' role='alert'" if failed else "class='note' role='status'"
+    return f"<div {role}>{html.escape(sentence)}</div>" if sentence else ""
+
+
+class Message:
+    """Say what a control or a page has to say on a line, which takes no room while that is nothing."""
+
+    def __init__(self, **params: Any) -> None:
+        params = {"margin": (0, 14), "stylesheets": [_STYLES["message"]]} | params
+        self.root = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", **params)
+
+    def say(self, sentence: str, failed: bool = False) -> None:
+        """Say a sentence; an empty one takes back what was said."""
+        self.root.param.update(object=alert(sentence, failed), visible=bool(sentence))
+
+
+class ReaderChoice:
+    """Report what a reader chooses in widgets, and nothing that the page sets there.
+
+    Parameters
+    ----------
+    widgets : sequence of widgets
+    on_choice : callable
+        Called with the event of a change that the page did not make.
+    watched : str
+        The parameter that holds what was chosen.
+    """
+
+    def __init__(self, widgets: Sequence[Any], on_choice: Callable[[Any], None], watched: str = "value") -> None:
+        self._on_choice, self._setting = on_choice, False
+        for widget in widgets:
+            widget.param.watch(self._changed, watched)
+
+    @contextmanager
+    def setting(self) -> Iterator[None]:
+        """Report nothing while the page sets values."""
+        self._setting = True
+        try:
+            yield
+        finally:
+            self._setting = False
+
+    def _changed(self, event: Any) -> None:
+        if not self._setting:
+            self._on_choice(event)

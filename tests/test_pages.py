@@ -1,0 +1,123 @@
+"""The pages of the dashboard without a browser: they are built, turn dark and grow, and say what they cannot take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import panel as pn
+import panel_material_ui as pmui
+import pytest
+from bokeh.document import Document
+from panel.io.state import set_curdoc
+
+from bnnviz_app import page as document
+from bnnviz_app import theme
+from bnnviz_app.components import widgets
+from bnnviz_app.pages import PAGES
+from bnnviz_app.pages.base import RunPage
+from bnnviz_app.pages.population import PopulationPage
+from bnnviz_app.pages.recordings import RecordingsPage
+from bnnviz_app.session import Session
+
+APP = Path(document.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Document]:
+    """Give pages a document and a backend that never comes."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    monkeypatch.setattr(Session, "open", lambda self: None)
+    monkeypatch.setitem(pn.state.cache, "backend", Future())
+    with set_curdoc(Document()) as doc:
+        yield doc
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_turns_and_grows_and_its_address_says_so(name: str, dark: bool) -> None:
+    page = PAGES[name].build(dark)
+    assert f"page={name}" in page.address.query
+    assert ("theme=dark" in page.address.query) == dark
+    page.theme(not dark)
+    assert ("theme=dark" in page.address.query) != dark
+    heard: list[bool] = []
+    page.on_large = lambda: heard.append(page.large)
+    page._project()
+    assert "projector=1" in page.address.query and page.sidebar == []
+    page._project()
+    assert "projector" not in page.address.query and heard == [True, False]
+    if isinstance(page, RunPage):
+        assert len(page.sidebar) == 1
+        assert {"caption", "status"} <= page.wanted(None)
+        assert page.wanted(None) == set().union(*(page.wanted(turn) for turn in range(60)))
+    page.close()
+
+
+def test_cards_that_are_not_shown_follow_the_theme_too() -> None:
+    page = PAGES["population"].build(False)
+    assert isinstance(page, PopulationPage)
+    page._arrange({"population"}, None)
+    page.theme(True)
+    assert all(card.view.palette is theme.DARK for card in page.cards)
+
+
+@pytest.mark.parametrize(("status", "words"), [("error", "is larger than the 16 MB"), ("finished", "is empty")])
+def test_a_file_that_cannot_be_taken_in_is_refused_in_a_sentence(status: str, words: str) -> None:
+    page = PAGES["recordings"].build(False)
+    assert isinstance(page, RecordingsPage)
+    page._file._handle_msg({"status": status, "name": "run.zip", "type": "", "mime_type": ""})
+    assert words in page._message.root.object and "role='alert'" in page._message.root.object
+
+
+def test_colours_have_a_light_and_a_dark_side_in_every_style_sheet_that_names_them() -> None:
+    palettes = {name: scheme["palette"] for name, scheme in theme.material().items()}
+    for sheet in APP.rglob("*.css"):
+        for name in sheet.read_text(encoding="utf-8").split("var(--mui-palette-")[1:]:
+            path = name.partition(")")[0].split("-")
+            for palette in palettes.values():
+                value = palette
+                for key in path if path[0] in ("caption", "error", "success", "lanes") else path[:1]:
+                    value = value[key]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_button_does_what_it_is_for_and_waits_for_it(waits: bool) -> None:
+    done: list[int] = []
+
+    async def later() -> None:
+        await asyncio.sleep(0)
+        done.append(1)
+
+    async def press() -> None:
+        widgets.button("Go", later if waits else lambda: done.append(1)).clicks += 1
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if done:
+                break
+
+    asyncio.run(press())
+    assert done == [1]
+
+
+def test_what_the_page_sets_is_no_choice_of_its_reader() -> None:
+    heard: list[int] = []
+    slider = pmui.IntSlider(start=0, end=9, value=1)
+    choice = widgets.ReaderChoice((slider,), lambda event: heard.append(event.new))
+    with choice.setting():
+        slider.value = 2
+    slider.value = 3
+    with pytest.raises(ValueError), choice.setting():
+        raise ValueError
+    slider.value = 4
+    assert heard == [3, 4]
+
+
+def test_guide_and_tour_name_pages_and_areas_that_there_are() -> None:
+    words = json.loads((APP / "components/guidance/help.json").read_text(encoding="utf-8"))
+    assert set(words["pages"]) <= set(PAGES)
+    stops = json.loads((APP / "components/guidance/tour.json").read_text(encoding="utf-8"))
+    assert all(len(stop) == 3 for stop in stops)
