@@ -21,7 +21,7 @@ from bnnviz import experiments
 from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Case, Experiment, results
-from bnnviz.experiments.comparison import Figure, figures, verdict
+from bnnviz.experiments.comparison import Figure, compare, figures
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.specs import double_well_url, race_url, url
 from bnnviz.specs.double_well import WellsSpec
@@ -237,7 +237,7 @@ def test_a_figure_is_off_by_its_standard_errors() -> None:
 def test_the_verdict_counts_what_can_be_judged(values: tuple[float, ...], text: str) -> None:
     made = small()
     rows = [made.row(case, summaries(*values)) for case in made.cases] if values else []
-    assert verdict(figures(made, rows)).text == text
+    assert compare(figures(made, rows)).text == text
 
 
 def test_published_figures_are_the_experiment_s_not_the_record_s() -> None:

@@ -78,7 +78,7 @@ def reproduce(
 
 def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
     """Refuse a figure that cannot be drawn before the runs, not after them."""
-    if out is not None and not experiment.drawn:
+    if out is not None and not experiment.has_figure:
         raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
     return figure_place(out, "out")
 

@@ -14,7 +14,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.experiments import LABELS, Experiment
-from bnnviz.experiments.comparison import Figure, Verdict, figures, verdict
+from bnnviz.experiments.comparison import Comparison, Figure, compare, figures
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.results import Record
 from bnnviz.views.comparison import published as beside
@@ -149,13 +149,13 @@ class PaperCard:
         self._on_open = on_open
         self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
-        said = self.verdict
+        said = self.comparison
         self._head = CardHead(
             experiment=experiment.name,
             title=title,
             place=place,
             verdict=said.text,
-            share=[said.near, said.judged],
+            share=[said.near, said.tested],
             known=self.measured,
             sizing_mode="stretch_width",
             margin=0,
@@ -183,11 +183,11 @@ class PaperCard:
         return bool(self._records)
 
     @property
-    def verdict(self) -> Verdict:
+    def comparison(self) -> Comparison:
         """How what was measured compares with what was published."""
         first = next((record for record in self._records if not record.part), None)
         rows = [] if first is None else first.rows
-        return verdict(figures(self.experiment, rows))
+        return compare(figures(self.experiment, rows))
 
     def turn(self, wanted: bool, told: bool = False, sought: bool = False) -> None:
         """Open or close it; ``told``: its reader did; ``sought``: the address names it."""

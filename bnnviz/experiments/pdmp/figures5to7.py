@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from bnnviz.experiments.pdmp.table2 import TABLE2
-from bnnviz.experiments.uncertainty import Judged
+from bnnviz.experiments.uncertainty import UncertaintyExperiment
 
 
 class _Figure(NamedTuple):
@@ -54,7 +54,7 @@ _FIGURES = (
 )
 
 
-def _part(figure: _Figure, data: str, scale: str) -> Judged:
+def _part(figure: _Figure, data: str, scale: str) -> UncertaintyExperiment:
     table = TABLE2.at(data, scale)
     told = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
     return replace(
@@ -66,8 +66,8 @@ def _part(figure: _Figure, data: str, scale: str) -> Judged:
         cases=tuple(replace(case, published={}) for case in table.cases if case.name in figure.cases),
         pictures=figure.pictures,
         minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
-        made=partial(_part, figure),
+        build=partial(_part, figure),
     )
 
 
-PICTURED = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)
+FIGURES_5_TO_7 = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.experiments import cache
-from bnnviz.experiments.experiment import Case
+from bnnviz.experiments.experiment import Case, repeated
 from bnnviz.experiments.pdmp.table2 import ALGORITHM_2
-from bnnviz.experiments.predictive import Scored
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 _CHAINS = 4
@@ -48,7 +48,7 @@ _NOTES = {
 
 
 @dataclass(frozen=True)
-class Mixing(Scored):
+class Mixing(PredictiveExperiment):
     """How well chains mix: effective draws of the first component and of what the network predicts."""
 
     def _place(self, spec: Spec) -> Any:
@@ -71,9 +71,7 @@ def _case(where: str, name: str) -> Case:
         own |= {"every": _MOVES[where]}
     if where == "digits" and sampler == "sghmc":
         own |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
-    specs = tuple(
-        Spec(target, values, sampler, own, chains=_CHAINS, draws=draws, warmup=warmup, seed=seed) for seed in seeds
-    )
+    specs = repeated(target, values, sampler, own, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)
     return Case(f"{where}, {name}", specs, {}, _NOTES.get(name, ""))
 
 

@@ -8,14 +8,14 @@ from typing import Any
 from bnnviz.experiments import cache
 from bnnviz.experiments.experiment import Case
 from bnnviz.experiments.pdmp.table1 import PAPER
-from bnnviz.experiments.predictive import Scored
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 _VIEWS = {"envelope": "thinning"}  # which views draw parts that are not called as they are
 
 
 @dataclass(frozen=True)
-class Framed(Scored):
+class FrameExperiment(PredictiveExperiment):
     """A figure whose pictures are parts of a frame at the end of a run, and whose numbers are of the run's summary.
 
     Parameters
@@ -50,7 +50,7 @@ def _case(name: str, target: str, values: dict[str, Any], sampler: str, draws: i
 
 
 _LINE = {"data": "toy_c", "hidden": "10", "activation": "tanh", "noise_sd": 0.1}
-FIG1 = Framed(
+FIG1 = FrameExperiment(
     name="pdmp-fig1",
     title="Correlations of a first layer's weights (PDMP paper, Fig. 1)",
     doc="A 1-10-1 tanh network on toy_c, one chain of 500 draws: the correlations of the first layer's weights, and the"
@@ -65,7 +65,7 @@ FIG1 = Framed(
     headings={"weights": "correlations of the first layer", "marginal": "one weight"},
     minutes=1,
 )
-FIG2 = Framed(
+FIG2 = FrameExperiment(
     name="pdmp-fig2",
     title="Envelopes of thinning, as they go on (PDMP paper, Fig. 2)",
     doc="One segment between two events of the Bouncy Particle on a banana: rates, the line through the last two"
@@ -81,7 +81,7 @@ FIG2 = Framed(
 )
 _MOONS = {"data": "moons", "hidden": "100-100", "activation": "relu"}
 _NEAR = "It begins at the MAP, and stays near it for as long as this."
-FIG4 = Framed(
+FIG4 = FrameExperiment(
     name="pdmp-fig4",
     title="Mean and spread of the chance on two moons (PDMP paper, Fig. 4)",
     doc="The 2-100-100-1 ReLU network of the paper with batches of 150, one run of 100 draws of each sampler, from a"
@@ -101,4 +101,4 @@ FIG4 = Framed(
     headings={"prediction": "mean", "spread": "standard deviation"},
     minutes=4,
 )
-FRAMED = (FIG1, FIG2, FIG4)
+FIGURES_1_2_4 = (FIG1, FIG2, FIG4)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from bnnviz.experiments.experiment import Case
-from bnnviz.experiments.uncertainty import Judged
+from bnnviz.experiments import published
+from bnnviz.experiments.experiment import Case, repeated
+from bnnviz.experiments.uncertainty import UncertaintyExperiment
 from bnnviz.specs.run import Spec
 
 SEEDS = range(5)
@@ -56,23 +57,14 @@ def _specs(target: dict[str, Any], size: _Size, sampler: str, settings: dict[str
     else:
         made = {"batch_size": _BATCH, "every": size.every, "mode_steps": size.mode_steps}
         draws, warmup = size.draws, 5
-    return tuple(
-        Spec("images", target, sampler, made | settings, chains=1, draws=draws, warmup=warmup, seed=seed)
-        for seed in SEEDS
-    )
+    return repeated("images", target, sampler, made | settings, seeds=SEEDS, draws=draws, warmup=warmup)
 
 
-def _cases(data: str, network: str, size: _Size, published: dict[str, float] | None = None) -> tuple[Case, ...]:
+def _cases(data: str, network: str, size: _Size, known: dict[str, published.Figures]) -> tuple[Case, ...]:
     target = {"data": data, "network": network, "train_rows": size.rows, "test_rows": size.test_rows}
-    known = published or {}
     return tuple(
-        Case(
-            name,
-            _specs(target, size, sampler, settings),
-            {"accuracy": known[name]} if name in known else {},
-            _NOTES.get(name, ""),
-        )
-        for name, (sampler, settings) in _LANES.items()
+        Case(name, _specs(target, size, *lane), known.get(name, {}), _NOTES.get(name, ""))
+        for name, lane in _LANES.items()
     )
 
 
@@ -105,42 +97,41 @@ _FIGURES = (
 )
 
 
-def _figure(figure: _Figure, data: str, scale: str) -> Judged:
+def _figure(figure: _Figure, data: str, scale: str) -> UncertaintyExperiment:
     size = _SMALL if scale == "small" else _PAPER
     scaled = _SCALED[scale].format(rows=size.rows, test_rows=size.test_rows, moves=size.every * size.draws)
-    return Judged(
+    return UncertaintyExperiment(
         name=f"func-fig{figure.number}",
         title=f"{figure.what} (functional paper, Fig. {figure.number})",
         doc=f"{_DOC} {scaled} {figure.doc}",
         measures=figure.measures,
-        cases=_cases(data, "mlp", size),
+        cases=_cases(data, "mlp", size, {}),
         pictures=figure.pictures,
         minutes=6 if scale == "small" else None,
         data=data,
         scale=scale,
         parts=("mnist", "fashion_mnist", "rotated_mnist"),
-        made=partial(_figure, figure),
+        build=partial(_figure, figure),
     )
 
 
-def _table(data: str, scale: str) -> Judged:
+def _table(data: str, scale: str) -> UncertaintyExperiment:
     size = _SIGNS if scale == "small" else _ALL_SIGNS
-    published = {"SGFuncRLD": 0.9167, "pSGLD": 0.9017, "SGHMC": 0.8835, "SGLD": 0.9110} if data == "gtsrb" else {}
-    return Judged(
+    return UncertaintyExperiment(
         name="func-table1",
         title="Traffic signs (functional paper, Table 1)",
         doc="The network of the paper, conv6-conv16-128-43, on all images there are, batches of 128, five seeds:"
         f" 39,209, or the 860 of the subset where the whole set is not. {size.every * size.draws:,} moves from a mode;"
         " the paper makes 30 epochs of 34,799 images, which are 8,160.",
         measures=("accuracy", "nll", "ece"),
-        cases=_cases(data, "gtsrb", size, published),
+        cases=_cases(data, "gtsrb", size, published.read("func-table1", data)),
         pictures=("reliability",),
-        foreign="cifar100" if data == "cifar10" else "cifar10",
+        ood="cifar100" if data == "cifar10" else "cifar10",
         data=data,
         scale=scale,
         parts=("gtsrb", "svhn", "cifar10"),
-        made=_table,
+        build=_table,
     )
 
 
-FUNCTIONAL = (*(_figure(figure, "mnist", "small") for figure in _FIGURES), _table("gtsrb", "small"))
+FIGURES_2_3_TABLE_1 = (*(_figure(figure, "mnist", "small") for figure in _FIGURES), _table("gtsrb", "small"))

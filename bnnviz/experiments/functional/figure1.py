@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bnnviz.experiments import published
 from bnnviz.experiments.experiment import Case, Experiment
 from bnnviz.specs.double_well import WellsSpec
 
@@ -15,20 +16,17 @@ _NOTE = (
 )
 
 
-def _case(reading: str, published: dict[str, float]) -> Case:
+def _case(reading: str, figures: dict[str, float]) -> Case:
     specs = tuple(WellsSpec({"reading": reading, "seed": seed}) for seed in range(_SEEDS))
-    return Case(f"{reading}, 10 moves of 10 leaps", specs, published, _NOTE)
+    return Case(f"{reading}, 10 moves of 10 leaps", specs, figures, _NOTE)
 
 
-WELLS = Experiment(
+DOUBLE_WELL = Experiment(
     name="func-wells",
     title="FuncHMC and HMC on the double well (functional-BNN paper, Figure 1)",
     doc="Share of runs that cover both wells, and the median over runs of the total variation between a run's draws and"
     " the truth, 400 runs for each seed; learning rate .2, momentum .5, 100 draws of a functional.",
     measures=("func_hmc_covered", "hmc_covered", "func_hmc_median", "hmc_median", "first_distance"),
-    cases=(
-        _case("figure", {"func_hmc_covered": 0.82, "hmc_covered": 0.28, "func_hmc_median": 0.28, "hmc_median": 0.70}),
-        _case("text", {"func_hmc_covered": 0.23, "hmc_covered": 0.01, "func_hmc_median": 0.49, "hmc_median": 0.66}),
-    ),
+    cases=tuple(_case(*row) for row in published.read("func-wells").items()),
     minutes=0.2,
 )
