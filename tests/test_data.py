@@ -22,7 +22,7 @@ from bnnviz import data
 from bnnviz.data import files, forms, registry
 from bnnviz.data.files import DataFile
 from bnnviz.data.sets import toys
-from bnnviz.data.sets.uci import Table
+from bnnviz.data.sets.uci import TextTable
 from bnnviz.data.splits import split_rows
 from bnnviz.errors import BnnvizError
 
@@ -411,7 +411,7 @@ def register(monkeypatch):
 
     def add(url: str, sha256: str = SHA256) -> None:
         data.register(
-            Table(
+            TextTable(
                 name="tiny",
                 title="Tiny",
                 doc="Tiny.",

@@ -75,6 +75,10 @@ class Entry(ABC):
     def load(self, split: int) -> DataSet | ImageSet:
         """Give one split, whose number has been checked."""
 
+    def made(self, **values: Any) -> DataSet:
+        """Return a data set with the entry's name, title, doc and task."""
+        return DataSet(name=self.name, title=self.title, doc=self.doc, task=self.task, **values)
+
     def sources(self) -> tuple[DataFile, ...]:
         """Give the files that it is read from on this machine, the first first; none of a generated set."""
         return () if self.file is None else (self.file, *self.more_files)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.files import DataFile
+from bnnviz.data.files import published
 from bnnviz.data.formats.idx import read_idx
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.forms import Form, Images, Rows
@@ -19,11 +19,6 @@ from bnnviz.data.images import ImageSet
 
 MOST_DEGREES = 45.0
 _ROTATION_SEED = 7
-_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist"
-_FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
-_NOT_MNIST = (
-    "https://raw.githubusercontent.com/davidflanagan/notMNIST-to-MNIST/17823f4d4a3acd8317c07866702d2eb2ac79c7a0"
-)
 
 
 def read_four(x_train: Path, y_train: Path, x_test: Path, y_test: Path) -> Rows:
@@ -62,51 +57,18 @@ def rotate_test(upright: ImageSet, rows: Rows) -> ImageSet:
     return upright.rotated(angles[numbers])
 
 
-def _files(folder: str, origin: str, checksums: dict[str, str]) -> tuple[DataFile, ...]:
-    return tuple(DataFile(f"{folder}/{name}", f"{origin}/{name}", checksum) for name, checksum in checksums.items())
-
-
-MNIST_FILES = _files(
-    "mnist",
-    _MNIST,
-    {
-        "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
-        "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
-        "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
-        "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
-    },
-)
-FASHION_FILES = _files(
-    "fashion_mnist",
-    _FASHION,
-    {
-        "train-images-idx3-ubyte.gz": "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-        "train-labels-idx1-ubyte.gz": "md5:25c81989df183df01b3e8a0aad5dffbe",
-        "t10k-images-idx3-ubyte.gz": "md5:bef4ecab320f06d8554ea6380940ec79",
-        "t10k-labels-idx1-ubyte.gz": "md5:bb300cfdad3c16e7a12a480ee83cd310",
-    },
-)
-FASHION_FIRST = DataFile(
-    "fashion_mnist/train_first10k.npz", None, "4fac744d67173ce9ef523137bc3f78d0e8409170c5eb3339a8615e124e0fbcdd"
-)
-NOT_MNIST_FILES = _files(
-    "notmnist",
-    _NOT_MNIST,
-    {
-        "t10k-images-idx3-ubyte.gz": "70ae9e06201f2827e5b0a3781a3169d735dd2efc69996b9eeaee7f10ed4044d7",
-        "t10k-labels-idx1-ubyte.gz": "1fa03836e01c862542f8eb83463bb951bebec6fcb3efa28dad748c6b38a9021b",
-    },
-)
-MNIST_PART = DataFile(
-    "mnist/mnist_1500_500.npz", None, "48967cf7d9365193dd1868ee7441b83bda205a282dfa44906712b69810cd6a44"
+_TRAIN = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
+_TEST = ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")
+MNIST_FILES = published(*(f"mnist/{name}" for name in _TRAIN + _TEST))
+FASHION_FILES = published(*(f"fashion_mnist/{name}" for name in _TRAIN + _TEST))
+NOT_MNIST_FILES = published(*(f"notmnist/{name}" for name in _TEST))
+FASHION_FIRST, MNIST_PART, NOT_MNIST_PART = published(
+    "fashion_mnist/train_first10k.npz", "mnist/mnist_1500_500.npz", "notmnist/notmnist_500.npz"
 )
 _MNIST_PART_FORM = Form(
     (MNIST_PART,),
     read_part,
     "A part stands in for MNIST: 1,500 of 60,000 training and 500 of 10,000 test images, which come with bnnviz.",
-)
-NOT_MNIST_PART = DataFile(
-    "notmnist/notmnist_500.npz", None, "fbb161d6efd881a564d4fdb3c815a6fd68c44981e3c9ce27c954db880afc6908"
 )
 _MNIST_SCALE = {"mean": (0.1307,), "sd": (0.3081,)}
 

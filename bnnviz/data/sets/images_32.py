@@ -10,14 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.files import DataFile
+from bnnviz.data.files import published
 from bnnviz.data.formats.batches import read_batches
 from bnnviz.data.formats.house_numbers import grey, read_digits
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.forms import Form, Images, Rows
-
-_SVHN = "http://ufldl.stanford.edu/housenumbers"
-_CIFAR = "https://www.cs.toronto.edu/~kriz"
 
 
 def read_svhn(train: Path, test: Path) -> Rows:
@@ -58,22 +55,9 @@ def colours_first(images: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(images, -1, 1)) if images.ndim == 4 else images
 
 
-SVHN_FILES = (
-    DataFile("svhn/train_32x32.mat", f"{_SVHN}/train_32x32.mat", "md5:e26dedcc434d2e4c54c9b2d4a06d8373"),
-    DataFile("svhn/test_32x32.mat", f"{_SVHN}/test_32x32.mat", "md5:eb5a983be6a315427106f1b164d9cef3"),
-)
-CIFAR10_FILE = DataFile(
-    "cifar10/cifar-10-python.tar.gz", f"{_CIFAR}/cifar-10-python.tar.gz", "md5:c58f30108f718f92721af3b95e74349a"
-)
-CIFAR10_PART = DataFile(
-    "cifar10/cifar10_4000_1000.npz", None, "074ab2a761a0ff9cf1e0d2dee44b36ae962cdc8ac29de91d08c7e2ed93b319b1"
-)
-CIFAR100_FILE = DataFile(
-    "cifar100/cifar-100-python.tar.gz", f"{_CIFAR}/cifar-100-python.tar.gz", "md5:eb9058c3a382ffc7106e4002c42a8d85"
-)
-CIFAR100_PART = DataFile(
-    "cifar100/cifar100_test_1000.npz", None, "8b26a8213544e7c5450a591f1871569d1ffd2402d4c27a4694019527dad3436a"
-)
+SVHN_FILES = published("svhn/train_32x32.mat", "svhn/test_32x32.mat")
+CIFAR10_FILE, CIFAR10_PART = published("cifar10/cifar-10-python.tar.gz", "cifar10/cifar10_4000_1000.npz")
+CIFAR100_FILE, CIFAR100_PART = published("cifar100/cifar-100-python.tar.gz", "cifar100/cifar100_test_1000.npz")
 _CIFAR100_NAMES = (
     "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly"
     " camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup"

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.files import DataFile
+from bnnviz.data.files import published
 from bnnviz.data.formats import broken
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.formats.signs import numbered_tracks, read_test, read_training
 from bnnviz.data.forms import Form, Images, Rows
 from bnnviz.data.sets.images_32 import colours_first
-
-_ORIGIN = "https://sid.erda.dk/public/archives/daaeac0d7ce1152aea9b61d9f1e19370"
 
 
 def read_archives(train: Path, test: Path, labels: Path) -> Rows:
@@ -44,29 +42,9 @@ def read_part(place: Path) -> Rows:
     )
 
 
-FILES = (
-    DataFile(
-        "gtsrb/GTSRB_Final_Training_Images.zip",
-        f"{_ORIGIN}/GTSRB_Final_Training_Images.zip",
-        "md5:f33fd80ac59bff73c82d25ab499e03a3",
-    ),
-    DataFile(
-        "gtsrb/GTSRB_Final_Test_Images.zip",
-        f"{_ORIGIN}/GTSRB_Final_Test_Images.zip",
-        "md5:c7e4e6327067d32654124b0fe9e82185",
-    ),
-    DataFile(
-        "gtsrb/GTSRB_Final_Test_GT.zip",
-        f"{_ORIGIN}/GTSRB_Final_Test_GT.zip",
-        "md5:fe31e9c9270bbcd7b84b7f21a9d9d9e5",
-    ),
-)
-UNPACKED = (
-    DataFile("gtsrb/GTSRB/Final_Training/Images", None, None),
-    DataFile("gtsrb/GTSRB/Final_Test/Images", None, None),
-    DataFile("gtsrb/GT-final_test.csv", None, None),
-)
-PART = DataFile("gtsrb/gtsrb32_860_430.npz", None, "815975339df5f926b56797ba13d11d363bf184b303cf17e3106079d0c460e2fc")
+FILES = published(*(f"gtsrb/GTSRB_Final_{name}.zip" for name in ("Training_Images", "Test_Images", "Test_GT")))
+UNPACKED = published("gtsrb/GTSRB/Final_Training/Images", "gtsrb/GTSRB/Final_Test/Images", "gtsrb/GT-final_test.csv")
+PART = published("gtsrb/gtsrb32_860_430.npz")
 
 SETS = (
     Images(
@@ -92,7 +70,7 @@ SETS = (
             Form(FILES, read_archives),
             Form(UNPACKED, read_unpacked, "GTSRB was read from unpacked pictures, which have no checksum."),
             Form(
-                (PART,),
+                PART,
                 read_part,
                 "Of GTSRB only 860 of the 39,209 training pictures and 430 of the 12,630 test pictures are here,"
                 " equally many of each class.",

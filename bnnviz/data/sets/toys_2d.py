@@ -47,11 +47,7 @@ class Shape(Entry):
         rng = np.random.default_rng(self.seed)
         x_train, y_train = self._noisy(rng, self.rows)
         x_test, y_test = self._noisy(rng, _TEST_ROWS)
-        return DataSet(
-            name=self.name,
-            title=self.title,
-            doc=self.doc,
-            task=self.task,
+        return self.made(
             x_train=x_train,
             y_train=y_train,
             x_test=x_test,

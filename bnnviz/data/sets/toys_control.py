@@ -73,11 +73,7 @@ class Control(Entry):
         level = 0.5 if self.threshold else rng.random(len(x))
         y = truth(x) > level
         last = TEST_ROWS + self.rows
-        return DataSet(
-            name=self.name,
-            title=self.title,
-            doc=self.doc,
-            task=self.task,
+        return self.made(
             x_train=x[TEST_ROWS:last],
             y_train=y[TEST_ROWS:last],
             x_test=x[:TEST_ROWS],
