@@ -99,7 +99,7 @@ def is_here(name: str) -> bool:
 
 
 def remark(name: str) -> str:
-    """Tell what is special about the files of a data set here, such as that they are a part of it; "" where nothing is."""
+    """Tell what is special about the files of a data set here, such as that they are a part of it; "" for nothing."""
     return _entry(name).remark()
 
 
