@@ -13,7 +13,7 @@ _SIZE = 5  # of a convolution's kernel, in pixels
 
 
 class Convolution(NamedTuple):
-    """A convolution of 5 x 5 with its activation: images that it gives, pixels added around, whether a pooling follows."""
+    """A convolution of 5 x 5 with its activation: images that it gives, pixels added around, whether it is pooled."""
 
     channels: int
     padding: int
