@@ -19,7 +19,7 @@ from bnnviz.experiments import Case, Experiment
 from bnnviz.experiments.experiment import _band
 from bnnviz.specs.run import Spec
 from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import Panel, band_multiples
+from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 
 SWEEPS = experiments.find("pdmp-sweeps")
 
@@ -180,7 +180,7 @@ def test_panels_stand_in_their_row_and_column() -> None:
     data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}
     part = {"x": x} | dict.fromkeys(("mean", "lo50", "hi50", "lo95", "hi95"), x)
     places = [("a", "one"), ("a", "two"), ("b", "two")]
-    layout = band_multiples([Panel(row, column, data, [part, part]) for row, column in places])
+    layout = band_multiples([BandPanel(row, column, data, [part, part]) for row, column in places])
     titles = {panel.title.text for panel in layout.select({"type": Plot})}
     assert titles == {"one, a", "two, a", "two, b"}
 

@@ -21,7 +21,7 @@ from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
-from bnnviz.views.comparison.overlay import MOST, Course, legend_html, overlays
+from bnnviz.views.comparison.overlay import MOST, RecordingCurves, legend_html, overlays
 from bnnviz_app import deep_links
 from bnnviz_app.address import Address, named
 from bnnviz_app.components.cards.recordings import RecordingList
@@ -333,7 +333,7 @@ class RecordingsPage:
             self._picture[:], self._legend.object = [], ""
             return
         seen = {name: compare.seen(kept, kept.names.index(label)) for name, kept in self._kept.items()}
-        courses = [Course(name, one.density, one.trace, one.acf) for name, one in seen.items()]
+        courses = [RecordingCurves(name, one.density, one.trace, one.acf) for name, one in seen.items()]
         ess = [f"{name}: ESS {one.ess:,.0f}" for name, one in seen.items() if one.ess == one.ess]
         self._legend.object = legend_html([html.escape(name) for name in seen], self._dark) + (
             f"<p>{html.escape(label)}, all chains. {html.escape('; '.join(ess))}.</p>" if ess else ""

@@ -147,7 +147,7 @@ _PLACE = """([x, y]) => {
 
 
 @dataclass(frozen=True)
-class Seen:
+class PaintLog:
     """What the probe has noted; all moments are in seconds since the epoch.
 
     Parameters
@@ -164,17 +164,17 @@ class Seen:
     frames: list[tuple[float, float, float]]
     paints: dict[str, list[float]]
 
-    def since(self, begin: float) -> Seen:
+    def since(self, begin: float) -> PaintLog:
         """Return what was painted from a moment on."""
         return self.between(begin, self.now)
 
-    def between(self, begin: float, end: float) -> Seen:
+    def between(self, begin: float, end: float) -> PaintLog:
         """Return what was painted from a moment on, as read at another one."""
         paints = {name: [at for at in moments if begin <= at <= end] for name, moments in self.paints.items()}
-        return Seen(end, [frame for frame in self.frames if begin <= frame[2] <= end], paints)
+        return PaintLog(end, [frame for frame in self.frames if begin <= frame[2] <= end], paints)
 
 
-class Lab:
+class LabTab:
     """The page in a tab.
 
     Parameters
@@ -240,11 +240,11 @@ class Lab:
         """Begin to note what is painted, in a browser that takes so much longer a frame."""
         self.page.evaluate(_PROBE, 1000 * delay_s)
 
-    def read(self) -> Seen:
+    def read(self) -> PaintLog:
         """Return what the probe has noted."""
         now, noted = self.page.evaluate(f"JSON.parse(({_READ})())")
         frames = [tuple(_seconds(ms) for ms in frame) for frame in noted["frames"]]
-        return Seen(now / 1000, frames, {name: [ms / 1000 for ms in at] for name, at in noted["paints"].items()})
+        return PaintLog(now / 1000, frames, {name: [ms / 1000 for ms in at] for name, at in noted["paints"].items()})
 
     def wait_for_rest(self) -> None:
         """Wait until nothing has been painted for a while. Needs the probe."""
@@ -285,11 +285,11 @@ class Chromium:
         return self._driver.children(recursive=True)
 
     @contextmanager
-    def tab(self) -> Iterator[Lab]:
+    def tab(self) -> Iterator[LabTab]:
         """Open an empty tab that shares nothing with others."""
         context = self._browser.new_context(viewport=VIEWPORT)
         try:
-            yield Lab(context.new_page())
+            yield LabTab(context.new_page())
         finally:
             context.close()
 
@@ -311,7 +311,7 @@ class Window:
 
     Attributes
     ----------
-    lab : Lab
+    lab : LabTab
         The page in it, as long as it is not left alone.
     """
 
@@ -332,7 +332,7 @@ class Window:
 
     def _connect(self) -> None:
         self._browser = self._playwright.chromium.connect_over_cdp(self._address)
-        self.lab = Lab(self._browser.contexts[0].pages[0])
+        self.lab = LabTab(self._browser.contexts[0].pages[0])
 
 
 @contextmanager

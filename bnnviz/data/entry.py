@@ -16,7 +16,7 @@ KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(ABC):
+class DataEntry(ABC):
     """One data set of the registry; a family of sets is a subclass.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from bnnviz.data.dataset import Task
-from bnnviz.data.entry import Entry, Kind
+from bnnviz.data.entry import DataEntry, Kind
 from bnnviz.data.files import VARIABLE, DataFile, DownloadError, fetch, find, locate, shared_folder
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
@@ -21,7 +21,7 @@ _TRIED_AGAIN_S = 300.0  # after a download that failed, where a part stands in f
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class ImageRows:
     """What a form's files hold.
 
     Parameters
@@ -51,13 +51,13 @@ class Form:
     files : tuple of DataFile
         All that it is read from.
     read : callable
-        ``read(place of the first file, ...) -> Rows``.
+        ``read(place of the first file, ...) -> ImageRows``.
     note : str, default ""
         What is to be said of it, such as that it is a part of the set only.
     """
 
     files: tuple[DataFile, ...]
-    read: Callable[..., Rows]
+    read: Callable[..., ImageRows]
     note: str = ""
 
     def is_here(self, *, embedded: bool = True) -> bool:
@@ -71,7 +71,7 @@ class Form:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Images(Entry):
+class Images(DataEntry):
     """Labelled images.
 
     Parameters
@@ -85,7 +85,7 @@ class Images(Entry):
     mean, sd : tuple of float or None, default None
         See `ImageSet`.
     finish : callable or None, default None
-        ``finish(ImageSet, Rows) -> ImageSet``: what makes this set of the one that was published; None where it is
+        ``finish(ImageSet, ImageRows) -> ImageSet``: what makes this set of the one that was published; None where it is
         that one.
     """
 
@@ -95,7 +95,7 @@ class Images(Entry):
     forms: tuple[Form, ...]
     mean: tuple[float, ...] | None = None
     sd: tuple[float, ...] | None = None
-    finish: Callable[[ImageSet, Rows], ImageSet] | None = None
+    finish: Callable[[ImageSet, ImageRows], ImageSet] | None = None
     task: Task = "classification"
     inputs: int = field(init=False)
     classes: int = field(init=False)

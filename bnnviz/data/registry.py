@@ -11,16 +11,16 @@ import numpy as np
 
 from bnnviz.data import files, sets
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import KINDS, Entry, Kind
+from bnnviz.data.entry import KINDS, DataEntry, Kind
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 from bnnviz.data.table import OwnTable
 from bnnviz.errors import BnnvizError
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, DataEntry] = {}
 
 
-def register(entry: Entry) -> None:
+def register(entry: DataEntry) -> None:
     """Add a data set under its own name; refuse a name that is taken."""
     if entry.name in _entries:
         raise BnnvizError(f"A data set {entry.name!r} is registered already: choose another name.", field="data")
@@ -35,7 +35,7 @@ def names(kind: Kind | None = None) -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Give the facts of a data set as plain JSON values, without downloading anything (`Entry.describe`)."""
+    """Give the facts of a data set as plain JSON values, without downloading anything (`DataEntry.describe`)."""
     return _entry(name).describe()
 
 
@@ -142,7 +142,7 @@ def path(name: str) -> Path:
     return files.locate(_sources(name)[0])
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> DataEntry:
     if not isinstance(name, str) or name not in _entries:
         raise BnnvizError(f"There is no data set {name!r}: choose one of {', '.join(_entries)}.", field="data")
     return _entries[name]

@@ -22,7 +22,7 @@ from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_mo
 from bnnviz.diagnostics.pca import last_axis, principal_axes
 from bnnviz.diagnostics.probabilities import ProbabilitySpread, probability_spread
 from bnnviz.diagnostics.quantiles import column_quantiles
-from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
+from bnnviz.diagnostics.recursion import LogSlope, forgetting, largest_stable, log_slope, stationary_variance
 from bnnviz.diagnostics.roc import Roc, roc_envelopes
 from bnnviz.diagnostics.sklearn_metrics import has_learn, learn_metrics
 from bnnviz.diagnostics.squared_errors import ErrorSpread, error_spread
@@ -51,7 +51,7 @@ __all__ = [
     "Ratio",
     "Reliability",
     "Roc",
-    "Slope",
+    "LogSlope",
     "Steps",
     "Weighted",
     "Widening",

@@ -13,7 +13,7 @@ Recursion = Callable[[float], tuple[np.ndarray, np.ndarray]]
 _FARTHEST = 1e6
 
 
-class Slope(NamedTuple):
+class LogSlope(NamedTuple):
     """The slope of a straight line through points on two logarithmic axes, with its standard error."""
 
     value: float
@@ -44,7 +44,7 @@ def largest_stable(recursion: Recursion, begin: float) -> float:
     )
 
 
-def log_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Slope | None:
+def log_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> LogSlope | None:
     """Fit a line to log y against log x, points weighted by their errors; None for fewer than two.
 
     Parameters
@@ -57,4 +57,4 @@ def log_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Slope | None:
     weight = (y / error) ** 2  # the reciprocal variance of log y
     across = np.log(x) - np.average(np.log(x), weights=weight)
     spread = (weight * across**2).sum()
-    return Slope(float((weight * across * np.log(y)).sum() / spread), float(spread**-0.5))
+    return LogSlope(float((weight * across * np.log(y)).sum() / spread), float(spread**-0.5))

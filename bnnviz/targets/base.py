@@ -63,7 +63,7 @@ class Target(param.Parameterized):
         super().__init__(**settings)
         self.device, self.dtype = torch.device("cpu"), torch.float32
 
-    def own(self) -> Target:
+    def clone(self) -> Target:
         """Return another instance for one run, which moves its tensors without those of this one moving too."""
         return copy.copy(self)
 

@@ -78,7 +78,7 @@ class NetworkOutputs(RowTarget):
     """
 
     module: nn.Module
-    layers: list[mlp_gradients.Layer] | None
+    layers: list[mlp_gradients.LinearLayer] | None
     shapes: dict[str, torch.Size]
     noise_is_learnt: bool
     _outputs: int
@@ -86,11 +86,11 @@ class NetworkOutputs(RowTarget):
     _multiplied: int
     _convolves: bool
 
-    def own(self) -> Self:
+    def clone(self) -> Self:
         """Return another instance for one run, with a module of its own: a gradient puts weights into it."""
-        twin = super().own()
-        twin.module = copy.deepcopy(self.module)
-        return twin
+        found = super().clone()
+        found.module = copy.deepcopy(self.module)
+        return found
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Move data and module to a device and precision; return the target."""

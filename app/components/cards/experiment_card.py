@@ -20,8 +20,7 @@ from bnnviz.experiments.results import Record
 from bnnviz.views.comparison import published as beside
 from bnnviz.views.comparison.panels import Panel, arrays, panels
 from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import Panel as Band
-from bnnviz.views.predictive.band_multiples import band_multiples
+from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 from bnnviz_app import deep_links
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
@@ -256,7 +255,7 @@ class PaperCard:
 
     def _panels(self, record: Record) -> Any:
         if record.panels[0][1] == _BAND:
-            bands = [Band(**arrays(part)) for _, _, part in record.panels]
+            bands = [BandPanel(**arrays(part)) for _, _, part in record.panels]
             return band_multiples(bands, dark=self._dark, width=_NARROW)
         return panels([Panel(*panel) for panel in record.panels], dark=self._dark)
 

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, settings, targets
-from bnnviz.benchmarks.calibration import Test, Truth, limit, of_draws, of_path, p_value
+from bnnviz.benchmarks.calibration import ErrorTest, KnownAnswers, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.chains import Course, begin, follow, move, one_thread, tune
 from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
@@ -111,7 +111,7 @@ def _fits(sampler: samplers.Sampler, target: targets.Target) -> bool:
 
 def measure(
     cell: Cell, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS
-) -> list[Test]:
+) -> list[ErrorTest]:
     """Return the tests of a cell.
 
     Parameters
@@ -157,8 +157,8 @@ def _weights(sampler: samplers.Sampler, course: Course, settled: bool) -> np.nda
 
 
 @cache
-def _truth(target: targets.Target) -> Truth:
-    return Truth.of(target)
+def _truth(target: targets.Target) -> KnownAnswers:
+    return KnownAnswers.of(target)
 
 
 def _starts(target: targets.Target, chains: int, seed: int) -> np.ndarray:
@@ -223,7 +223,7 @@ def _goal(cell: Cell) -> Goal | None:
     return Goal("<", worst_allowed()) if cell.right else None
 
 
-def _told(cell: Cell, tests: list[Test], chains: int, draws: int) -> Row:
+def _told(cell: Cell, tests: list[ErrorTest], chains: int, draws: int) -> Row:
     worst, wide = _worst(tests), _worst([test for test in tests if test.label.startswith("variance")])
     p, bias, error = p_value(worst.z, len(tests), chains), 100 * wide.error, 100 * wide.se
     note = f"{worst.label}, p = {p:.2g} of {len(tests)}; {wide.label} {bias:+.1f} ± {error:.1f} %"
@@ -233,7 +233,7 @@ def _told(cell: Cell, tests: list[Test], chains: int, draws: int) -> Row:
     return Row(cell.name, abs(worst.z), "s.e.", _goal(cell), more)
 
 
-def _worst(tests: list[Test]) -> Test:
+def _worst(tests: list[ErrorTest]) -> ErrorTest:
     return max(tests, key=lambda test: abs(test.z))
 
 

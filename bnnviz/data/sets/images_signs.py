@@ -10,25 +10,25 @@ from bnnviz.data.files import published
 from bnnviz.data.formats import broken
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.formats.signs import numbered_tracks, read_test, read_training
-from bnnviz.data.forms import Form, Images, Rows
+from bnnviz.data.forms import Form, ImageRows, Images
 from bnnviz.data.sets.images_32 import colours_first
 
 
-def read_archives(train: Path, test: Path, labels: Path) -> Rows:
+def read_archives(train: Path, test: Path, labels: Path) -> ImageRows:
     """Read the published zip files."""
     x_train, y_train, tracks = read_training(train)
     x_test, y_test = read_test(test, labels)
-    return Rows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
+    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
 
 
-def read_unpacked(train: Path, test: Path, labels: Path) -> Rows:
+def read_unpacked(train: Path, test: Path, labels: Path) -> ImageRows:
     """Read what the zip files were unpacked to."""
     x_train, y_train, tracks = read_training(train, root="")
     x_test, y_test = read_test(test, labels.parent, root="", table=labels.name)
-    return Rows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
+    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
 
 
-def read_part(place: Path) -> Rows:
+def read_part(place: Path) -> ImageRows:
     """Read some rows from an ``.npz``, colours last; names such as ``00001/00041_00024.ppm`` tell the tracks."""
     names = ("x_train", "y_train", "name_train", "x_test", "y_test")
     x_train, y_train, files, x_test, y_test = read_npz(place, names)
@@ -37,7 +37,7 @@ def read_part(place: Path) -> Rows:
         groups = numbered_tracks(y_train, tracks)
     except (ValueError, TypeError, AttributeError) as error:
         raise broken(place, ".npz file of GTSRB's", "its names tell no tracks") from error
-    return Rows(
+    return ImageRows(
         x_train=colours_first(x_train), y_train=y_train, x_test=colours_first(x_test), y_test=y_test, groups=groups
     )
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 
 NOISE_SD = 0.015
 _TEST_ROWS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Toy(Entry):
+class Toy(DataEntry):
     """A curve with noise.
 
     Parameters

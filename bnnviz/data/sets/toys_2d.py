@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 
 _TEST_ROWS = 200
 _BOX = ((-2.5, 2.5), (-2.5, 2.5))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape(Entry):
+class Shape(DataEntry):
     """Two curves in the plane, one for each class, with noise.
 
     Parameters

@@ -15,13 +15,13 @@ from functools import partial
 import numpy as np
 
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 from bnnviz.data.files import DataFile, fetch, published
 from bnnviz.data.splits import divided, split_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextTable(Entry):
+class TextTable(DataEntry):
     """A text file of one row per line: numbers, and for classes a name in the last column.
 
     Parameters

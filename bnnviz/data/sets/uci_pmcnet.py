@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnviz.data.dataset import PARTS, DataSet, Standardiser, Task
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 from bnnviz.data.files import published
 from bnnviz.data.published import PublishedWeights, read_mat
 from bnnviz.data.sets.uci import TextTable
@@ -24,7 +24,7 @@ def _weights(folder: str, hidden: str, activation: str) -> PublishedWeights:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperSplit(Entry):
+class PaperSplit(DataEntry):
     """Rows in three MATLAB files, one for each part.
 
     Parameters

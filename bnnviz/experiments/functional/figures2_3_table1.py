@@ -14,7 +14,7 @@ SEEDS = range(5)
 _BATCH = 128
 
 
-class _Size(NamedTuple):
+class _ImageSize(NamedTuple):
     """Images to train on and to test, moves from a draw to the next, draws, and moves to the mode that begins."""
 
     rows: int | None
@@ -24,9 +24,9 @@ class _Size(NamedTuple):
     mode_steps: int
 
 
-_SMALL, _PAPER = _Size(1000, 500, 50, 40, 500), _Size(None, 10_000, 50, 100, 3000)
+_SMALL, _PAPER = _ImageSize(1000, 500, 50, 40, 500), _ImageSize(None, 10_000, 50, 100, 3000)
 # Of traffic signs all images there are: 39,209, or the 860 of the subset. The paper has 30 epochs of 34,799 images.
-_SIGNS, _ALL_SIGNS = _Size(None, 12_630, 50, 40, 500), _Size(None, 12_630, 50, 163, 3000)
+_SIGNS, _ALL_SIGNS = _ImageSize(None, 12_630, 50, 40, 500), _ImageSize(None, 12_630, 50, 163, 3000)
 _LANES: dict[str, tuple[str, dict[str, Any]]] = {
     "SGFuncRLD": ("sgfuncrld", {}),
     "SGFuncRLD, as printed": ("sgfuncrld", {"variant": "paper", "step_size": 1e-3}),
@@ -51,7 +51,7 @@ _SCALED = {
 }
 
 
-def _specs(target: dict[str, Any], size: _Size, sampler: str, settings: dict[str, Any]) -> tuple[Spec, ...]:
+def _specs(target: dict[str, Any], size: _ImageSize, sampler: str, settings: dict[str, Any]) -> tuple[Spec, ...]:
     if sampler == "map":
         made, draws, warmup = {"batch_size": _BATCH, "steps": 2 * size.mode_steps}, 2, 0
     else:
@@ -60,7 +60,7 @@ def _specs(target: dict[str, Any], size: _Size, sampler: str, settings: dict[str
     return repeated("images", target, sampler, made | settings, seeds=SEEDS, draws=draws, warmup=warmup)
 
 
-def _cases(data: str, network: str, size: _Size, known: dict[str, published.Figures]) -> tuple[Case, ...]:
+def _cases(data: str, network: str, size: _ImageSize, known: dict[str, published.Figures]) -> tuple[Case, ...]:
     target = {"data": data, "network": network, "train_rows": size.rows, "test_rows": size.test_rows}
     return tuple(
         Case(name, _specs(target, size, *lane), known.get(name, {}), _NOTES.get(name, ""))
@@ -68,7 +68,7 @@ def _cases(data: str, network: str, size: _Size, known: dict[str, published.Figu
     )
 
 
-class _Figure(NamedTuple):
+class _DigitFigure(NamedTuple):
     """A figure of the paper on digits."""
 
     number: int
@@ -79,14 +79,14 @@ class _Figure(NamedTuple):
 
 
 _FIGURES = (
-    _Figure(
+    _DigitFigure(
         2,
         "Entropy on MNIST and on letters",
         "auroc: how well entropy tells letters of notMNIST from digits.",
         ("accuracy", "nll", "ece", "entropy_test", "entropy_foreign", "auroc", "fpr95"),
         ("entropy", "reliability"),
     ),
-    _Figure(
+    _DigitFigure(
         3,
         "Digits that are changed so that one draw errs",
         "The attack (FGSM) is made on one draw and judged by the others; Adam's network judges itself."
@@ -97,7 +97,7 @@ _FIGURES = (
 )
 
 
-def _figure(figure: _Figure, data: str, scale: str) -> UncertaintyExperiment:
+def _figure(figure: _DigitFigure, data: str, scale: str) -> UncertaintyExperiment:
     size = _SMALL if scale == "small" else _PAPER
     scaled = _SCALED[scale].format(rows=size.rows, test_rows=size.test_rows, moves=size.every * size.draws)
     return UncertaintyExperiment(

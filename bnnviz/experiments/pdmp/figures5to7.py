@@ -10,7 +10,7 @@ from bnnviz.experiments.pdmp.table2 import TABLE2
 from bnnviz.experiments.uncertainty import UncertaintyExperiment
 
 
-class _Figure(NamedTuple):
+class _TableFigure(NamedTuple):
     """What a figure shows of the table's runs, and on which data the paper does."""
 
     number: int
@@ -24,7 +24,7 @@ class _Figure(NamedTuple):
 
 _BOTH = ("Boomerang", "SGLD")
 _FIGURES = (
-    _Figure(
+    _TableFigure(
         5,
         "Trace and autocorrelation of the first component",
         "svhn",
@@ -33,7 +33,7 @@ _FIGURES = (
         ("BPS", "sigma-BPS", *_BOTH, "SGHMC"),
         ("trace", "acf"),
     ),
-    _Figure(
+    _TableFigure(
         6,
         "Chances of the images that are hardest to tell",
         "svhn",
@@ -42,7 +42,7 @@ _FIGURES = (
         _BOTH,
         ("digit",),
     ),
-    _Figure(
+    _TableFigure(
         7,
         "Entropies under SGLD and the Boomerang",
         "cifar10",
@@ -54,7 +54,7 @@ _FIGURES = (
 )
 
 
-def _part(figure: _Figure, data: str, scale: str) -> UncertaintyExperiment:
+def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
     table = TABLE2.at(data, scale)
     told = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
     return replace(

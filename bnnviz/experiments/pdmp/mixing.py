@@ -48,7 +48,7 @@ _NOTES = {
 
 
 @dataclass(frozen=True)
-class Mixing(PredictiveExperiment):
+class MixingExperiment(PredictiveExperiment):
     """How well chains mix: effective draws of the first component and of what the network predicts."""
 
     def _place(self, spec: Spec) -> Any:
@@ -75,7 +75,7 @@ def _case(where: str, name: str) -> Case:
     return Case(f"{where}, {name}", specs, {}, _NOTES.get(name, ""))
 
 
-MIXING = Mixing(
+MIXING = MixingExperiment(
     name="pdmp-mixing",
     title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
     doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"

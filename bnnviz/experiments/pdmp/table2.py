@@ -28,7 +28,7 @@ _NARROW = {"reference": "prior", "gamma": 1e-3}
 _PDMPS = {"BPS": "bps", "sigma-BPS": "sigma_bps", "Boomerang": "boomerang"}
 
 
-class _Size(NamedTuple):
+class _SmallScale(NamedTuple):
     """What the small scale has of each: rows, draws, a batch, steps to the mode, events of warm-up, minutes of all."""
 
     rows: int
@@ -40,10 +40,10 @@ class _Size(NamedTuple):
     minutes: int
 
 
-_SIZES = {"lenet5": _Size(400, 500, 40, 100, 400, 100, 8), "resnet20": _Size(100, 200, 10, 25, 100, 30, 20)}
+_SIZES = {"lenet5": _SmallScale(400, 500, 40, 100, 400, 100, 8), "resnet20": _SmallScale(100, 200, 10, 25, 100, 30, 20)}
 
 
-def _rows(data: str, size: _Size | None) -> dict[str, dict[str, Any]]:
+def _rows(data: str, size: _SmallScale | None) -> dict[str, dict[str, Any]]:
     """Return sampler and settings of each row: the samplers as they should be, then the paper's three as printed."""
     small = size is not None
     batches = {"batch_size": size.batch if small else _BATCHES.get(data, 100)}
@@ -93,7 +93,7 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
     )
 
 
-def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], size: _Size | None) -> Case:
+def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], size: _SmallScale | None) -> Case:
     settings = {key: value for key, value in row.items() if key != "sampler"}
     draws, seeds = (200, SEEDS) if size is None else (size.draws, SMALL_SEEDS)
     specs = repeated("images", target, row["sampler"], settings, seeds=seeds, draws=draws, warmup=5)
@@ -101,7 +101,7 @@ def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], siz
     return Case(name, specs, figures, _NOTES.get(name, ""))
 
 
-def _reduced(size: _Size, network: str) -> str:
+def _reduced(size: _SmallScale, network: str) -> str:
     other = ", the LeNet-5 of 61,706 weights in place of the paper's of 545,546." if network == "lenet5" else "."
     return (
         f"Reduced: {size.rows} training and {size.test_rows} test rows, one run of {size.draws} draws of each sampler,"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, extent, separated
+from bnnviz.views.axis_range import AxisRange
+from bnnviz.views.base import FONT, TICK_SIZE, View, columns, extent, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import (
     ACCEPTED,
@@ -55,7 +56,7 @@ class ThinningView(View):
         self._segment: int | None = None
         self._frames = self._in_a_row = 0
         self._paused = self._look = False
-        self._needs: dict[Window, tuple[float, float] | None] = {}
+        self._needs: dict[AxisRange, tuple[float, float] | None] = {}
         self.source = source = PackedColumns(_columns(None))
         zero = PackedColumns(("x", "zero"))
         zero.push(columns(x=[0.0, FAR], zero=[0.0, 0.0]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from bnnviz.views.base import columns
 from bnnviz.views.canvas import PackedColumns
-from bnnviz.views.futures import Futures
+from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, EVENTS, KINDS, KNOWN, LIGHT, NOW, PICKED, VISITED, Kind, legend, mark_html
 from bnnviz.views.plane import PlaneView
 from bnnviz.views.pointer import Pointer
@@ -32,7 +32,7 @@ class TrajectoryView(PlaneView):
         self.source, self.marks = PackedColumns(_path_columns(None)), PackedColumns(_mark_columns(None))
         canvas = self.canvas
         self._coloured(canvas.trail(self.source, "x", "y", width=2.4), role="ink")
-        self.futures = Futures(canvas, ("x", "y"), (2.4,))
+        self.futures = FutureLines(canvas, ("x", "y"), (2.4,))
         for code in EVENTS:
             kind = KINDS[code]
             self._coloured(canvas.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)

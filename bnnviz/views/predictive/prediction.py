@@ -10,7 +10,7 @@ from contourpy import LineType, contour_generator
 
 from bnnviz.views.base import Columns, View, columns, extent, separated
 from bnnviz.views.canvas import PackedColumns
-from bnnviz.views.futures import Futures
+from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, LIGHT, PICKED, Kind, Palette, band_html, legend, line_html, mark_html
 from bnnviz.views.pointer import Pointer
 
@@ -59,7 +59,7 @@ class PredictionView(View):
             coloured(canvas.line(self.band, "x", "mean", width=2.6), role="ink"),
             coloured(canvas.line(self.band, "x", "current", width=2.6), role="orange"),
         ]
-        self.futures = Futures(canvas, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
+        self.futures = FutureLines(canvas, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
         return [*glyphs, *self.futures.glyphs]
 
     def _build_map(self) -> list:
