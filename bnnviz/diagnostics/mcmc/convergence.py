@@ -1,14 +1,22 @@
-"""Effective sample size, R-hat and autocorrelation of chains.
+r"""Effective sample size, R-hat and autocorrelation of chains.
 
-The first two are ArviZ's. Where it is not installed they are nan, so that a run goes on without them; whoever shows
-them asks `has_arviz`, and says what is missing.
+Of M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance within chains W and over all draws
+:math:`\widehat{\mathrm{var}}^+`,
+
+.. math::
+    \mathrm{ESS} = \frac{M N}{1 + 2 \sum_{t \ge 1} \hat\rho_t}, \qquad
+    \hat R = \sqrt{\widehat{\mathrm{var}}^+ / W},
+
+with ranks in the place of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
+https://doi.org/10.1214/20-BA1221). Both are ArviZ's. Where it is not installed they are nan, so that a run goes on
+without them; whoever shows them asks `has_arviz`, and says what is missing.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.diagnostics.arviz import array_stats, has_arviz
+from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 _STILL = 1e-12  # of the spread of all: rounding
 _TAILS = (0.05, 0.95)
@@ -27,7 +35,7 @@ def ess(values: np.ndarray) -> float:
 def ess_tail(values: np.ndarray) -> float:
     """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
 
-    As Vehtari et al. (2021) define it; nan for fewer than four draws, no spread, or without ArviZ.
+    It is nan for fewer than four draws, no spread, or without ArviZ.
     """
     if not _measurable(values):
         return float("nan")
@@ -53,7 +61,11 @@ def rhat(values: np.ndarray) -> float:
 
 
 def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
-    """Return the autocorrelation at lags 0, 1, ... of (chains, draws), averaged over chains.
+    r"""Return the autocorrelation :math:`\hat\rho_t` at lags t = 0, 1, ... of (chains, draws), averaged over chains.
+
+    .. math::
+        \hat\rho_t = \frac{\sum_m \sum_n (x_{m, n} - \bar x)(x_{m, n + t} - \bar x)}
+        {\sum_m \sum_n (x_{m, n} - \bar x)^2}
 
     Each chain is centred at the mean of all, so that chains which sit apart show as correlation
     that does not fall off.

@@ -1,4 +1,10 @@
-"""Whether stated chances come true."""
+r"""Whether stated probabilities come true.
+
+Rows are put in bins :math:`B_1, \dots, B_M` by the probability of their likeliest class, the confidence. The expected
+calibration error (Guo, Pleiss, Sun and Weinberger 2017, equation 3, https://proceedings.mlr.press/v70/guo17a.html) is
+
+.. math:: \mathrm{ECE} = \sum_{m=1}^M \frac{|B_m|}{n} \left| \mathrm{acc}(B_m) - \mathrm{conf}(B_m) \right|.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.diagnostics.intervals import share_interval
+from bnnviz.diagnostics.predictive.intervals import share_interval
 from bnnviz.errors import BnnvizError
 
 _BINS = 15
@@ -31,10 +37,7 @@ class Reliability(NamedTuple):
 
 
 def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int = _BINS) -> float:
-    """Return the expected calibration error of predicted classes (Guo et al. 2017, equation 3).
-
-    Rows are put in equal bins by the chance of their likeliest class; the error is the mean distance between a bin's
-    mean chance and the share of its rows that are of that class, bins weighted by their rows.
+    """Return the expected calibration error of predicted classes, with bins of equal width.
 
     Parameters
     ----------
@@ -52,7 +55,7 @@ def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int
 def reliability(
     probabilities: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95
 ) -> Reliability:
-    """Return how often predicted classes are right, by how sure the prediction is (Guo et al. 2017).
+    """Return how often predicted classes are right, by the confidence of the prediction.
 
     Parameters
     ----------

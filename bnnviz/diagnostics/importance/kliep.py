@@ -1,7 +1,13 @@
-"""The ratio of two densities from samples of both, without estimating either (KLIEP).
+r"""The ratio of two densities from samples of both, without estimating either (KLIEP).
 
-Source: Sugiyama, Nakajima, Kashima, von Buenau and Kawanabe 2008. Written here because no kept library has it alone:
-`densratio` estimates by least squares, and `adapt` needs TensorFlow.
+With Gaussian kernels :math:`K_l` around points of p's sample,
+
+.. math::
+    \max_{\alpha \ge 0} \; \frac1n \sum_{i=1}^n \log \sum_l \alpha_l K_l(x_i) \quad \text{with} \quad
+    \frac1m \sum_{j=1}^m \sum_l \alpha_l K_l(x'_j) = 1, \qquad x_i \sim p, \; x'_j \sim q
+
+(Sugiyama, Suzuki, Nakajima, Kashima, von Buenau and Kawanabe 2008, https://doi.org/10.1007/s10463-008-0197-x).
+It is written here because `densratio` estimates by least squares, and `adapt` needs TensorFlow.
 """
 
 from __future__ import annotations

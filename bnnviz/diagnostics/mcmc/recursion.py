@@ -1,4 +1,9 @@
-"""Linear recursions z <- A z + N(0, B): what a sampler with a step size is on a Gaussian."""
+r"""Linear recursions: what a sampler with a step size is on a Gaussian.
+
+.. math:: z_{n+1} = A z_n + \xi_n, \quad \xi_n \sim N(0, B), \qquad V = A V A^\top + B,
+
+with the stationary covariance V where every eigenvalue of A lies inside the unit circle.
+"""
 
 from __future__ import annotations
 

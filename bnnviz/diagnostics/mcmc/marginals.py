@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.diagnostics.arviz import array_stats, has_arviz
+from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:

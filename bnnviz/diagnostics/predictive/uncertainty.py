@@ -1,4 +1,12 @@
-"""How sure predictions are, and why they are not: entropies, intervals, and what draws are worth as functions."""
+r"""How sure predictions are, and why they are not: entropies, intervals, and the effective sample size of functions.
+
+With the probabilities :math:`p_s(k)` of draws s, their mean :math:`\bar p`, and :math:`H(p) = -\sum_k p(k) \log p(k)`,
+
+.. math:: H(\bar p) = \frac1S \sum_s H(p_s) + I,
+
+the predictive entropy is the expected one plus the mutual information I of a row's class and the weights, which is
+BALD's score (Houlsby, Huszar, Ghahramani and Lengyel 2011, equation 2, https://doi.org/10.48550/arXiv.1112.5745).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from bnnviz.diagnostics.convergence import ess_each
+from bnnviz.diagnostics.mcmc.convergence import ess_each
 from bnnviz.errors import BnnvizError
 
 _ROUNDING = 1e-3  # that chances of one row may miss 1 by
@@ -23,7 +31,7 @@ class ClassIntervals(NamedTuple):
 
 
 class FunctionEss(NamedTuple):
-    """What draws are worth as functions.
+    """The effective sample size of the functions that draws are.
 
     ``each`` (rows, classes), nan where no draw differs or there are fewer than four of a chain; ``median`` and
     ``lowest``, the smallest decile, over those that are known (nan where none is); ``unknown``: how many are not.
@@ -72,8 +80,7 @@ def mutual_information(
 ) -> np.ndarray:
     """Return how much a row's class would tell of the weights (rows,): predictive minus expected entropy, from 0.
 
-    The draws' disagreement; BALD's score (Houlsby et al. 2011, equation 2). Parameters and errors as in
-    `predictive_entropy`.
+    It is the draws' disagreement. Parameters and errors as in `predictive_entropy`.
     """
     gap = predictive_entropy(probabilities, base, weights) - expected_entropy(probabilities, base, weights)
     # It is never below zero but for rounding.

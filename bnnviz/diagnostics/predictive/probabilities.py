@@ -1,4 +1,9 @@
-"""How the draws' chances of one row are spread: a histogram and a beta density fitted to them."""
+r"""How the draws' probabilities of one row are spread: a histogram and a beta density fitted to them.
+
+.. math:: f(p) = \frac{p^{a - 1} (1 - p)^{b - 1}}{B(a, b)},
+
+the likeliest one, or that of mean m and variance v: :math:`a + b = m (1 - m) / v - 1`, :math:`a = m (a + b)`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +43,7 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
 
     Returns
     -------
-    ChanceSpread
+    ProbabilitySpread
         The fit is the likeliest beta density on [0, 1]. Where a chance is exactly 0 or 1 that has no likelihood, and
         the fit has the mean and variance of the chances; where all draws agree there is none.
     """

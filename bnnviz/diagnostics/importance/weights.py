@@ -1,4 +1,15 @@
-"""Draws with weights: how many plain ones they are worth, what they estimate, and draws without weights from them."""
+r"""Draws with weights: their effective number, what they estimate, and draws without weights from them.
+
+With weights :math:`w_i` and their shares :math:`\bar w_i = w_i / \sum_j w_j`,
+
+.. math::
+    \hat\mu = \sum_i \bar w_i f(x_i), \qquad
+    \mathrm{ESS} = \frac{1}{\sum_i \bar w_i^2}, \qquad
+    \mathrm{se}(\hat\mu)^2 = \sum_i \bar w_i^2 (f(x_i) - \hat\mu)^2
+
+(Kong, Liu and Wong 1994, https://doi.org/10.1080/01621459.1994.10476469; Owen 2013, section 9.2,
+https://artowen.su.domains/mc/).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.diagnostics.arviz import array_stats, has_arviz
+from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 class Weighted(NamedTuple):
@@ -30,16 +41,18 @@ def normalised(logs: np.ndarray) -> np.ndarray:
 
 
 def weight_ess(logs: np.ndarray) -> float:
-    """Return the effective number of weighted draws, 1 / sum of squared weights (Kong 1992); 0 without weights.
+    """Return the effective number of weighted draws, 1 / sum of squared weights; 0 without weights.
 
-    It is the weights' own word: it cannot see a region that no draw has found.
+    It cannot see a region that no draw has found.
     """
     squares = float((normalised(logs) ** 2).sum())
     return 1 / squares if squares > 0 else 0.0
 
 
 def pareto_k(logs: np.ndarray) -> float:
-    """Return the shape k-hat of the generalised Pareto tail of the weights (Vehtari et al. 2024).
+    r"""Return the shape :math:`\hat k` of the generalised Pareto tail of the weights.
+
+    Source: Vehtari, Simpson, Gelman, Yao and Gabry 2024, https://jmlr.org/papers/v25/19-556.html.
 
     Estimates are reliable below 0.7; from 1 on the weights' mean need not exist. nan of fewer than 25 draws, where all
     weights are equal, or without ArviZ.
@@ -82,7 +95,7 @@ def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
     Returns
     -------
     Weighted
-        Standard errors by the delta method: sqrt(sum of w^2 (f - mean)^2) with weights of sum 1 (Owen 2013, 9.2).
+        Standard errors by the delta method.
     """
     x = np.asarray(draws, dtype=float).reshape(-1, np.shape(draws)[-1])
     weights = normalised(logs).ravel()[:, None]

@@ -1,8 +1,12 @@
-"""How far the variances of draws are from those of the density exp(-U) that they are of, without knowing these.
+r"""How far the variances of draws are from those of the density exp(-U) that they are of, without knowing these.
 
-For every function psi that does not grow too fast, E[div grad psi - grad U . grad psi] = 0 under exp(-U) (Stein's
-identity). Draws from anything else break it, and by how much tells how wrong their moments are: whatever the cause,
-an envelope that is no bound, draws taken at events, or a step size too large.
+Under :math:`\pi \propto e^{-U}` every function :math:`\psi` that does not grow too fast fulfils Stein's identity,
+
+.. math:: E_\pi [\Delta \psi - \nabla U \cdot \nabla \psi] = 0.
+
+Draws from anything else break it, and by how much tells how wrong their moments are: whatever the cause, an envelope
+that is no bound, draws taken at events, or a step size too large (Mira, Solgi and Imparato 2013,
+https://doi.org/10.1007/s11222-012-9344-6).
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ _TEMPERS = (-0.3, 0.95)  # the least and largest k
 _LEAST = 1e-3  # of a variance's estimate, in units of the weighted one
 
 
-class Widening(NamedTuple):
+class VarianceInflation(NamedTuple):
     """By what share variances are too large (negative: too small), with a standard error.
 
     Attributes
@@ -38,11 +42,13 @@ class Widening(NamedTuple):
     each_error: np.ndarray | None
 
 
-def widening(draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1) -> Widening | None:
+def variance_inflation(
+    draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1
+) -> VarianceInflation | None:
     """Estimate by what share the variances of draws are too large; None for fewer draws than that takes.
 
     In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials that Stein's identity says
-    are zero on average (Mira, Solgi and Imparato 2013); what is left is the variance of the target. The regression is
+    are zero on average; what is left is the variance of the target. The regression is
     weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = |x - m|^2 / 2: where the
     draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
     mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios.
@@ -82,8 +88,8 @@ def widening(draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, eve
     full, without = ratios(-1), np.stack([ratios(one) for one in range(_GROUPS)])
     share, error = full.mean() - 1, _jackknife(without.mean(1))
     if degree is None:
-        return Widening(float(share), float(error), None, None)
-    return Widening(float(share), float(error), full - 1, _jackknife(without))
+        return VarianceInflation(float(share), float(error), None, None)
+    return VarianceInflation(float(share), float(error), full - 1, _jackknife(without))
 
 
 def _jackknife(without: np.ndarray) -> np.ndarray:

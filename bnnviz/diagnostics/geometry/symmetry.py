@@ -1,4 +1,12 @@
-"""One representative for all the weights that are the same network with its hidden units in another order or sign."""
+r"""One representative for all the weights that are the same network with its hidden units in another order or sign.
+
+A layer of n units with an odd activation has :math:`n! \, 2^n` equivalent weights: for a permutation P and signs S,
+
+.. math:: W_2 \, \phi(W_1 x + b_1) = (W_2 P^\top S) \, \phi(S P W_1 x + S P b_1)
+
+(Chen, Lu and Hecht-Nielsen 1993, https://doi.org/10.1162/neco.1993.5.6.910). Units are matched with a reference's by
+the linear assignment problem (Crouse 2016, https://doi.org/10.1109/TAES.2016.140952).
+"""
 
 from __future__ import annotations
 

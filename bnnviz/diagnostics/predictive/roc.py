@@ -1,4 +1,9 @@
-"""ROC curves of draws, with credible envelopes."""
+r"""ROC curves of draws, with credible envelopes.
+
+A draw's curve is :math:`t \mapsto (\mathrm{FPR}(t), \mathrm{TPR}(t))`, the shares of negative and of positive rows
+whose score is at least t (Fawcett 2006, https://doi.org/10.1016/j.patrec.2005.10.010). At each false positive rate an
+envelope holds the central share of the draws' values.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.diagnostics.sklearn_metrics import learn_metrics
+from bnnviz.diagnostics.packages import learn_metrics
 from bnnviz.errors import BnnvizError
 
 LEVELS = (0.8, 0.95, 0.99)
@@ -64,8 +69,8 @@ def roc_envelopes(
     metrics = learn_metrics()
     grid = np.linspace(0.0, 1.0, _GRID)
     curves, areas = np.empty((len(probabilities), _GRID)), np.empty(len(probabilities))
-    for k, said in enumerate(probabilities):
-        fpr, tpr, _ = metrics.roc_curve(observed, said)
+    for k, scores in enumerate(probabilities):
+        fpr, tpr, _ = metrics.roc_curve(observed, scores)
         curves[k], areas[k] = np.interp(grid, fpr, tpr), metrics.auc(fpr, tpr)
     shares = (
         np.full(len(probabilities), 1 / len(probabilities))

@@ -1,4 +1,12 @@
-"""Intervals of a share and of a mean over rows."""
+r"""Intervals of a share and of a mean over rows.
+
+Wilson's interval of a share :math:`\hat p` of n rows, with z the normal quantile of the level (Wilson 1927,
+https://doi.org/10.1080/01621459.1927.10502953), is
+
+.. math::
+    \frac{1}{1 + z^2 / n} \left( \hat p + \frac{z^2}{2 n} \pm
+    z \sqrt{\frac{\hat p (1 - \hat p)}{n} + \frac{z^2}{4 n^2}} \right).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ _AT_ONCE = 2_000_000  # numbers that are resampled together
 
 
 def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share (Wilson 1927), of which `rows` rows were looked at and `right` counted.
+    """Return Wilson's interval of a share: of `rows` rows `right` count.
 
     Parameters
     ----------

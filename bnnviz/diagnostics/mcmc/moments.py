@@ -1,4 +1,11 @@
-"""Mean and covariance of draws with their Monte Carlo errors."""
+r"""Mean and covariance of draws with their Monte Carlo errors, by batch means.
+
+Of b batches with averages :math:`\bar x_1, \dots, \bar x_b` the standard error of their mean is
+
+.. math:: \mathrm{se} = \sqrt{\frac{1}{b (b - 1)} \sum_{k=1}^b (\bar x_k - \bar x)^2}
+
+(Flegal and Jones 2010, https://doi.org/10.1214/09-AOS735).
+"""
 
 from __future__ import annotations
 
@@ -55,10 +62,13 @@ class PathMoments(NamedTuple):
 
 
 def path_moments(sums: np.ndarray) -> PathMoments | None:
-    """Return moments from integrals along the paths of chains; None for fewer than two stretches of path.
+    r"""Return moments from integrals along the paths of chains; None for fewer than two stretches of path.
+
+    Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`; the errors are those of a ratio of
+    sums over batches of stretches, as in `moments_with_errors`.
 
     All chains are cut at the same path time: chains that were stopped at their events, or after equal work, would count
-    for more where their clocks run slowly. The errors are of batches of stretches, as in `moments_with_errors`.
+    for more where their clocks run slowly.
 
     Parameters
     ----------

@@ -1,4 +1,14 @@
-"""How well rows from elsewhere are told from those of the kind that was trained on, and how a score is spread."""
+r"""How well a score tells rows out of distribution (OOD) from rows of the trained kind, and how the score is spread.
+
+For scores :math:`S_\mathrm{in}` and :math:`S_\mathrm{out}` of random rows of either kind,
+
+.. math::
+    \mathrm{AUROC} = P(S_\mathrm{out} > S_\mathrm{in}) + \tfrac12 P(S_\mathrm{out} = S_\mathrm{in}), \qquad
+    \mathrm{FPR95} = P(S_\mathrm{in} \ge t) \text{ with } P(S_\mathrm{out} \ge t) \ge 0.95
+
+(Hendrycks and Gimpel 2017, https://doi.org/10.48550/arXiv.1610.02136; Liang, Li and Srikant 2018,
+https://doi.org/10.48550/arXiv.1706.02690).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from bnnviz.diagnostics.sklearn_metrics import learn_metrics
+from bnnviz.diagnostics.packages import learn_metrics
 from bnnviz.errors import BnnvizError
 
 TRUE_POSITIVES = 0.95
@@ -19,8 +29,8 @@ _POINTS = 200
 class Detection(NamedTuple):
     """How well a score tells rows apart; each figure with the ends of its interval.
 
-    ``auroc``: the chance that a row from elsewhere has the higher score, ties counting half; ``fpr95``: the share of
-    the rows of the trained kind that are taken for others where 95 % of the others are found.
+    ``auroc``: the probability that a row out of distribution has the higher score, ties counting half; ``fpr95``: the
+    share of the rows of the trained kind that are taken for others where 95 % of the others are found.
     """
 
     auroc: float
@@ -41,16 +51,16 @@ class Steps(NamedTuple):
 def detection(
     inside: np.ndarray, outside: np.ndarray, level: float = 0.95, resamples: int = _RESAMPLES, seed: int = 0
 ) -> Detection:
-    """Return how well a score tells rows from elsewhere, which are the positive ones, from rows of the trained kind.
+    """Return how well a score tells rows out of distribution, the positive ones, from rows of the trained kind.
 
     Parameters
     ----------
     inside : ndarray, shape (rows,)
         Scores of rows of the trained kind; of a Bayesian network their predictive entropies.
     outside : ndarray, shape (other rows,)
-        Scores of rows from elsewhere: the higher, the more foreign.
+        Scores of rows out of distribution, which are to be the higher ones.
     level : float, default 0.95
-        Of the intervals: percentiles of the bootstrap, rows of both kinds drawn anew. Where the scores of the two do
+        Of the intervals: percentiles of the bootstrap, rows of both kinds resampled. Where the scores of the two do
         not overlap, every resample says the same and the interval is a point.
     resamples, seed : int
 
@@ -104,8 +114,8 @@ def score_ecdf(values: np.ndarray, points: int = _POINTS) -> Steps:
 
 def _figures(inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
     metrics = learn_metrics()
-    foreign = np.repeat([False, True], [len(inside), len(outside)])
-    fpr, tpr, _ = metrics.roc_curve(foreign, np.concatenate([inside, outside]), drop_intermediate=False)
+    ood = np.repeat([False, True], [len(inside), len(outside)])
+    fpr, tpr, _ = metrics.roc_curve(ood, np.concatenate([inside, outside]), drop_intermediate=False)
     return np.array([metrics.auc(fpr, tpr), fpr[np.argmax(tpr >= TRUE_POSITIVES)]])
 
 

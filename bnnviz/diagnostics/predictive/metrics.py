@@ -1,4 +1,16 @@
-"""How good predictions are: figures of classes and of numbers; what is undefined is None, with a sentence."""
+r"""How good predictions are: metrics of classes and of numbers; what is undefined is None, with a sentence.
+
+With predictive probabilities :math:`p_{ik}`, observed classes :math:`y_i` and predictive distribution functions
+:math:`F_i`,
+
+.. math::
+    \mathrm{NLL} = -\frac1n \sum_i \log p_{i y_i}, \quad
+    \mathrm{Brier} = \frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2, \quad
+    \mathrm{CRPS} = \frac1n \sum_i \int (F_i(z) - 1[z \ge y_i])^2 \,\mathrm{d}z
+
+(Gneiting and Raftery 2007, https://doi.org/10.1198/016214506000001437; of mixtures of normals in closed form: Grimit,
+Gneiting, Berrocal and Johnson 2006, https://doi.org/10.1256/qj.05.235).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +20,8 @@ import numpy as np
 import scipy
 
 from bnnviz import optional
-from bnnviz.diagnostics.calibration import calibration_error
-from bnnviz.diagnostics.sklearn_metrics import has_learn, learn_metrics
+from bnnviz.diagnostics.packages import has_learn, learn_metrics
+from bnnviz.diagnostics.predictive.calibration import calibration_error
 
 _PARTNERS = 30  # normals of a mixture that all of them are set beside, for its mean distance from itself
 _ROOT = np.sqrt(2 * np.pi)
@@ -143,7 +155,7 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
     -------
     Figures
         ``mse`` and ``rmse`` of the mixture's mean, ``nll`` (mean over rows of minus the log density), ``coverage_50``
-        and ``coverage_95`` (share of the rows inside the mixture's central interval) and ``crps`` (Grimit et al. 2006).
+        and ``coverage_95`` (share of the rows inside the mixture's central interval) and ``crps``.
     """
     sd = sds[:, None]
     mse = float(np.mean((means.mean(0) - observed) ** 2))
