@@ -9,8 +9,8 @@ from example_parts import SIX, example_parts
 
 pytest.importorskip("sklearn")
 
+from bnnviz.views import BY_NAME as VIEWS
 from bnnviz.views import DARK, LIGHT, views
-from bnnviz.views.comparison.panels import VIEWS
 from bnnviz.views.series import MARKS, MOST
 
 PARTS = example_parts()

@@ -47,6 +47,16 @@ def separated(*rows: Any) -> np.ndarray:
     return np.concatenate([stacked, np.full((*stacked.shape[:-1], 1), np.nan, np.float32)], axis=-1).ravel()
 
 
+def strokes(x: Any, rows: Any) -> Columns:
+    """Give the columns of one line through many curves (curves, points) over x, with gaps between them."""
+    rows = np.atleast_2d(np.asarray(rows, dtype=np.float32))
+    if not rows.size:
+        return columns(x=[], y=[])
+    gap = np.full((len(rows), 1), np.nan, np.float32)
+    x = np.tile(np.append(np.asarray(x, dtype=np.float32), np.float32(np.nan)), len(rows))
+    return columns(x=x, y=np.hstack([rows, gap]))
+
+
 def extent(*arrays: Any) -> tuple[float, float] | None:
     """Give the smallest and largest finite value, None when there is none."""
     values = np.concatenate([np.asarray(a, dtype=float).ravel() for a in arrays])
@@ -346,6 +356,11 @@ class View:
     def _words(self) -> str:
         """Say what the figure shows now; the figures of its heading, unless it has others."""
         return self.note
+
+    def _empty(self, *sheets: PackedColumns) -> None:
+        """Send empty columns."""
+        for sheet in sheets:
+            self._push(sheet, columns(**dict.fromkeys(sheet.data, ())))
 
     @staticmethod
     def _push(sheet: PackedColumns, data: Columns) -> bool:

@@ -43,8 +43,7 @@ class WeightsView(View):
     def forget(self) -> None:
         """Empty the map."""
         self.note, self._pair, self._part, self._entered = "", None, None, None
-        self._push(self.source, columns(r=[]))
-        self._push(self.chosen, columns(x=[], y=[]))
+        self._empty(self.source, self.chosen)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the map's too."""

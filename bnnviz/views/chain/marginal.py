@@ -32,8 +32,7 @@ class MarginalView(View):
         self.note, self._followed = "", None
         self._x.start_at(-3.0, 3.0)
         self._y.start_at(0.0, 0.5)
-        self._push(self.source, columns(x=[], y=[], zero=[]))
-        self._push(self.futures.sheet, self.futures.columns({}))
+        self._empty(self.source, self.futures.sheet)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, those of the futures too."""

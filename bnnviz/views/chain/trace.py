@@ -40,8 +40,7 @@ class TraceView(View):
         self.y_label = "PC 1" if scene["dim"] > 2 else scene["names"][0]
         self._x.start_at(0.0, 100.0)
         self._y.restart()
-        self._push(self.source, _columns(None))
-        self._push(self.picked, columns(x=[], y=[]))
+        self._empty(self.source, self.picked)
 
     def mark(self, selection: dict) -> bool:
         """Mark the picked draws."""

@@ -50,11 +50,7 @@ class TrajectoryView(PlaneView):
         """Show the new run's plane, with its contours if it has any."""
         self._reset_plane(scene)
         self._eventful = "events" in scene["emits"]
-        self._push(self.source, _path_columns(None))
-        self._push(self.marks, _mark_columns(None))
-        self._push(self.futures.sheet, self.futures.columns({}))
-        for sheet in (self.known, self.picked, self.visited):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self.source, self.marks, self.futures.sheet, self.known, self.picked, self.visited)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, those of the futures too."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import Columns, columns
-from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import legend, line_html
 from bnnviz.views.series import MOST, SeriesView
 
@@ -35,8 +34,7 @@ class EntropyView(SeriesView):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._rows = ("", "")
         self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
-        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
-        for place, sheet in enumerate(self.sheets):
+        for place, sheet in enumerate(self._make_sheets(_COLUMNS)):
             inside = self.canvas.line(sheet, "inside_x", "inside_y", width=2.2)
             outside = self.canvas.line(sheet, "outside_x", "outside_y", width=2.2, dash=DASH)
             marks = [self._marked(sheet, f"{side}_mark_x", f"{side}_mark_y", place) for side in _SIDES]
@@ -44,11 +42,10 @@ class EntropyView(SeriesView):
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""
-        self.note, self.names, self._rows = "", (), ("", "")
+        super().reset(scene)
+        self._rows = ("", "")
         self._x.start_at(0.0, 1.0)
         self._y.start_at(0.0, 1.02)
-        for sheet in self.sheets:
-            self._push(sheet, columns(**dict.fromkeys(_COLUMNS, ())))
 
     def legend_html(self) -> str:
         """Give the legend: the lanes by their marks, the rows by their lines."""
@@ -62,17 +59,15 @@ class EntropyView(SeriesView):
     def _show(self, part: dict) -> bool:
         lanes, stepped = part["lanes"][:MOST], part["kind"] == "ecdf"
         changed = self._name([lane["name"] for lane in lanes])
-        foreign = any(lane["outside"] is not None for lane in lanes)
-        self._rows = (part["inside"], part["outside"] if foreign else "")
+        ood = any(lane["outside"] is not None for lane in lanes)
+        self._rows = (part["inside"], part["outside"] if ood else "")
         self.x_label = f"entropy ({part['unit']})"
         self.y_label = "share of the rows up to it" if stepped else "share of the rows"
         self._cover(lanes, float(part["top"]), stepped)
         self.note = _said(lanes)
-        for place, sheet in enumerate(self.sheets):
-            lane = lanes[place] if place < len(lanes) else dict.fromkeys(_SIDES)
-            turn = place / len(lanes) if len(lanes) > 1 else None
-            changed |= self._push(sheet, _columns(lane, float(part["top"]), stepped, turn))
-        return changed
+        turns = [place / len(lanes) if len(lanes) > 1 else None for place in range(len(lanes))]
+        series = [_columns(lane, float(part["top"]), stepped, turn) for lane, turn in zip(lanes, turns, strict=True)]
+        return self._push_each(series) or changed
 
     def _cover(self, lanes: list[dict], top: float, stepped: bool) -> None:
         if self.root.x_range.end != top:

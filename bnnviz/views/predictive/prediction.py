@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from contourpy import LineType, contour_generator
 
-from bnnviz.views.base import Columns, View, columns, extent, separated
+from bnnviz.views.base import Columns, View, columns, extent, separated, strokes
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, LIGHT, PICKED, Kind, Palette, band_html, legend, line_html, mark_html
@@ -125,13 +125,9 @@ class PredictionView(View):
     def forget(self) -> None:
         """Empty everything but the data."""
         self.note = ""
-        self._push(self.band, _band_columns(None))
-        self._push(self.functions, columns(x=[], y=[]))
-        self._push(self.futures.sheet, self.futures.columns({}))
+        self._empty(self.band, self.functions, self.futures.sheet, self.map, self.edges)
         self._push(self.against, _against_columns(None))
         self._push(self.probabilities, _probability_columns(None))
-        self._push(self.map, columns(mean=[]))
-        self._push(self.edges, columns(x=[], y=[], now_x=[], now_y=[]))
 
     def _reset_band(self, data: dict) -> None:
         low, high = data["y_range"]
@@ -174,7 +170,7 @@ class PredictionView(View):
         if self._kind == MAP:
             return self._push(self.picked_edges, self._edges(functions))
         shown = self._kind == BAND and functions.size
-        lines = _function_columns(self.band.data["x"], functions) if shown else columns(x=[], y=[])
+        lines = strokes(self.band.data["x"], functions) if shown else columns(x=[], y=[])
         return self._push(self.picked, lines)
 
     def theme(self, dark: bool) -> None:
@@ -222,7 +218,7 @@ class PredictionView(View):
         self._x.cover(extent(part["x"]))
         moved = self._push(self.band, _band_columns(part))
         moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
-        return self._push(self.functions, _function_columns(part["x"], part["functions"])) or moved
+        return self._push(self.functions, strokes(part["x"], part["functions"])) or moved
 
     def _show_map(self, part: dict) -> bool:
         self.note = _drawn(part)
@@ -291,15 +287,6 @@ def _drawn(part: dict) -> str:
 def _band_columns(part: dict | None) -> Columns:
     names = ("x", "mean", "lo50", "hi50", "lo95", "hi95", "current")
     return columns(**{name: [] if part is None else part[name] for name in names})
-
-
-def _function_columns(x: np.ndarray, functions: np.ndarray) -> Columns:
-    functions = np.atleast_2d(np.asarray(functions, dtype=np.float32))
-    if functions.size == 0:
-        return columns(x=[], y=[])
-    gap = np.full((len(functions), 1), np.nan, np.float32)
-    x = np.tile(np.append(np.asarray(x, dtype=np.float32), np.float32(np.nan)), len(functions))
-    return columns(x=x, y=np.hstack([functions, gap]))
 
 
 def _against_columns(part: dict | None, low: float = np.nan, high: float = np.nan) -> Columns:

@@ -45,8 +45,7 @@ class LedgerView(View):
         self._moves = scene["moves"]
         self.root.x_range.update(start=0.0, end=float(min(self._moves, 200)) + 0.5)
         self._y.restart()
-        self._push(self.source, columns(**dict.fromkeys(self.source.data, ())))
-        self._push(self.lost, columns(move=(), func=(), point=()))
+        self._empty(self.source, self.lost)
 
     def legend_html(self) -> str:
         """Give the legend."""

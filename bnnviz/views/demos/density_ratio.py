@@ -31,7 +31,7 @@ class RatioView(View):
         """Begin anew."""
         self._x.start_at(*extent(scene["x"]))
         self._push(self.one, columns(x=[scene["x"][0], scene["x"][-1]], y=[1, 1]))
-        self._push(self.source, columns(x=[], func=[], point=[]))
+        self._empty(self.source)
 
     def legend_html(self) -> str:
         """Give the legend."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import View, columns, extent
+from bnnviz.views.base import View, columns, extent, strokes
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 
@@ -49,9 +49,7 @@ class FunctionalsView(View):
         self._push(self.truth, columns(x=x, y=truth))
         self._push(self.first, columns(x=x, y=scene["first"]))
         self._push(self.zero, columns(x=[x[0], x[-1]], y=[0, 0]))
-        for sheet in (self.curves, self.newest):
-            self._push(sheet, columns(x=[], y=[]))
-        self._push(self.points, columns(x=[], y=[], alpha=[], now=[]))
+        self._empty(self.curves, self.newest, self.points)
 
     def legend_html(self) -> str:
         """Give the legend."""
@@ -68,10 +66,7 @@ class FunctionalsView(View):
         x, y = self.truth.data["x"], part["y"]
         if not len(y):
             return False
-        taken = y[part["accepted"]]
-        gap = np.full((len(taken), 1), np.nan)
-        across = np.column_stack([np.tile(x, (len(taken), 1)), gap]).ravel()
-        moved = self._push(self.curves, columns(x=across, y=np.column_stack([taken, gap]).ravel()))
+        moved = self._push(self.curves, strokes(x, y[part["accepted"]]))
         moved = self._push(self.newest, columns(x=x, y=y[-1])) or moved
         self._y.cover((-BELOW * self._top, min(HEADROOM * float(y.max()), MOST * self._top)))
         place = np.full(len(part["points"]), -0.5 * BELOW * self._top)

@@ -74,10 +74,7 @@ class StepErrorView(View):
     def forget(self) -> None:
         """Empty everything."""
         self.note = ""
-        self._push(self.exact, columns(x=[], y=[]))
-        for points, known in self.series:
-            self._push(points, columns(x=[], y=[], whisker_x=[], whisker=[]))
-            self._push(known, columns(x=[], y=[]))
+        self._empty(self.exact, *(sheet for pair in self.series for sheet in pair))
 
     def legend_html(self) -> str:
         """Give the legend: the samplers, what is known of them, and the one without a step size."""

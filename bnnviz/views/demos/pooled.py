@@ -38,8 +38,7 @@ class PooledView(View):
         self._x.start_at(*extent(scene["x"]))
         self._y.start_at(0.0, HEADROOM * float(scene["truth"].max()))
         self._push(self.truth, columns(x=scene["x"], y=scene["truth"]))
-        for sheet in (self.func, self.point):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self.func, self.point)
 
     def legend_html(self) -> str:
         """Give the legend."""
