@@ -87,7 +87,7 @@ class NetworkOutputs(RowTarget):
     _convolves: bool
 
     def clone(self) -> Self:
-        """Return another instance for one run, with a module of its own: a gradient puts weights into it."""
+        """Return a copy for one run, with a copy of the module: a gradient puts weights into it."""
         found = super().clone()
         found.module = copy.deepcopy(self.module)
         return found

@@ -1,4 +1,4 @@
-"""Densities with known answers: what samplers are judged by."""
+"""Densities with known moments and exact draws, by which samplers are tested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _MANY = {"size": {"least": 2}}
 
 @REGISTRY.add
 class Gaussian(Target):
-    """Normal density of any mean and covariance; by default correlated neighbours in two dimensions."""
+    r"""Normal density of any mean and covariance; by default correlated neighbours in two dimensions.
+
+    .. math:: U(x) = \tfrac12 (x - m)^\top \Sigma^{-1} (x - m), \qquad \Sigma_{ij} = s_i s_j \rho^{|i - j|}
+    """
 
     registered = "gaussian"
     title = "Gaussian"
@@ -122,7 +125,12 @@ def _check_moments(mean: np.ndarray, cov: np.ndarray) -> None:
 
 @REGISTRY.add
 class Banana(Target):
-    """A bent Gaussian in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2)."""
+    r"""A bent Gaussian in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2).
+
+    .. math:: U(x) = \frac{x_1^2}{2} + \frac{(x_2 - b (x_1^2 - 1))^2}{2 w^2}
+
+    The shape is that of Haario, Saksman and Tamminen 1999, https://doi.org/10.1007/s001800050022.
+    """
 
     registered = "banana"
     title = "Banana"
@@ -174,7 +182,10 @@ class Banana(Target):
 
 @REGISTRY.add
 class DoubleWell(Target):
-    """Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper."""
+    r"""Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper.
+
+    .. math:: U'(t) = 4 t (c t^2 - 1), \qquad \text{modes at } t = \pm c^{-1/2}, \text{ barrier } 1 / c
+    """
 
     registered = "double_well"
     title = "Double well"
@@ -238,7 +249,12 @@ def _well_variance(quartic: float) -> float:
 
 @REGISTRY.add
 class GaussianMixture(Target):
-    """Equal round Gaussians evenly spaced on a circle: two of them are two wells in the plane."""
+    r"""Equal round Gaussians evenly spaced on a circle: two of them are two wells in the plane.
+
+    .. math::
+        U(x) = -\log \sum_{k=1}^K e^{-|x - c_k|^2 / (2 w^2)}, \qquad
+        c_k = r (\cos \tfrac{2 \pi k}{K}, \sin \tfrac{2 \pi k}{K})
+    """
 
     registered = "gaussian_mixture"
     title = "Gaussian mixture"
@@ -298,7 +314,12 @@ class GaussianMixture(Target):
 
 @REGISTRY.add
 class Funnel(Target):
-    """Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v): narrow where v is small."""
+    r"""Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v): narrow where v is small.
+
+    .. math:: U(v, x) = \frac{v^2}{2 s^2} + \frac{e^{-v} |x|^2 + (d - 1) v}{2}
+
+    Source: Neal 2003, section 8, https://doi.org/10.1214/aos/1056562461.
+    """
 
     registered = "funnel"
     title = "Funnel"

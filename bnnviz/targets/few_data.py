@@ -1,4 +1,4 @@
-"""Posteriors of a few data with known moments: logistic regression, and two data."""
+"""Posteriors of few data with known moments: logistic regression, and the mean of two data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from bnnviz.targets.minibatch import Rows, RowTarget
 
 @REGISTRY.add
 class LogisticRegression(RowTarget):
-    """Logistic regression with a normal prior on a small made data set: an intercept and two slopes."""
+    r"""Logistic regression with a normal prior on a small made data set: an intercept and two slopes.
+
+    .. math:: U(w) = \sum_i \left[ \log(1 + e^{x_i^\top w}) - y_i x_i^\top w \right] + \frac{|w|^2}{2 \sigma^2}
+
+    Its moments are known by quadrature around Laplace's approximation.
+    """
 
     registered = "logistic_regression"
     title = "Logistic regression"
@@ -115,10 +120,12 @@ def _logits(rows: Rows, theta: Tensor) -> Tensor:
 
 @REGISTRY.add
 class TwoData(RowTarget):
-    """The mean of a normal with variance 1, given two data at +-c and a flat prior: N(0, 1/2), whatever c is.
+    r"""The mean of a normal with variance 1, given two data at +-c and a flat prior: N(0, 1/2), whatever c is.
 
-    The smallest target with batches: one datum of the two pulls to its own side. With a batch that is held from one
-    event to the next the variance comes out as .645, 1.03 and 2.31 for c = .5, 1 and 2 (SCIENCE, "mini-batches").
+    .. math:: U(\theta) = \tfrac12 (\theta - c)^2 + \tfrac12 (\theta + c)^2 = \theta^2 + c^2
+
+    It is the smallest target with batches: one datum of the two pulls to its own side. Where a sampler holds a batch
+    from one event to the next, the variance is larger than 1/2, the more so the larger c is.
     """
 
     registered = "two_data"

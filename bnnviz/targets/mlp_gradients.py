@@ -1,4 +1,19 @@
-"""Many copies of one multilayer perceptron at once: value, gradient and directional curvature by hand.
+r"""Many copies of one multilayer perceptron at once: value, gradient and directional curvature by hand.
+
+With :math:`a_0 = x`, :math:`z_l = W_l a_{l-1} + b_l` and :math:`a_l = \phi_l(z_l)`, the gradient goes backwards by
+
+.. math::
+    \delta_l = \phi_l'(z_l) \odot W_{l+1}^\top \delta_{l+1}, \qquad
+    \frac{\partial \ell}{\partial W_l} = \delta_l a_{l-1}^\top,
+
+and derivatives along :math:`\theta + s v`, written with dots, go forwards by
+
+.. math::
+    \dot z_l = W_l \dot a_{l-1} + V_l a_{l-1} + v_{b, l}, \qquad
+    \ddot z_l = W_l \ddot a_{l-1} + 2 V_l \dot a_{l-1}, \qquad
+    \ddot a_l = \phi_l'' \odot \dot z_l^2 + \phi_l' \odot \ddot z_l
+
+(Pearlmutter 1994, https://doi.org/10.1162/neco.1994.6.1.147).
 
 One batched matrix product per layer serves all chains; nothing is recorded for automatic
 differentiation, which for small networks costs more than the arithmetic. Inside, units come before
@@ -137,10 +152,11 @@ def _activation(layer: LinearLayer, z: Tensor) -> Tensor:
 
 
 def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor, noise: Sequence[Tensor]) -> Tensor:
-    """Return outputs (chains, rows, outputs) for independent normal weights, drawn anew for each row.
+    """Return outputs (chains, rows, outputs) for independent normal weights, drawn for each row.
 
     What a layer hands to its activations is normal too, given its inputs, and independent between rows; it is drawn in
-    the place of the weights (the local reparameterisation of Kingma, Salimans and Welling 2015).
+    the place of the weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
+    https://doi.org/10.48550/arXiv.1506.02557).
 
     Parameters
     ----------
