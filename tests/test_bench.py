@@ -19,7 +19,7 @@ from conftest import workers_of
 
 from bnnviz import targets
 from bnnviz.benchmarks import Goal, Row, Suite, find, names, peers, suites
-from bnnviz.benchmarks.browser import _FIGURES_SEEN, _PAINTED, LabTab, PaintLog, chromium, window
+from bnnviz.benchmarks.browser import LabTab, PaintLog, chromium, script, window
 from bnnviz.benchmarks.processes import Meter, cpu_seconds
 from bnnviz.benchmarks.statistics import growth, quantile, quarters
 from bnnviz.benchmarks.suite import Tell
@@ -129,7 +129,7 @@ def test_the_sampler_cost_is_the_median_ratio_of_neighbouring_windows() -> None:
 
 
 def test_looks_take_turns_and_only_the_end_of_each_is_measured() -> None:
-    turns = live._Turns(100.0, each_s=live.TURN_S + live.WINDOW_S)
+    turns = live._Looks(100.0, each_s=live.TURN_S + live.WINDOW_S)
     assert turns.count(0.1) == 3, "one round at least"
     assert turns.count(3.5 * 3 * turns.each_s) == 9, "whole rounds only"
     assert turns.measured(2) == pytest.approx((100.0 + 2 * turns.each_s + live.TURN_S, 100.0 + 3 * turns.each_s))
@@ -300,10 +300,10 @@ def test_a_page_is_painted_when_its_figures_are_seen_and_its_controls_are_there(
         seen = []
         for step in steps:
             lab.page.evaluate(f"() => {{ {step} }}")
-            seen.append((lab.page.evaluate(_FIGURES_SEEN), lab.page.evaluate(_PAINTED)))
+            seen.append((lab.page.evaluate(script("figuresSeen")), lab.page.evaluate(script("painted"))))
         assert seen == [(False, False)] * 3 + [(True, False), (True, True)]
         lab.page.evaluate("() => { home.style.display = 'none' }")
-        assert not lab.page.evaluate(_PAINTED)
+        assert not lab.page.evaluate(script("painted"))
 
 
 @pytest.mark.slow

@@ -523,7 +523,7 @@ def test_a_file_in_the_folder_goes_before_the_cache_and_one_that_comes_with_bnnv
     assert data.fetch("tiny") == data.path("tiny") == packed
     assert_is_tiny(data.load("tiny"))
     packed.write_bytes(gzip.compress(TEXT[:-4]))
-    with pytest.raises(BnnvizError, match=r"not the expected one .*: install bnnviz anew"):
+    with pytest.raises(BnnvizError, match=r"not the expected one .*: install bnnviz again"):
         data.load("tiny")
 
 

@@ -88,7 +88,7 @@ class DataEntry(ABC):
         return all(is_here(file) for file in self.sources())
 
     def remark(self) -> str:
-        """Return what is to be said of the files that are here, such as that they are a part of the set only."""
+        """Return a sentence on the files that are here, such as that they are a part of the set only."""
         return ""
 
     def describe(self) -> dict[str, Any]:

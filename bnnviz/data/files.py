@@ -78,7 +78,7 @@ class DataFile:
 
     @property
     def difference(self) -> str:
-        """What is said of a file that is another one."""
+        """What an error says of a file that is another one."""
         return f"its {_ALGORITHMS.get(self.algorithm, self.algorithm)} differs"
 
 
@@ -201,7 +201,7 @@ def locate(file: DataFile) -> Path:
 def _replacement(file: DataFile, place: Path) -> str:
     """Return what to do about a file that is there and not the right one."""
     if place.is_relative_to(EMBEDDED):
-        return "install bnnviz anew"
+        return "install bnnviz again"
     if file.url is None:
         return "put the right one there; nobody publishes it"
     return f"put the file from {file.url} there, or remove it to download it"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,7 +55,7 @@ class Form:
     read : callable
         ``read(place of the first file, ...) -> ImageRows``.
     note : str, default ""
-        What is to be said of it, such as that it is a part of the set only.
+        A sentence on it, such as that it is a part of the set only.
     """
 
     files: tuple[DataFile, ...]
@@ -139,7 +141,7 @@ class Images(DataEntry):
         return any(form.is_here() for form in self.forms)
 
     def remark(self) -> str:
-        """Return what is to be said of the form that is on this machine."""
+        """Return the sentence on the form that is on this machine."""
         return self.form().note if self.is_here() else ""
 
     def sources(self) -> tuple[DataFile, ...]:
@@ -177,7 +179,7 @@ class Images(DataEntry):
         return found if self.finish is None else self.finish(found, rows)
 
     def _fetched(self) -> tuple[Form, list[Path], str]:
-        """Return the form to read, the places of its checked files, and what is to be said of it."""
+        """Return the form to read, the places of its checked files, and the sentence on it."""
         form = self._local() or self._published() or self.form()
         stand_in = None if form.is_here(embedded=False) else self._embedded()
         failure = _recent_failure(self.name) if stand_in else None
@@ -202,3 +204,14 @@ def _recent_failure(name: str) -> DownloadError | None:
     """Return why a set could not be downloaded just now: each try may take as long as a connection is waited for."""
     when, error = _failures.get(name, (-math.inf, None))
     return error if time.monotonic() - when < _TRIED_AGAIN_S else None
+
+
+@cache
+def _all_facts() -> dict[str, dict[str, Any]]:
+    return json.loads(Path(__file__).with_name("sets").joinpath("images.json").read_text(encoding="utf-8"))
+
+
+def facts(name: str) -> dict[str, Any]:
+    """Return what ``sets/images.json`` has of a set, as `Images` takes it: title, doc, shape, rows, classes, scale."""
+    found = _all_facts()[name].items()
+    return {"name": name} | {key: tuple(value) if isinstance(value, list) else value for key, value in found}

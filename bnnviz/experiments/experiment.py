@@ -111,7 +111,7 @@ def repeated(
     """
     targets = [values] * len(seeds) if splits is None else [values | {"split": split} for split in splits]
     pairs = zip(targets, seeds, strict=True)
-    return tuple(Spec(target, own, sampler, settings, chains, draws, warmup, seed) for own, seed in pairs)
+    return tuple(Spec(target, chosen, sampler, settings, chains, draws, warmup, seed) for chosen, seed in pairs)
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,8 @@ def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, di
     first = parts[0][1]
     found = []
     for row in np.argsort(-entropy)[:_HARDEST].tolist():
-        own = int(first["observed"][row])
+        observed = int(first["observed"][row])
         lanes = [{"name": name} | {key: part[key][row] for key in ("mean", "low", "high")} for name, part in parts]
-        heading = f"Test image {row}, a {first['classes'][own]}"
-        found.append((heading, "digit", {"classes": first["classes"], "observed": own, "lanes": lanes}))
+        heading = f"Test image {row}, a {first['classes'][observed]}"
+        found.append((heading, "digit", {"classes": first["classes"], "observed": observed, "lanes": lanes}))
     return found

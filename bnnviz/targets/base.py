@@ -37,7 +37,7 @@ class Target(param.Parameterized):
     units : list of layers
         Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
     compiles : bool
-        Whether a step of a sampler on it is worth compiling.
+        Whether a step of a sampler on it pays to be compiled.
     descent_rows : int or None
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float

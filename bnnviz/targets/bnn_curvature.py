@@ -138,9 +138,9 @@ class NetworkCurvature(NetworkOutputs):
         if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
             return compute(rows, *tensors)
         parts = zip(*(torch.split(tensor, chains) for tensor in tensors), strict=True)
-        own = rows.y.ndim == 2
+        chainwise = rows.y.ndim == 2
         done = [
-            compute(rows._replace(x=rows.x[k : k + chains], y=rows.y[k : k + chains]) if own else rows, *part)
+            compute(rows._replace(x=rows.x[k : k + chains], y=rows.y[k : k + chains]) if chainwise else rows, *part)
             for k, part in zip(range(0, len(tensors[0]), chains), parts, strict=True)
         ]
         return tuple(torch.cat(column) for column in zip(*done, strict=True))
@@ -163,9 +163,9 @@ class NetworkCurvature(NetworkOutputs):
             return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
         if not self._loops(len(theta)) or self.noise_is_learnt:
             return differentiate(lambda x: self._loss(x, rows), theta)
-        loss, gradient, own = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
+        loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
         for k, flat in enumerate(theta):
-            loss[k], parts = self._derived_of_one(flat, *((rows.x[k], rows.y[k]) if own else (rows.x, rows.y)))
+            loss[k], parts = self._derived_of_one(flat, *((rows.x[k], rows.y[k]) if chainwise else (rows.x, rows.y)))
             torch.cat([part.flatten() for part in parts], out=gradient[k])
         return loss, gradient
 
@@ -293,7 +293,7 @@ class NetworkCurvature(NetworkOutputs):
             # Weights of its own for each row, which tell its derivatives apart. Not torch.func.jacrev, which imports
             # torch's compiler: a second and more, for which the first run of a worker would wait.
             with torch.enable_grad():
-                own = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
-                f = torch.func.vmap(one)(own, rows)
-                slopes = [torch.autograd.grad(of_one.sum(), own, retain_graph=True)[0] for of_one in f.unbind(1)]
+                copies = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
+                f = torch.func.vmap(one)(copies, rows)
+                slopes = [torch.autograd.grad(of_one.sum(), copies, retain_graph=True)[0] for of_one in f.unbind(1)]
             yield torch.stack(slopes, 1), f.detach()

@@ -182,8 +182,8 @@ class Network(BNN):
         """
         setting = next(s for s in settings.describe(type(self)) if s["name"] == "points")
         points = settings.check(setting, points, self.title)
-        own = self._original
-        self.replace_rows(*((own.x_train, own.y_train) if points is None else _point_rows(points, own)))
+        original = self._original
+        self.replace_rows(*((original.x_train, original.y_train) if points is None else _point_rows(points, original)))
         self.points = points
 
     def describe_value(self) -> str:

@@ -148,7 +148,7 @@ class NetworkOutputs(RowTarget):
         if self.layers is not None:
             return mlp_gradients.outputs(self.layers, theta, x)
         if self._loops(len(theta)):
-            return torch.stack([self._one(flat, own) for flat, own in zip(theta, x, strict=True)])
+            return torch.stack([self._one(flat, rows) for flat, rows in zip(theta, x, strict=True)])
         return torch.func.vmap(self._one)(theta, x)
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ class NetworkOutputs(RowTarget):
 
     @property
     def compiles(self) -> bool:
-        """Whether a step on it is worth compiling: convolutions are the same routines either way."""
+        """Whether a step on it pays to be compiled: convolutions are the same routines either way."""
         return not self._convolves
 
     def _rows_at_once(self, chains: int) -> int:
@@ -172,11 +172,11 @@ class NetworkOutputs(RowTarget):
 
     def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
         """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
-        own, each = int(rows.y.ndim == 2), self._rows_at_once(chains)
-        if rows.y.shape[own] <= each:
+        axis, each = int(rows.y.ndim == 2), self._rows_at_once(chains)
+        if rows.y.shape[axis] <= each:
             yield rows._replace(x=self.seen(rows.x))
             return
-        for x, y in zip(torch.split(rows.x, each, own), torch.split(rows.y, each, own), strict=True):
+        for x, y in zip(torch.split(rows.x, each, axis), torch.split(rows.y, each, axis), strict=True):
             yield rows._replace(x=self.seen(x), y=y)
 
     def _summed(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -199,9 +199,9 @@ class NetworkOutputs(RowTarget):
 
     def state_dict(self, draw: Tensor) -> dict[str, Tensor]:
         """Return what the module's ``load_state_dict`` takes, with the weights of a draw (dim,)."""
-        own = self.module.state_dict()
+        state = self.module.state_dict()
         weights = {name: part[0].clone() for name, part in self.unflatten(draw[None]).items()}
-        return {name: weights.get(name, own[name].clone()) for name in own}
+        return {name: weights.get(name, state[name].clone()) for name in state}
 
     def names(self) -> Sequence[str]:
         """Return a label for each weight, made when it is asked for: the parameter's name and its index."""

@@ -114,7 +114,7 @@ class View:
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Empty what was drawn of draws: they have begun anew."""
+        """Empty what was drawn of draws: they have begun again."""
 
     def update(self, frame: dict) -> bool:
         """Draw a frame.

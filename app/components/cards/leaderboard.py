@@ -82,7 +82,7 @@ class StandingsCard:
                 colours[row["lane"]],
                 row["name"],
                 written.settings_text(row["settings"]),
-                written.verdict(row, self._chains),
+                written.divergence_text(row, self._chains),
                 {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in shown},
             ]
             for row in self._table["rows"]

@@ -14,7 +14,7 @@ import numpy as np
 from bnnviz.data.files import published
 from bnnviz.data.formats.idx import read_idx
 from bnnviz.data.formats.npz import read_npz
-from bnnviz.data.forms import Form, ImageRows, Images
+from bnnviz.data.forms import Form, ImageRows, Images, facts
 from bnnviz.data.images import ImageSet
 
 MOST_DEGREES = 45.0
@@ -70,32 +70,14 @@ _MNIST_PART_FORM = Form(
     read_part,
     "A part stands in for MNIST: 1,500 of 60,000 training and 500 of 10,000 test images, which come with bnnviz.",
 )
-_MNIST_SCALE = {"mean": (0.1307,), "sd": (0.3081,)}
 
 SETS = (
     Images(
-        name="mnist",
-        title="MNIST",
-        doc="Handwritten digits, grey, 28 x 28: 60,000 images to train on and 10,000 to test on.",
-        shape=(1, 28, 28),
-        rows=60_000,
-        class_names=tuple("0123456789"),
-        **_MNIST_SCALE,
+        **facts("mnist"),
         forms=(Form(MNIST_FILES, read_four), _MNIST_PART_FORM),
     ),
     Images(
-        name="fashion_mnist",
-        title="Fashion-MNIST",
-        doc="Articles of clothing, grey, 28 x 28: 60,000 images to train on, or their first 10,000 where only these are"
-        " there, and 10,000 to test on.",
-        shape=(1, 28, 28),
-        rows=60_000,
-        class_names=(
-            *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
-            *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
-        ),
-        mean=(0.2860,),
-        sd=(0.3530,),
+        **facts("fashion_mnist"),
         forms=(
             Form(FASHION_FILES, read_four),
             Form(
@@ -106,28 +88,12 @@ SETS = (
         ),
     ),
     Images(
-        name="rotated_mnist",
-        title="Rotated MNIST",
-        doc="MNIST with its test images turned, each by an angle of its own, uniform between -45 and 45 degrees (a"
-        " fixed seed); the training images are upright. In the place of MNIST-C: what a network says of images that"
-        " have drifted from those it was trained on.",
-        shape=(1, 28, 28),
-        rows=60_000,
-        class_names=tuple("0123456789"),
-        **_MNIST_SCALE,
+        **facts("rotated_mnist"),
         forms=(Form(MNIST_FILES, read_four), _MNIST_PART_FORM),
         finish=rotate_test,
     ),
     Images(
-        name="notmnist",
-        title="notMNIST",
-        doc="Letters A to J in many typefaces, grey, 28 x 28: 10,000 images to test on, drawn from notMNIST_small, and"
-        " none to train on. For a network on digits each is from outside of its data; a few are junk, as in the"
-        " original.",
-        shape=(1, 28, 28),
-        rows=0,
-        trainable=False,
-        class_names=tuple("ABCDEFGHIJ"),
+        **facts("notmnist"),
         forms=(
             Form(NOT_MNIST_FILES, read_test_only),
             Form(

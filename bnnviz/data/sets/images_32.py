@@ -14,7 +14,7 @@ from bnnviz.data.files import published
 from bnnviz.data.formats.batches import read_batches
 from bnnviz.data.formats.house_numbers import grey, read_digits
 from bnnviz.data.formats.npz import read_npz
-from bnnviz.data.forms import Form, ImageRows, Images
+from bnnviz.data.forms import Form, ImageRows, Images, facts
 
 
 def read_svhn(train: Path, test: Path) -> ImageRows:
@@ -58,48 +58,18 @@ def colours_first(images: np.ndarray) -> np.ndarray:
 SVHN_FILES = published("svhn/train_32x32.mat", "svhn/test_32x32.mat")
 CIFAR10_FILE, CIFAR10_PART = published("cifar10/cifar-10-python.tar.gz", "cifar10/cifar10_4000_1000.npz")
 CIFAR100_FILE, CIFAR100_PART = published("cifar100/cifar-100-python.tar.gz", "cifar100/cifar100_test_1000.npz")
-_CIFAR100_NAMES = (
-    "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly"
-    " camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup"
-    " dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower"
-    " leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid"
-    " otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray"
-    " road rocket rose sea seal shark shrew skunk skyscraper snail snake spider squirrel streetcar"
-    " sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle"
-    " wardrobe whale willow_tree wolf woman worm"
-)
 
 SETS = (
     Images(
-        name="svhn",
-        title="SVHN",
-        doc="Digits of house numbers in street views, coloured, 32 x 32: 73,257 images to train on and 26,032"
-        " to test on.",
-        shape=(3, 32, 32),
-        rows=73_257,
-        class_names=tuple("0123456789"),
+        **facts("svhn"),
         forms=(Form(SVHN_FILES, read_svhn),),
     ),
     Images(
-        name="svhn_grey",
-        title="SVHN, grey",
-        doc="The digits of SVHN without colour: its luma (0.299 red, 0.587 green, 0.114 blue). The PMCnet"
-        " paper's SVHN-G.",
-        shape=(1, 32, 32),
-        rows=73_257,
-        class_names=tuple("0123456789"),
+        **facts("svhn_grey"),
         forms=(Form(SVHN_FILES, read_grey_svhn),),
     ),
     Images(
-        name="cifar10",
-        title="CIFAR-10",
-        doc="Animals and vehicles, coloured, 32 x 32: 50,000 images to train on and 10,000 to test on, or 4,000 and"
-        " 1,000 of them where only these are there.",
-        shape=(3, 32, 32),
-        rows=50_000,
-        class_names=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
-        mean=(0.4914, 0.4822, 0.4465),
-        sd=(0.2470, 0.2435, 0.2616),
+        **facts("cifar10"),
         forms=(
             Form(
                 (CIFAR10_FILE,),
@@ -120,15 +90,7 @@ SETS = (
         ),
     ),
     Images(
-        name="cifar100",
-        title="CIFAR-100",
-        doc="A hundred kinds of things, coloured, 32 x 32: 50,000 images to train on and 10,000 to test on, or 1,000 to"
-        " test on and none to train on where only these are there.",
-        shape=(3, 32, 32),
-        rows=50_000,
-        class_names=tuple(_CIFAR100_NAMES.split()),
-        mean=(0.5071, 0.4865, 0.4409),
-        sd=(0.2673, 0.2564, 0.2762),
+        **facts("cifar100"),
         forms=(
             Form(
                 (CIFAR100_FILE,),

@@ -10,7 +10,7 @@ from bnnviz.data.files import published
 from bnnviz.data.formats import broken
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.formats.signs import numbered_tracks, read_test, read_training
-from bnnviz.data.forms import Form, ImageRows, Images
+from bnnviz.data.forms import Form, ImageRows, Images, facts
 from bnnviz.data.sets.images_32 import colours_first
 
 
@@ -48,24 +48,7 @@ PART = published("gtsrb/gtsrb32_860_430.npz")
 
 SETS = (
     Images(
-        name="gtsrb",
-        title="GTSRB",
-        doc="German traffic signs, coloured, whole pictures resized to 32 x 32: 39,209 to train on, in tracks of 30"
-        " pictures of one sign, and 12,630 to test on, or 860 and 430 of them where only these are there. Validation"
-        " rows are taken by whole tracks.",
-        shape=(3, 32, 32),
-        rows=39_209,
-        class_names=(
-            *(f"speed limit {limit} km/h" for limit in (20, 30, 50, 60, 70, 80)),
-            *("end of speed limit 80 km/h", "speed limit 100 km/h", "speed limit 120 km/h"),
-            *("no passing", "no passing for heavy vehicles", "right of way at next crossing", "priority road"),
-            *("yield", "stop", "no vehicles", "no heavy vehicles", "no entry", "danger", "curve to the left"),
-            *("curve to the right", "double curve", "bumpy road", "slippery road", "road narrows on the right"),
-            *("road work", "traffic signals", "pedestrians", "children", "bicycles", "ice or snow", "wild animals"),
-            *("end of all limits", "turn right ahead", "turn left ahead", "ahead only", "straight or right"),
-            *("straight or left", "keep right", "keep left", "roundabout", "end of no passing"),
-            "end of no passing for heavy vehicles",
-        ),
+        **facts("gtsrb"),
         forms=(
             Form(FILES, read_archives),
             Form(UNPACKED, read_unpacked, "GTSRB was read from unpacked pictures, which have no checksum."),

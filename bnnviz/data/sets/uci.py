@@ -9,8 +9,9 @@ regard to the classes.
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -79,112 +80,17 @@ class TextTable(DataEntry):
         return {name: np.sort(part) for name, part in zip(("train", "val", "test"), parts, strict=True)}
 
 
-def _file(path: str) -> DataFile:
-    return published(path)[0]
+def _read_sets() -> tuple[TextTable, ...]:
+    """Return the sets of ``uci.csv``, a row each."""
+    with Path(__file__).with_name("uci.csv").open(encoding="utf-8", newline="") as stream:
+        return tuple(_table(row) for row in csv.DictReader(stream))
 
 
-_classes = partial(TextTable, task="classification")
+def _table(row: dict[str, str]) -> TextTable:
+    (file,) = published(row.pop("path"))
+    numbers = {name: int(row.pop(name)) for name in ("inputs", "rows", "classes", "splits", "target")}
+    dropped = tuple(map(int, row.pop("dropped").split()))
+    return TextTable(file=file, dropped=dropped, **numbers, **row)
 
-SETS = (
-    TextTable(
-        name="boston",
-        title="Boston housing",
-        doc="Median house value in 506 districts of Boston from 13 features, 1978. Its column B encodes race,"
-        " for which scikit-learn withdrew the set: it is kept only for comparison with old papers.",
-        inputs=13,
-        rows=506,
-        y_label="MEDV",
-        y_unit="1000 USD",
-        file=_file("uci_regression/boston.txt"),
-    ),
-    TextTable(
-        name="yacht",
-        title="Yacht hydrodynamics",
-        doc="Residuary resistance, per unit weight of displacement, of 308 sailing yachts' hulls from 6"
-        " features of their shape and speed.",
-        inputs=6,
-        rows=308,
-        y_label="residuary resistance per unit displacement",
-        file=_file("uci_regression/yacht.txt"),
-    ),
-    TextTable(
-        name="concrete",
-        title="Concrete strength",
-        doc="Compressive strength of 1030 samples of concrete from 8 features, the mixture and the age. 25"
-        " rows are exact duplicates, so that test rows may occur among the training rows.",
-        inputs=8,
-        rows=1030,
-        y_label="compressive strength",
-        y_unit="MPa",
-        file=_file("uci_regression/concrete.txt"),
-    ),
-    TextTable(
-        name="energy",
-        title="Energy efficiency",
-        doc="Heating load (Y1) of 768 simulated buildings from 8 features of their shape; the cooling load Y2"
-        " is not in this file.",
-        inputs=8,
-        rows=768,
-        y_label="heating load Y1",
-        y_unit="kWh/m2",
-        file=_file("uci_regression/energy.txt"),
-    ),
-    TextTable(
-        name="naval",
-        title="Naval propulsion",
-        doc="Decay of a frigate's gas turbine compressor in 11934 simulated states from 16 features, two of them"
-        " constant; the file's second target, the decay of the turbine, is left out.",
-        inputs=16,
-        rows=11934,
-        y_label="compressor decay state coefficient",
-        target=16,
-        file=_file("uci_regression/naval-propulsion.txt"),
-    ),
-    TextTable(
-        name="protein",
-        title="Protein structure",
-        doc="Distance of 45730 predicted protein structures from the true ones (RMSD) from 9 physicochemical"
-        " features. 1711 rows are exact duplicates, so that test rows may occur among the training rows.",
-        inputs=9,
-        rows=45730,
-        splits=5,
-        y_label="RMSD",
-        y_unit="angstrom",
-        file=_file("uci_regression/protein.txt"),
-    ),
-    _classes(
-        name="ionosphere",
-        title="Ionosphere",
-        doc="Radar returns from the ionosphere, good (g) or bad (b), 351 rows with 33 features; the 34th, constant,"
-        " is left out. Plain random tenths are the test rows.",
-        inputs=33,
-        rows=351,
-        classes=2,
-        y_label="radar return",
-        dropped=(1,),
-        file=_file("small_classification/ionosphere.csv"),
-    ),
-    _classes(
-        name="glass",
-        title="Glass",
-        doc="Six kinds of glass (1, 2, 3, 5, 6 and 7 of the original seven) from the refractive index and eight"
-        " oxides, 214 rows. Plain random tenths are the test rows, with few or none of the rare kinds.",
-        inputs=9,
-        rows=214,
-        classes=6,
-        y_label="kind of glass",
-        dropped=(0,),
-        file=_file("small_classification/glass.data"),
-    ),
-    _classes(
-        name="wine",
-        title="Wine",
-        doc="Three cultivars of wine (1, 2 and 3) from 13 results of a chemical analysis, 178 rows. Plain random"
-        " tenths are the test rows.",
-        inputs=13,
-        rows=178,
-        classes=3,
-        y_label="cultivar",
-        file=_file("small_classification/wine.csv"),
-    ),
-)
+
+SETS = _read_sets()

@@ -99,9 +99,9 @@ def _matched(
     rows: np.ndarray, reference: np.ndarray, layer: Layer, after: Layer, last: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the units (rows, units) that come nearest to those of a reference (1, dim), and their signs."""
-    own, other = (_features(each, layer, after, last) for each in (reference, rows))
+    wanted, given = (_features(each, layer, after, last) for each in (reference, rows))
     # Lengths stay: the nearest have the largest products.
-    products = np.einsum("jf,nkf->njk", own[0], other)
+    products = np.einsum("jf,nkf->njk", wanted[0], given)
     odd = layer.activation in ODD
     scores = np.abs(products) if odd else products
     order = np.array([scipy.optimize.linear_sum_assignment(score, maximize=True)[1] for score in scores], dtype=int)

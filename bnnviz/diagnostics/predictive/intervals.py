@@ -30,7 +30,7 @@ def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, f
 
 
 def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
-    """Return a bootstrap interval of the mean over rows: the middle of the means of rows drawn anew.
+    """Return a bootstrap interval of the mean over rows: the middle of the means of resampled rows.
 
     Parameters
     ----------

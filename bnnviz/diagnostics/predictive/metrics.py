@@ -63,12 +63,12 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
     observed = np.asarray(observed).astype(int)
     predicted, classes = probabilities.argmax(1), probabilities.shape[1]
     present = np.unique(observed)
-    own = np.maximum(probabilities[np.arange(len(observed)), observed].astype(float), _LEAST)
+    observed_share = np.maximum(probabilities[np.arange(len(observed)), observed].astype(float), _LEAST)
     exact = np.eye(classes)[observed]
     distance = ((probabilities - exact) ** 2).sum(1).mean()
     values: dict[str, float | None] = {
         "accuracy": float((predicted == observed).mean()),
-        "nll": float(-np.log(own).mean()),
+        "nll": float(-np.log(observed_share).mean()),
         "ece": calibration_error(probabilities, observed),
         "brier": float(distance / 2 if classes == 2 else distance),
     }
@@ -86,7 +86,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
 
 
 def without_learn() -> str:
-    """Return what is said of the figures that only scikit-learn computes, where it is missing."""
+    """Return the sentence on the metrics that only scikit-learn computes."""
     return f"Precision, recall, F1 and AUC are missing: {optional.install('sklearn')}."
 
 

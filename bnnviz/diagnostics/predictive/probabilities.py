@@ -49,14 +49,14 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
     """
     probabilities = np.asarray(probabilities, dtype=float)
     density, edges = np.histogram(probabilities, bins=bins, range=(0.0, 1.0), density=True)
-    beta, said = _fit(probabilities)
+    beta, message = _fit(probabilities)
     if beta is None:
-        return ProbabilitySpread(edges, density, None, np.empty(0), np.empty(0), said)
+        return ProbabilitySpread(edges, density, None, np.empty(0), np.empty(0), message)
     # Evenly spread in chance, and in share of the draws too: a narrow peak has points of its own.
     steps = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
     x = np.unique(np.concatenate([steps, scipy.stats.beta.ppf(steps, *beta)]))
     x = x[(x > 0) & (x < 1)]
-    return ProbabilitySpread(edges, density, beta, x, scipy.stats.beta.pdf(x, *beta), said)
+    return ProbabilitySpread(edges, density, beta, x, scipy.stats.beta.pdf(x, *beta), message)
 
 
 def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
@@ -64,8 +64,8 @@ def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
         return None, f"All {len(probabilities)} draws say {probabilities.mean():.3g}: there is no density to fit."
     at_ends = int(((probabilities <= 0) | (probabilities >= 1)).sum())
     if at_ends:
-        said = f"{at_ends} of {len(probabilities)} chances are exactly 0 or 1: the fit is by mean and variance."
-        return _by_moments(probabilities, said)
+        message = f"{at_ends} of {len(probabilities)} chances are exactly 0 or 1: the fit is by mean and variance."
+        return _by_moments(probabilities, message)
     try:
         a, b, _, _ = scipy.stats.beta.fit(probabilities, floc=0.0, fscale=1.0)
     except scipy.stats.FitError:
@@ -73,10 +73,10 @@ def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
     return (float(a), float(b)), ""
 
 
-def _by_moments(probabilities: np.ndarray, said: str) -> tuple[tuple[float, float] | None, str]:
+def _by_moments(probabilities: np.ndarray, message: str) -> tuple[tuple[float, float] | None, str]:
     """Return the beta density with this mean and variance; scipy's own fit by moments begins from the skewness."""
     mean = probabilities.mean()
     both = mean * (1 - mean) / probabilities.var() - 1
     if not both > 0:
         return None, "No beta density has the mean and variance of these chances."
-    return (float(mean * both), float((1 - mean) * both)), said
+    return (float(mean * both), float((1 - mean) * both)), message

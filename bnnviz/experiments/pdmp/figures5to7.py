@@ -56,12 +56,12 @@ _FIGURES = (
 
 def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
     table = TABLE2.at(data, scale)
-    told = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
+    other_data = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
     return replace(
         table,
         name=f"pdmp-fig{figure.number}",
         title=f"{figure.what} (PDMP paper, Fig. {figure.number})",
-        doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{told} {table.doc}",
+        doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{other_data} {table.doc}",
         measures=figure.measures,
         cases=tuple(replace(case, published={}) for case in table.cases if case.name in figure.cases),
         pictures=figure.pictures,

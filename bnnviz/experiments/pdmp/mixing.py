@@ -64,14 +64,14 @@ class MixingExperiment(PredictiveExperiment):
 def _case(where: str, name: str) -> Case:
     target, values, draws, warmup, batch, mode_steps, seeds = _TARGETS[where]
     sampler, settings, batched = _LANES[name]
-    own = {"mode_steps": mode_steps, "start": "mode", **settings}
+    chosen = {"mode_steps": mode_steps, "start": "mode", **settings}
     if batched:
-        own |= {"batch_size": batch}
+        chosen |= {"batch_size": batch}
     if "bound" not in settings:
-        own |= {"every": _MOVES[where]}
+        chosen |= {"every": _MOVES[where]}
     if where == "digits" and sampler == "sghmc":
-        own |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
-    specs = repeated(target, values, sampler, own, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)
+        chosen |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
+    specs = repeated(target, values, sampler, chosen, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)
     return Case(f"{where}, {name}", specs, {}, _NOTES.get(name, ""))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from bnnviz.experiments import cache, published
 from bnnviz.experiments.experiment import Case, repeated
 from bnnviz.experiments.paper import named
-from bnnviz.experiments.pmcnet.tables import COMPETITORS, SAID
+from bnnviz.experiments.pmcnet.tables import COMPETITORS, MEANS
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
@@ -107,9 +107,9 @@ _PAPER = (
 )
 
 
-#: Place in the paper, what it is, and what is said of it; measures, the table of published figures, pictures.
+#: Place in the paper, what it is, and its doc; measures, the table of published figures, pictures.
 _PLACES: tuple[tuple[str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
-    ("Table 9", "all methods", SAID, _MEASURES, "pmcnet-table9", ()),
+    ("Table 9", "all methods", MEANS, _MEASURES, "pmcnet-table9", ()),
     (
         "Table 12",
         "times",
@@ -132,12 +132,12 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...], str, tuple[str, ...]], ...]
 
 def _part(row: int, data: str, scale: str) -> PredictiveImages:
     """Return what a table or figure of the paper is on a data set at a scale."""
-    place, what, said, measures, table, pictures = _PLACES[row]
+    place, what, doc, measures, table, pictures = _PLACES[row]
     small = scale == "small"
-    doc = (_REDUCED.format(*_SMALL_ROWS[data]) if small else _PAPER, _STAND_INS.get(data, ""), said)
+    parts = (_REDUCED.format(*_SMALL_ROWS[data]) if small else _PAPER, _STAND_INS.get(data, ""), doc)
     return PredictiveImages(
         **named("pmcnet", place, f"{_SETS[data][0]}, {what}, {scale} scale"),
-        doc=" ".join(filter(None, doc)),
+        doc=" ".join(filter(None, parts)),
         measures=measures,
         cases=_cases(data, small, published.read(table, data) if table else {}),
         pictures=pictures,

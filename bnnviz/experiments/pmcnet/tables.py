@@ -1,7 +1,7 @@
 """Tables and figures of the PMCnet paper (Huang, Chouzenoux, Elvira and Pesquet 2023) on tables of numbers.
 
 Its tables are means and standard deviations over 100 draws, taken by their weights, of each draw's own figures. What it
-does not say is ours and said so: the prior and sigma0 of the control and wine sets, T of wine and glass, regression
+does not say is ours: the prior and sigma0 of the control and wine sets, T of wine and glass, regression
 noise, and the settings of the competitors.
 """
 
@@ -57,7 +57,7 @@ _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "DM-PMC": ("pmcnet", {"gradient": False, "adapt_covariance": False}),
     "PMCnet-light": ("pmcnet_light", {}),
 }
-SAID = (
+MEANS = (
     "Mean and standard deviation over 100 draws, taken by their weights, of each draw's own figures; with --json also"
     " those of the averaged predictive."
 )
@@ -220,35 +220,35 @@ PMCNET = (
         "The control set with 50, 400 and 1,600 rows, a 3-3-1 tanh network",
         _TWO,
         _sizes(),
-        f"PMCnet with M = 50, K = 100, T = 20. {SAID}",
+        f"PMCnet with M = 50, K = 100, T = 20. {MEANS}",
     ),
     _made(
         "Table 3",
         "PMCnet and its variants on the control set, 1,600 rows",
         _TWO,
         _variants(),
-        f"Without gradients, without covariances, without both (DM-PMC), and the light version. {SAID} {_ORDER}",
+        f"Without gradients, without covariances, without both (DM-PMC), and the light version. {MEANS} {_ORDER}",
     ),
     _made(
         "Table 6",
         "Ionosphere, a 33-5-1 tanh network",
         _TWO,
         _on_ionosphere(),
-        f"All methods; precision, recall and specificity are of the bad returns, as in the paper. {SAID}",
+        f"All methods; precision, recall and specificity are of the bad returns, as in the paper. {MEANS}",
     ),
     _made(
         "Table 7",
         "Wine, 13-3-3, and glass, 9-10-6, tanh networks",
         _MANY,
         _wine_and_glass(),
-        f"AUC is the mean of the classes' by their rows, F1 the plain mean, as in the paper. {SAID}",
+        f"AUC is the mean of the classes' by their rows, F1 the plain mean, as in the paper. {MEANS}",
     ),
     _made(
         "Table 10",
         "Protein and naval, two hidden layers of 100 relu units",
         ("mse",),
         (*_regression(*_ON_PROTEIN, "Protein, "), *_regression(*_ON_NAVAL, "Naval, ")),
-        f"Mean squared errors in the target's unit; PMCnet-light with M = K = 20, T = 5. {SAID}",
+        f"Mean squared errors in the target's unit; PMCnet-light with M = K = 20, T = 5. {MEANS}",
     ),
     _made(
         "Table 11",

@@ -31,6 +31,10 @@ LINES = (
     ("now_t", "now", "orange", 3.8, ()),
     ("refresh_t", "refresh", "purple", 1.8, DASHED),
 )
+_COLUMNS = (
+    *dict.fromkeys(name for line in LINES for name in line[:2]),
+    *("t", "uniform", "rate", "kind", "label_t", "label"),
+)
 BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
 AHEAD = 0.4  # of all that lies ahead is shown at least
 TIMES, RATES = (0.0, 1.0), (-0.5, 2.0)  # before anything is known
@@ -57,7 +61,7 @@ class ThinningView(View):
         self._frames = self._in_a_row = 0
         self._paused = self._look = False
         self._needs: dict[AxisRange, tuple[float, float] | None] = {}
-        self.source = source = PackedColumns(_columns(None))
+        self.source = source = PackedColumns(_COLUMNS)
         zero = PackedColumns(("x", "zero"))
         zero.push(columns(x=[0.0, FAR], zero=[0.0, 0.0]))
         canvas = self.canvas
@@ -77,7 +81,7 @@ class ThinningView(View):
         self._in_a_row = 0
         self._x.start_at(*TIMES)
         self._y.start_at(*RATES)
-        self._push(self.source, _columns(None))
+        self._empty(self.source)
 
     def legend_html(self) -> str:
         """Give the legend: lines and marks."""
@@ -139,8 +143,7 @@ def _heights(part: dict) -> tuple[float, float] | None:
     return max(lowest[0], -BELOW * top), top
 
 
-def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: float = 1.0) -> dict:
-    part = part or _NOTHING
+def _columns(part: dict, right: float, bottom: float, top: float) -> dict:
     t, rate, kind = (
         part["proposal_t"],
         np.maximum(part["proposal_rate"], 0),
@@ -171,15 +174,6 @@ def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: fl
         label_t=[refresh if refresh <= right else np.nan],
         label=[edge],
     )
-
-
-_LISTS = (
-    "rate_t",
-    "rate",
-    *(f"{when}_{end}" for when in ("past", "now") for end in ("t0", "t1", "h0", "h1")),
-)
-_PROPOSALS = tuple(f"proposal_{name}" for name in ("t", "rate", "height", "u", "kind"))
-_NOTHING = {**{name: np.empty(0) for name in (*_LISTS, *_PROPOSALS)}, "refresh_t": np.nan}
 
 
 def _note(part: dict) -> str:

@@ -15,6 +15,7 @@ HERE = Kind("here", "dot", "ink", True)
 OLDEST_MARK = 0.35
 ARROW = 34  # pixels
 _STEP_PAGE = 4096  # as in pointer.js
+_MARKS = ("x", "y", "kind", "alpha", "now", "dx", "dy", "step_high", "step_low")
 
 
 class TrajectoryView(PlaneView):
@@ -29,7 +30,7 @@ class TrajectoryView(PlaneView):
         self._build_plane()
         self._picked = self._awaits = ""
         self._events, self._eventful = 0, True
-        self.source, self.marks = PackedColumns(_path_columns(None)), PackedColumns(_mark_columns(None))
+        self.source, self.marks = PackedColumns(("x", "y")), PackedColumns(_MARKS)
         canvas = self.canvas
         self._coloured(canvas.trail(self.source, "x", "y", width=2.4), role="ink")
         self.futures = FutureLines(canvas, ("x", "y"), (2.4,))
@@ -84,7 +85,7 @@ class TrajectoryView(PlaneView):
                 for axis in ("x", "y")
             },
         )
-        moved = self._push(self.source, _path_columns(part))
+        moved = self._push(self.source, columns(x=part["x"], y=part["y"]))
         moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
         visited = columns(x=part.get("visited_x", ()), y=part.get("visited_y", ()))
         moved = self._push(self.visited, visited) or moved
@@ -94,13 +95,7 @@ class TrajectoryView(PlaneView):
         return f"the path of one chain with its last {self._events} events"
 
 
-def _path_columns(part: dict | None) -> dict:
-    return columns(x=[], y=[]) if part is None else columns(x=part["x"], y=part["y"])
-
-
-def _mark_columns(part: dict | None) -> dict:
-    if part is None:
-        return columns(**dict.fromkeys(("x", "y", "kind", "alpha", "now", "dx", "dy", "step_high", "step_low"), ()))
+def _mark_columns(part: dict) -> dict:
     count = len(part["event_kind"])
     nowhere = np.full(count, np.nan)
     return columns(

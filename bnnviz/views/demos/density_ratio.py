@@ -28,7 +28,7 @@ class RatioView(View):
         self._coloured(self.canvas.line(self.source, "x", "point", width=2.4), role="purple")
 
     def reset(self, scene: dict) -> None:
-        """Begin anew."""
+        """Begin again."""
         self._x.start_at(*extent(scene["x"]))
         self._push(self.one, columns(x=[scene["x"][0], scene["x"][-1]], y=[1, 1]))
         self._empty(self.source)

@@ -41,7 +41,7 @@ class LedgerView(View):
             self._coloured(self.canvas.marks(self.lost, "move", name, REJECTED, 9, width=2.2), REJECTED)
 
     def reset(self, scene: dict) -> None:
-        """Begin anew."""
+        """Begin again."""
         self._moves = scene["moves"]
         self.root.x_range.update(start=0.0, end=float(min(self._moves, 200)) + 0.5)
         self._y.restart()

@@ -1,4 +1,4 @@
-"""Gauge: what share of the draws the weighted draws are worth, iteration by iteration."""
+"""Gauge: the effective sample size of the weights as a share of the draws, iteration by iteration."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class _AgainstSteps(SeriesView):
         if (self.root.x_range.start, self.root.x_range.end) != ends and ends[0] < ends[1]:
             self._x.start_at(*ends)
         last = max(lanes, key=lambda lane: max(lane["eps"]))["eps"][-1]
-        told = (f"{lane['name']} {lane[self.figure][-1]:.3f}" for lane in lanes if lane["eps"][-1] == last)
-        self.note = f"at {last:g}: {'; '.join(told)}"
+        texts = (f"{lane['name']} {lane[self.figure][-1]:.3f}" for lane in lanes if lane["eps"][-1] == last)
+        self.note = f"at {last:g}: {'; '.join(texts)}"
 
     def _columns(self, lane: dict) -> dict[str, np.ndarray]:
         ends = {end: lane[f"{self.figure}_{end}"] for end in ("low", "high")}

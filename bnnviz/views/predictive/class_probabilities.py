@@ -37,8 +37,8 @@ class ClassProbabilitiesView(SeriesView):
         fig = self._figure("class", "chance", (-0.5, 9.5), (-0.02, 1.02))
         fig.xgrid.visible = False
         self._window(fig.x_range), self._window(fig.y_range)
-        self.own = PackedColumns(("x", "low", "high"))
-        self._coloured(self.canvas.band(self.own, "x", "low", "high", opacity=SHADE), role="pale")
+        self.shade = PackedColumns(("x", "low", "high"))
+        self._coloured(self.canvas.band(self.shade, "x", "low", "high", opacity=SHADE), role="pale")
         self._observed = False
         for place, sheet in enumerate(self._make_sheets(_COLUMNS)):
             bars = self.canvas.line(sheet, "line_x", "line_y", width=2.4)
@@ -48,7 +48,7 @@ class ClassProbabilitiesView(SeriesView):
         """Forget the row."""
         super().reset(scene)
         self._observed = False
-        self._empty(self.own)
+        self._empty(self.shade)
 
     def legend_html(self) -> str:
         """Give the legend: the lanes by their marks, and the observed class."""
@@ -61,11 +61,13 @@ class ClassProbabilitiesView(SeriesView):
         changed = self._name([lane["name"] for lane in lanes])
         shown = _shown(lanes, part["observed"], len(part["classes"]))
         self._name_classes([part["classes"][k] for k in shown])
-        self.note = _said(part, lanes, len(shown))
+        self.note = _note(part, lanes, len(shown))
         self._observed = part["observed"] is not None
         place = np.flatnonzero(shown == part["observed"]) if self._observed else np.empty(0)
         edges = [at + side for at in place for side in (-0.5, 0.5)]
-        changed |= self._push(self.own, columns(x=edges, low=np.full(len(edges), -1.0), high=np.full(len(edges), 2.0)))
+        changed |= self._push(
+            self.shade, columns(x=edges, low=np.full(len(edges), -1.0), high=np.full(len(edges), 2.0))
+        )
         apart = min(APART, WIDE / max(len(lanes), 1))
         middle = (len(lanes) - 1) / 2
         return self._push_each([_columns(lane, shown, apart * (k - middle)) for k, lane in enumerate(lanes)]) or changed
@@ -92,7 +94,7 @@ def _shown(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
     return np.sort(np.argsort(-most, kind="stable")[:MOST_CLASSES])
 
 
-def _said(part: dict, lanes: list[dict], shown: int) -> str:
+def _note(part: dict, lanes: list[dict], shown: int) -> str:
     classes, observed = part["classes"], part["observed"]
     lanes = [lane for lane in lanes if np.isfinite(lane["mean"]).all()]
     words = [] if observed is None else [f"observed {classes[observed]}"]

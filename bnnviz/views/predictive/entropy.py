@@ -1,4 +1,4 @@
-"""Entropy: how unsure predictions are of the rows of the trained kind, and of rows from elsewhere."""
+"""Entropy: how unsure predictions are of the rows of the trained kind, and of rows out of distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = tuple(f"{side}_{name}" for side in _SIDES for name in ("x", "y", "mar
 
 
 class EntropyView(SeriesView):
-    """Predictive entropies of test rows (solid) and of rows from elsewhere (dashed): steps of the shares, or bars.
+    """Predictive entropies of test rows (solid) and of rows out of distribution (dashed): steps of the shares, or bars.
 
     Its part of a frame: ``kind``, ``ecdf`` or ``histogram``; ``unit`` of the entropies; ``top``, the largest entropy
     there can be; ``inside`` and ``outside``, what the rows are called; ``lanes``, a list of dicts with ``name``,
@@ -64,7 +64,7 @@ class EntropyView(SeriesView):
         self.x_label = f"entropy ({part['unit']})"
         self.y_label = "share of the rows up to it" if stepped else "share of the rows"
         self._cover(lanes, float(part["top"]), stepped)
-        self.note = _said(lanes)
+        self.note = _note(lanes)
         turns = [place / len(lanes) if len(lanes) > 1 else None for place in range(len(lanes))]
         series = [_columns(lane, float(part["top"]), stepped, turn) for lane, turn in zip(lanes, turns, strict=True)]
         return self._push_each(series) or changed
@@ -81,10 +81,10 @@ class EntropyView(SeriesView):
             self._y.start_at(0.0, HEADROOM * float(max(found)))
 
 
-def _said(lanes: list[dict]) -> str:
+def _note(lanes: list[dict]) -> str:
     known = [lane for lane in lanes if lane["auroc"] is not None]
-    told = (f"{lane['name']} {lane['auroc']:.3f}" if len(lanes) > 1 else f"{lane['auroc']:.3f}" for lane in known)
-    return f"AUROC {'; '.join(told)}" if known else ""
+    texts = (f"{lane['name']} {lane['auroc']:.3f}" if len(lanes) > 1 else f"{lane['auroc']:.3f}" for lane in known)
+    return f"AUROC {'; '.join(texts)}" if known else ""
 
 
 def _columns(lane: dict, top: float, stepped: bool, turn: float | None) -> Columns:

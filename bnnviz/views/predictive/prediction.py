@@ -23,6 +23,9 @@ WRONG = Kind("wrong", "square", "red", False)
 NOW = Kind("now", "dash", "orange", False)
 WIDE, NARROW = 0.2, 0.28
 BAND, MAP, AGAINST, CHANCES = "band", "area", "intervals", "classes"
+_BAND = ("x", "mean", "lo50", "hi50", "lo95", "hi95", "current")
+_AGAINST = ("observed", "inside", "outside", "current", "whisker_x", "whisker", "diagonal")
+_CHANCES = ("rank", "right", "wrong", "current", "whisker_x", "whisker")
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
 TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", CHANCES: "Test rows"}
 
@@ -48,7 +51,7 @@ class PredictionView(View):
         self._choose(BAND)
 
     def _build_band(self) -> list:
-        self.band, self.functions = PackedColumns(_band_columns(None)), PackedColumns(("x", "y"))
+        self.band, self.functions = PackedColumns(_BAND), PackedColumns(("x", "y"))
         self.picked = PackedColumns(("x", "y"))
         canvas, coloured = self.canvas, self._coloured
         glyphs = [
@@ -86,7 +89,7 @@ class PredictionView(View):
         }
 
     def _build_against(self) -> list:
-        self.against = PackedColumns(_against_columns(None))
+        self.against = PackedColumns(_AGAINST)
         canvas, coloured, source = self.canvas, self._coloured, self.against
         return [
             coloured(canvas.line(source, "diagonal", "diagonal", width=1.5, dash=(6, 4)), role="axis"),
@@ -97,7 +100,7 @@ class PredictionView(View):
         ]
 
     def _build_probabilities(self) -> list:
-        self.probabilities = PackedColumns(_probability_columns(None))
+        self.probabilities = PackedColumns(_CHANCES)
         canvas, coloured, source = self.canvas, self._coloured, self.probabilities
         return [
             coloured(canvas.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
@@ -125,9 +128,9 @@ class PredictionView(View):
     def forget(self) -> None:
         """Empty everything but the data."""
         self.note = ""
-        self._empty(self.band, self.functions, self.futures.sheet, self.map, self.edges)
-        self._push(self.against, _against_columns(None))
-        self._push(self.probabilities, _probability_columns(None))
+        self._empty(
+            self.band, self.functions, self.futures.sheet, self.map, self.edges, self.against, self.probabilities
+        )
 
     def _reset_band(self, data: dict) -> None:
         low, high = data["y_range"]
@@ -216,7 +219,7 @@ class PredictionView(View):
         bands = (part, *part.get("futures", ()))
         self._y.cover(self._limited(*(band[name] for band in bands for name in ("lo95", "hi95"))))
         self._x.cover(extent(part["x"]))
-        moved = self._push(self.band, _band_columns(part))
+        moved = self._push(self.band, columns(**{name: part[name] for name in _BAND}))
         moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
         return self._push(self.functions, strokes(part["x"], part["functions"])) or moved
 
@@ -284,13 +287,7 @@ def _drawn(part: dict) -> str:
     return noise + ("warm-up" if part["settling"] else f"from {part['draws']:,} draws")
 
 
-def _band_columns(part: dict | None) -> Columns:
-    names = ("x", "mean", "lo50", "hi50", "lo95", "hi95", "current")
-    return columns(**{name: [] if part is None else part[name] for name in names})
-
-
-def _against_columns(part: dict | None, low: float = np.nan, high: float = np.nan) -> Columns:
-    part = part or {name: np.empty(0) for name in ("observed", "mean", "lo", "hi", "current")}
+def _against_columns(part: dict, low: float, high: float) -> Columns:
     # By observed value, so that equal frames give equal columns and whiskers run from left to right.
     order = np.argsort(part["observed"])
     observed, mean, lo, hi, current = (
@@ -308,8 +305,7 @@ def _against_columns(part: dict | None, low: float = np.nan, high: float = np.na
     )
 
 
-def _probability_columns(part: dict | None) -> Columns:
-    part = part or {name: np.empty(0) for name in ("mean", "lo", "hi", "current", "right")}
+def _probability_columns(part: dict) -> Columns:
     order = np.argsort(-part["mean"])
     mean, lo, hi, current, right = (np.asarray(part[name])[order] for name in ("mean", "lo", "hi", "current", "right"))
     rank = np.arange(len(mean))

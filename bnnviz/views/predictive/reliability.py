@@ -53,8 +53,8 @@ class ReliabilityView(SeriesView):
         lanes = part["lanes"][:MOST]
         changed = self._name([lane["name"] for lane in lanes])
         known = [lane for lane in lanes if np.isfinite(lane["ece"])]
-        told = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
-        self.note = f"ECE {'; '.join(told)}" if known else ""
+        texts = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
+        self.note = f"ECE {'; '.join(texts)}" if known else ""
         if lanes:
             self._set_width(FILLED * float(np.diff(lanes[0]["edges"])[0]) / len(lanes))
         middle, width = (len(lanes) - 1) / 2, self._bars[0].width

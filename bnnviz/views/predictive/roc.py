@@ -56,7 +56,7 @@ class RocView(SeriesView):
     def _show(self, part: dict) -> bool:
         curves = part["curves"][:MOST]
         changed = self._name([curve["name"] for curve in curves])
-        self.note = "; ".join(_said(curve, len(curves) > 1) for curve in curves)
+        self.note = "; ".join(_note(curve, len(curves) > 1) for curve in curves)
         alone = len(curves) == 1
         self._levels = tuple(curves[0]["levels"]) if alone else ()
         nothing = columns(**dict.fromkeys(self.nested.data, ()))
@@ -64,7 +64,7 @@ class RocView(SeriesView):
         return self._push_each([_curve(curve, shaded=not alone) for curve in curves]) or changed
 
 
-def _said(curve: dict, named: bool) -> str:
+def _note(curve: dict, named: bool) -> str:
     spread = f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
     return f"{curve['name'] + ' ' if named else 'AUC '}{curve['auc_mean']:.4f}{spread}"
 
