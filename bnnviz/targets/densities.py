@@ -385,7 +385,7 @@ class Funnel(Target):
 
 @functools.cache
 def _funnel_quantile(spread: float, level: float) -> float:
-    """Return what the size of a coordinate other than v exceeds with chance 1 - level."""
+    """Return what the size of a coordinate other than v exceeds with probability 1 - level."""
     z = np.linspace(-8.0, 8.0, 2001)
     weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
     sd = np.exp(0.5 * spread * z)

@@ -56,7 +56,7 @@ class Likelihood:
         raise NotImplementedError
 
     def mean(self, f: Tensor) -> Tensor:
-        """Return the expected observation (chains, rows), or the chance of each class (chains, rows, classes)."""
+        """Return the expected observation (chains, rows), or the probability of each class (chains, rows, classes)."""
         raise NotImplementedError
 
 

@@ -22,9 +22,10 @@ PAPER_BINS = 10  # of the PDMP paper
 class Reliability(NamedTuple):
     """A reliability diagram.
 
-    ``edges`` (bins + 1,); of each bin ``count``, its rows, ``confidence``, their mean chance of the likeliest class,
-    ``accuracy``, the share of them that are of that class, and ``low`` and ``high``, the ends of its interval: (bins,),
-    nan in a bin without rows. ``ece``: the expected calibration error, from 0 to 1 (papers print it times 100).
+    ``edges`` (bins + 1,); of each bin ``count``, its rows, ``confidence``, the mean probability of their likeliest
+    class, ``accuracy``, the share of them that are of that class, and ``low`` and ``high``, the ends of its interval:
+    (bins,), nan in a bin without rows. ``ece``: the expected calibration error, from 0 to 1 (papers print it times
+    100).
     """
 
     edges: np.ndarray
@@ -97,7 +98,7 @@ def reliability(
 
 
 def _binned(probabilities: np.ndarray, observed: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of each row the chance of its likeliest class, whether it is of that class, and its bin."""
+    """Return of each row the probability of its likeliest class, whether it is of that class, and its bin."""
     sure, right = probabilities.max(1), probabilities.argmax(1) == observed
     return sure, right, np.minimum((sure * bins).astype(int), bins - 1)
 

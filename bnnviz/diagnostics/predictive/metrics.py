@@ -28,7 +28,7 @@ _ROOT = np.sqrt(2 * np.pi)
 # What scikit-learn computes.
 _LEARNT_OF_TWO = ("precision", "recall", "specificity", "f1", "auc")
 _LEARNT_OF_MANY = ("precision", "recall", "f1", "f1_weighted", "auc", "auc_weighted")
-_LEAST = 1e-300  # a chance that is stored as 0 still has a logarithm
+_LEAST = 1e-300  # a probability that is stored as 0 still has a logarithm
 
 
 class Figures(NamedTuple):
@@ -44,7 +44,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
     Parameters
     ----------
     probabilities : ndarray, shape (rows, classes)
-        The predicted chance of each class.
+        The predicted probability of each class.
     observed : ndarray, shape (rows,)
         Class numbers from 0.
     positive : int, default 1
@@ -53,11 +53,11 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
     Returns
     -------
     Figures
-        ``accuracy``, ``precision``, ``recall``, ``f1``, ``auc``, ``nll`` (mean over rows of minus the log chance of the
-        observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the chance from 0 or 1; over more
-        than two classes the sum of the classes'). Of two classes also ``specificity``. Of more, precision, recall,
-        F1 and AUC are means over the classes that have rows, each against the rest, and ``f1_weighted`` and
-        ``auc_weighted`` are means by the classes' rows. Without scikit-learn only accuracy, NLL,
+        ``accuracy``, ``precision``, ``recall``, ``f1``, ``auc``, ``nll`` (mean over rows of minus the log
+        probability of the observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the probability
+        from 0 or 1; over more than two classes the sum of the classes'). Of two classes also ``specificity``. Of more,
+        precision, recall, F1 and AUC are means over the classes that have rows, each against the rest, and
+        ``f1_weighted`` and ``auc_weighted`` are means by the classes' rows. Without scikit-learn only accuracy, NLL,
         ECE and Brier score are known.
     """
     observed = np.asarray(observed).astype(int)

@@ -18,7 +18,7 @@ _SAME = 1e-6  # a smaller spread than this says that all draws agree
 
 
 class ProbabilitySpread(NamedTuple):
-    """A histogram of chances and a fitted beta density.
+    """A histogram of probabilities and a fitted beta density.
 
     ``edges`` (bins + 1,) and ``density`` (bins,), of area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
     (points,): the fitted density, empty without one; ``said``: what is to be known of the fit, "" for nothing.
@@ -33,7 +33,7 @@ class ProbabilitySpread(NamedTuple):
 
 
 def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> ProbabilitySpread:
-    """Return histogram and beta fit of one row's chances.
+    """Return histogram and beta fit of one row's probabilities.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
     Returns
     -------
     ProbabilitySpread
-        The fit is the likeliest beta density on [0, 1]. Where a chance is exactly 0 or 1 that has no likelihood, and
-        the fit has the mean and variance of the chances; where all draws agree there is none.
+        The fit is the likeliest beta density on [0, 1]. Where a probability is exactly 0 or 1 that has no likelihood,
+        and the fit has the mean and variance of the probabilities; where all draws agree there is none.
     """
     probabilities = np.asarray(probabilities, dtype=float)
     density, edges = np.histogram(probabilities, bins=bins, range=(0.0, 1.0), density=True)
     beta, message = _fit(probabilities)
     if beta is None:
         return ProbabilitySpread(edges, density, None, np.empty(0), np.empty(0), message)
-    # Evenly spread in chance, and in share of the draws too: a narrow peak has points of its own.
+    # Evenly spread in probability, and in share of the draws too: a narrow peak has points of its own.
     steps = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
     x = np.unique(np.concatenate([steps, scipy.stats.beta.ppf(steps, *beta)]))
     x = x[(x > 0) & (x < 1)]

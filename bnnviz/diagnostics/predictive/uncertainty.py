@@ -19,11 +19,11 @@ import scipy
 from bnnviz.diagnostics.mcmc.convergence import ess_each
 from bnnviz.errors import BnnvizError
 
-_ROUNDING = 1e-3  # that chances of one row may miss 1 by
+_ROUNDING = 1e-3  # that probabilities of one row may miss 1 by
 
 
 class ClassIntervals(NamedTuple):
-    """Of each row's class chances over the draws: mean and central interval, each (rows, classes)."""
+    """Of each row's class probabilities over the draws: mean and central interval, each (rows, classes)."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -46,7 +46,7 @@ class FunctionEss(NamedTuple):
 def predictive_entropy(
     probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the entropy (rows,) of the predictive distribution, which is the mean of the draws' chances.
+    """Return the entropy (rows,) of the predictive distribution, which is the mean of the draws' probabilities.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def predictive_entropy(
     Raises
     ------
     BnnvizError
-        If chances are no chances, or weights do not fit.
+        If they are no probabilities, or weights do not fit.
     """
     probabilities, shares = _checked(probabilities, weights)
     return _entropy(np.tensordot(shares, probabilities, 1), base)
@@ -90,7 +90,7 @@ def mutual_information(
 def class_intervals(
     probabilities: np.ndarray, level: float = 0.95, weights: np.ndarray | None = None
 ) -> ClassIntervals:
-    """Return mean and central credible interval over the draws of each class's chance at each row.
+    """Return mean and central credible interval over the draws of each class's probability at each row.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def class_intervals(
     level : float, default 0.95
         Share of the draws inside.
     weights : ndarray or None, shape (draws,)
-        With weights an end is the smallest chance at which the weights of the draws up to it reach its share.
+        With weights an end is the smallest probability at which the weights of the draws up to it reach its share.
 
     Raises
     ------
     BnnvizError
-        If chances are no chances, or weights do not fit.
+        If they are no probabilities, or weights do not fit.
     """
     equal = weights is None
     probabilities, shares = _checked(probabilities, weights)
@@ -114,7 +114,7 @@ def class_intervals(
 
 
 def function_ess(probabilities: np.ndarray) -> FunctionEss:
-    """Return the bulk effective sample size of the chances themselves, for each row and class.
+    """Return the bulk effective sample size of the probabilities themselves, for each row and class.
 
     Weights of a network may change places without changing what it says, so their own effective sample size may be
     that of nothing which matters; this is the one of the function.
@@ -145,13 +145,13 @@ def _entropy(probabilities: np.ndarray, base: float) -> np.ndarray:
 
 
 def _checked(probabilities: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return chances as float64, and shares (draws,) of sum 1."""
+    """Return probabilities as float64, and shares (draws,) of sum 1."""
     probabilities = np.asarray(probabilities, dtype=float)
     if probabilities.ndim != 3 or not len(probabilities):
         raise BnnvizError(
             f"Give chances as (draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
         )
-    # A chance that is not a number makes a sum that is none, and no comparison with it is true.
+    # A probability that is not a number makes a sum that is none, and no comparison with it is true.
     if not ((probabilities >= 0).all() and (np.abs(probabilities.sum(-1) - 1) < _ROUNDING).all()):
         raise BnnvizError(
             "Chances must be from 0, with sum 1 over the classes; give those of a softmax.", "probabilities"
