@@ -1,4 +1,8 @@
-"""Single coordinates of draws and pairs of them: densities and correlations."""
+r"""Single coordinates of draws and pairs of them: densities and correlations.
+
+The correlation of coordinates i and j is :math:`r_{ij} = \Sigma_{ij} / \sqrt{\Sigma_{ii} \Sigma_{jj}}`, with
+:math:`\Sigma` the covariance of the draws.
+"""
 
 from __future__ import annotations
 
