@@ -738,3 +738,14 @@ def test_origins_are_fixed():
         assert name == "glass" or any(f"/{commit}/" in file.url for commit in commits)
         assert file.path.startswith(f"{'uci_regression' if name in UCI else 'small_classification'}/{name}")
         assert len(file.checksum) == 64
+
+
+def test_every_file_of_the_table_of_checksums_belongs_to_a_set():
+    entries = registry._entries.values()
+    known = {file.path for entry in entries for form in getattr(entry, "forms", [entry]) for file in _files_of(form)}
+    known |= {file.path for entry in entries if entry.weights for pair in entry.weights.files for file in pair}
+    assert known == set(files._published())
+
+
+def _files_of(form) -> tuple[DataFile, ...]:
+    return form.files if hasattr(form, "files") else form.sources()

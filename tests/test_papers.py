@@ -15,7 +15,7 @@ from bokeh.models import Plot
 from bnnviz import experiments
 from bnnviz.cli.main import main
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.experiments import Case, Experiment
+from bnnviz.experiments import Case, Experiment, published
 from bnnviz.experiments.experiment import _band
 from bnnviz.specs.run import Spec
 from bnnviz.views.comparison.small_multiples import small_multiples
@@ -214,3 +214,13 @@ def test_panels_of_a_row_share_their_height_and_unknown_points_are_left_out() ->
     assert reaches["ESS"][1] > 10
     assert len({(panel.y_range.start, panel.y_range.end) for panel in panels}) == 2
     assert reaches["NLL"][0] < 1 < reaches["NLL"][1]
+
+
+def test_published_figures_are_read_as_they_are_measured():
+    assert published.read("pdmp-table2", "mnist")["Boomerang"] == {
+        "accuracy": 0.99, "nll": 0.03, "ece": 0.0085, "ess_pc1": 175.26,
+    }  # fmt: skip
+    assert published.read("func-table1", "svhn") == {}
+    assert "auc_sd" not in published.read("pmcnet-table6")["BBP"]
+    names = {path.stem for path in Path(published.__file__).parent.glob("*.csv")}
+    assert names <= set(experiments.EXPERIMENTS)
