@@ -391,14 +391,14 @@ def test_a_label_that_does_not_fit_is_shortened(monkeypatch: pytest.MonkeyPatch)
 def test_a_box_is_taken_away_once() -> None:
     view = TraceView(example_scene("banana"))
     view.pointer.unbox()
-    assert view.pointer._said.tags[0]["unboxed"] == 0, "there was none"
+    assert view.pointer._messages.tags[0]["unboxed"] == 0, "there was none"
     heard: list[dict] = []
     view.pointer.listen(heard.append)
-    view.pointer._said.data = {"said": ['{"do": "box", "box": [0, 1, 0, 1], "n": 1}']}
+    view.pointer._messages.data = {"said": ['{"do": "box", "box": [0, 1, 0, 1], "n": 1}']}
     assert heard[0]["box"] == [0, 1, 0, 1]
     view.pointer.unbox()
     view.pointer.unbox()
-    assert view.pointer._said.tags[0]["unboxed"] == 1
+    assert view.pointer._messages.tags[0]["unboxed"] == 1
 
 
 def test_contours_are_drawn_once_and_leave_with_the_plane() -> None:
