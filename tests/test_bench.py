@@ -19,7 +19,7 @@ from conftest import workers_of
 
 from bnnviz import targets
 from bnnviz.benchmarks import Goal, Row, Suite, find, names, peers, suites
-from bnnviz.benchmarks.browser import _FIGURES_SEEN, _PAINTED, Lab, Seen, chromium, window
+from bnnviz.benchmarks.browser import LabTab, PaintLog, chromium, script, window
 from bnnviz.benchmarks.processes import Meter, cpu_seconds
 from bnnviz.benchmarks.statistics import growth, quantile, quarters
 from bnnviz.benchmarks.suite import Tell
@@ -89,7 +89,7 @@ def test_growth_compares_the_last_part_with_the_first() -> None:
 def test_rates_and_latencies_come_from_what_was_seen() -> None:
     painted = np.arange(0.0, 10.0, 0.05) + 100.0
     frames = [(at - 0.06, at - 0.04, at) for at in painted]
-    seen = Seen(110.0, frames, {"trajectory": list(painted), "acf": list(painted[::20])})
+    seen = PaintLog(110.0, frames, {"trajectory": list(painted), "acf": list(painted[::20])})
     rows = {row.metric: row for row in [*live._rates(seen, 10.0), *live._latencies(seen, 10.0, 0.95, live.LATE)]}
     assert rows["rate_trajectory"].value == pytest.approx(20)
     assert rows["rate_trajectory"].ok
@@ -101,7 +101,7 @@ def test_rates_and_latencies_come_from_what_was_seen() -> None:
 
 
 def test_what_was_seen_before_a_moment_is_left_out() -> None:
-    seen = Seen(4.0, [(0.9, 0.9, 1.0), (2.9, 2.9, 3.0)], {"trace": [1.0, 3.0]}).since(2.0)
+    seen = PaintLog(4.0, [(0.9, 0.9, 1.0), (2.9, 2.9, 3.0)], {"trace": [1.0, 3.0]}).since(2.0)
     assert seen.frames == [(2.9, 2.9, 3.0)]
     assert seen.paints == {"trace": [3.0]}
 
@@ -129,14 +129,14 @@ def test_the_sampler_cost_is_the_median_ratio_of_neighbouring_windows() -> None:
 
 
 def test_looks_take_turns_and_only_the_end_of_each_is_measured() -> None:
-    turns = live._Turns(100.0, each_s=live.TURN_S + live.WINDOW_S)
+    turns = live._Looks(100.0, each_s=live.TURN_S + live.WINDOW_S)
     assert turns.count(0.1) == 3, "one round at least"
     assert turns.count(3.5 * 3 * turns.each_s) == 9, "whole rounds only"
     assert turns.measured(2) == pytest.approx((100.0 + 2 * turns.each_s + live.TURN_S, 100.0 + 3 * turns.each_s))
     # Ten frames a second while it is looked at, in two rounds; what is painted in other looks does not count.
     painted = np.arange(100.0, 100.0 + 6 * turns.each_s, 0.1)
     looked = [at for at in painted if int((at - 100.0) / turns.each_s) % 3 in (0, 1)]
-    seen = Seen(200.0, [(at, at, at) for at in looked], {})
+    seen = PaintLog(200.0, [(at, at, at) for at in looked], {})
     assert turns.rate(seen, 6) == pytest.approx(10, rel=0.05)
 
 
@@ -300,10 +300,10 @@ def test_a_page_is_painted_when_its_figures_are_seen_and_its_controls_are_there(
         seen = []
         for step in steps:
             lab.page.evaluate(f"() => {{ {step} }}")
-            seen.append((lab.page.evaluate(_FIGURES_SEEN), lab.page.evaluate(_PAINTED)))
+            seen.append((lab.page.evaluate(script("figuresSeen")), lab.page.evaluate(script("painted"))))
         assert seen == [(False, False)] * 3 + [(True, False), (True, True)]
         lab.page.evaluate("() => { home.style.display = 'none' }")
-        assert not lab.page.evaluate(_PAINTED)
+        assert not lab.page.evaluate(script("painted"))
 
 
 @pytest.mark.slow
@@ -328,7 +328,7 @@ def test_the_probe_counts_frames_and_figures() -> None:
       }
     </script>"""
     with chromium() as browser, browser.tab() as lab:
-        assert isinstance(lab, Lab)
+        assert isinstance(lab, LabTab)
         lab.page.set_content(page)
         lab.probe(delay_s=0.05)
         lab.page.evaluate(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bnnviz.diagnostics import Widening
+from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.monitor.run_warnings import warnings
 from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.viewed_run import ViewedRun
@@ -100,7 +100,7 @@ def measures(variance: float) -> Variances:
     """Return the measures of draws whose second variance, truly 4, is this, and which Stein's identity finds wide."""
     found = Variances(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
     found._moments, found._count = (np.array([1.0, variance]), np.array([0.1, 0.1]), np.array([1.0, 4.0])), 1000
-    found.variance_inflation = Widening(0.49, 0.05, None, None)
+    found.variance_inflation = VarianceInflation(0.49, 0.05, None, None)
     return found
 
 

@@ -22,7 +22,7 @@ from bnnviz import data
 from bnnviz.data import files, forms, registry
 from bnnviz.data.files import DataFile
 from bnnviz.data.sets import toys
-from bnnviz.data.sets.uci import Table
+from bnnviz.data.sets.uci import TextTable
 from bnnviz.data.splits import split_rows
 from bnnviz.errors import BnnvizError
 
@@ -411,7 +411,7 @@ def register(monkeypatch):
 
     def add(url: str, sha256: str = SHA256) -> None:
         data.register(
-            Table(
+            TextTable(
                 name="tiny",
                 title="Tiny",
                 doc="Tiny.",
@@ -523,7 +523,7 @@ def test_a_file_in_the_folder_goes_before_the_cache_and_one_that_comes_with_bnnv
     assert data.fetch("tiny") == data.path("tiny") == packed
     assert_is_tiny(data.load("tiny"))
     packed.write_bytes(gzip.compress(TEXT[:-4]))
-    with pytest.raises(BnnvizError, match=r"not the expected one .*: install bnnviz anew"):
+    with pytest.raises(BnnvizError, match=r"not the expected one .*: install bnnviz again"):
         data.load("tiny")
 
 
@@ -738,3 +738,14 @@ def test_origins_are_fixed():
         assert name == "glass" or any(f"/{commit}/" in file.url for commit in commits)
         assert file.path.startswith(f"{'uci_regression' if name in UCI else 'small_classification'}/{name}")
         assert len(file.checksum) == 64
+
+
+def test_every_file_of_the_table_of_checksums_belongs_to_a_set():
+    entries = registry._entries.values()
+    known = {file.path for entry in entries for form in getattr(entry, "forms", [entry]) for file in _files_of(form)}
+    known |= {file.path for entry in entries if entry.weights for pair in entry.weights.files for file in pair}
+    assert known == set(files._published())
+
+
+def _files_of(form) -> tuple[DataFile, ...]:
+    return form.files if hasattr(form, "files") else form.sources()

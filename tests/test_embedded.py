@@ -79,7 +79,7 @@ def test_a_file_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
     place = tmp_path / images_28.MNIST_PART.path
     place.parent.mkdir(parents=True)
     place.write_bytes(b"something else")
-    with pytest.raises(BnnvizError, match="not the expected one .*: install bnnviz anew"):
+    with pytest.raises(BnnvizError, match="not the expected one .*: install bnnviz again"):
         data.load("mnist")
 
 

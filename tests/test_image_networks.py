@@ -20,7 +20,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.models import IMAGE_NETWORKS, image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
 from bnnviz.specs.run import Spec
-from bnnviz.targets import bnn
+from bnnviz.targets import bnn_curvature
+from bnnviz.targets.bnn_outputs import WeightNames
 
 # --- the networks
 
@@ -190,7 +191,7 @@ def test_rows_in_pieces_give_what_all_at_once_give(bars, monkeypatch, network):
     whole = computed()
     monkeypatch.setattr(target, "_rows_at_once", lambda chains: 7)
     assert len(list(target._pieces(target.all_rows(), 2))) == 6
-    monkeypatch.setattr(bnn, "_JACOBIAN_NUMBERS", 20 * target.dim * CLASSES)
+    monkeypatch.setattr(bnn_curvature, "_JACOBIAN_NUMBERS", 20 * target.dim * CLASSES)
     for one, other in zip(whole, computed(), strict=True):
         assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
 
@@ -221,9 +222,9 @@ def test_the_estimated_diagonal_is_the_exact_one_on_average(bars, monkeypatch):
     target.to("cpu", torch.float64)
     theta = states(target, 1)[0]
     exact = target.curvature_diagonal(theta)
-    monkeypatch.setattr(bnn, "_MOST_JACOBIAN", 0)
-    monkeypatch.setattr(bnn, "_SIGNED_ROWS", 4)
-    monkeypatch.setattr(bnn, "_SIGNED_TERMS", 2000)
+    monkeypatch.setattr(bnn_curvature, "_MOST_JACOBIAN", 0)
+    monkeypatch.setattr(bnn_curvature, "_SIGNED_ROWS", 4)
+    monkeypatch.setattr(bnn_curvature, "_SIGNED_TERMS", 2000)
     found = target.curvature_diagonal(theta)
     assert (found >= 0).all()
     kept = exact > 1e-3 * exact.max()
@@ -240,7 +241,7 @@ def bar_rows() -> tuple[np.ndarray, np.ndarray]:
 def test_names_of_many_weights_are_made_when_asked_for():
     network = image_network("lenet5_swish", (1, 28, 28), 10)
     shapes = {name: p.shape for name, p in network.named_parameters()}
-    labels = bnn.WeightNames(shapes, ["log noise"])
+    labels = WeightNames(shapes, ["log noise"])
     tracemalloc.start()
     few = [len(labels), labels[0], labels[149], labels[150], labels[-2], labels[-1], *labels[156:158]]
     assert tracemalloc.get_traced_memory()[1] < 1e6
@@ -249,7 +250,7 @@ def test_names_of_many_weights_are_made_when_asked_for():
         545_547, "0.weight[0, 0, 0, 0]", "0.weight[5, 0, 4, 4]", "0.bias[0]", "11.bias[9]", "log noise",
         "3.weight[0, 0, 0, 0]", "3.weight[0, 0, 0, 1]",
     ]  # fmt: skip
-    short = bnn.WeightNames({"w": torch.Size([2, 3]), "b": torch.Size([2])})
+    short = WeightNames({"w": torch.Size([2, 3]), "b": torch.Size([2])})
     assert list(short) == [short[k] for k in range(8)] == short[:]
     assert short[1:3] == ["w[0, 1]", "w[0, 2]"] and short[-1] == "b[1]"
     for place in (8, -9):

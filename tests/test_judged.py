@@ -14,18 +14,22 @@ from bnnviz import experiments
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import uncertainty_run
-from bnnviz.experiments.pdmp.figures import Framed
-from bnnviz.experiments.uncertainty import Judged
+from bnnviz.experiments.pdmp.figures1_2_4 import FrameExperiment
+from bnnviz.experiments.uncertainty import UncertaintyExperiment
 from bnnviz.specs.run import Spec
 from bnnviz.views.comparison import panels
 from bnnviz.views.comparison.small_multiples import page
 
-FRAMED = [experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, Framed)]
-JUDGED = [experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, Judged)]
+FIGURES_OF_FRAMES = [
+    experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, FrameExperiment)
+]
+JUDGED = [
+    experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, UncertaintyExperiment)
+]
 DRAWS = 6
 
 
-def brief(experiment: Judged) -> Judged:
+def brief(experiment: UncertaintyExperiment) -> UncertaintyExperiment:
     """Return it with two short runs of its first two cases that end on a small network."""
 
     def short(spec: Spec) -> Spec:
@@ -38,7 +42,7 @@ def brief(experiment: Judged) -> Judged:
 
     cases = [case for case in experiment.cases if "printed" not in case.name]
     few = tuple(dataclasses.replace(case, specs=tuple(map(short, case.specs[:2]))) for case in cases[:2])
-    return dataclasses.replace(experiment, cases=few, foreign="notmnist")
+    return dataclasses.replace(experiment, cases=few, ood="notmnist")
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +76,7 @@ def test_its_runs_are_figures_rows_and_pictures(experiment):
 
 @pytest.mark.demand
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("experiment", FRAMED, ids=lambda experiment: experiment.name)
+@pytest.mark.parametrize("experiment", FIGURES_OF_FRAMES, ids=lambda experiment: experiment.name)
 def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
     def short(spec):
         learnt = {"warmup_events": 20} if "warmup_events" in spec.settings else {}
@@ -113,7 +117,7 @@ def test_its_figures_are_those_of_the_runs_draws():
 def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
     first, second = (brief(experiments.find(name)) for name in ("func-fig2", "func-fig3"))
     assert len(list(first.reproduce(1))) == 2
-    monkeypatch.setattr(Judged, "result", lambda *_: pytest.fail("it ran again"))
+    monkeypatch.setattr(UncertaintyExperiment, "result", lambda *_: pytest.fail("it ran again"))
     assert second.kept(1) == 2
     assert len(list(second.reproduce(1))) == 2
 
@@ -145,9 +149,9 @@ def test_images_from_elsewhere_fit_the_network(name):
     first = experiments.find(name)
     for data in first.parts:
         part = first.at(data, None)
-        shapes = {tuple(datasets.describe(each)["shape"]) for each in (data, part.foreign)}
+        shapes = {tuple(datasets.describe(each)["shape"]) for each in (data, part.ood)}
         assert len(shapes) == 1
-        assert data != part.foreign
+        assert data != part.ood
 
 
 def test_figures_are_of_the_tables_runs_at_either_scale():
@@ -185,9 +189,9 @@ def test_images_that_are_not_here_get_a_sentence(name, tmp_path, monkeypatch):
 def test_images_from_elsewhere_that_are_not_here_cost_only_their_figures(monkeypatch):
     short = brief(experiments.find("pdmp-table2"))
     case = dataclasses.replace(short.cases[0], specs=short.cases[0].specs[:1])
-    short = dataclasses.replace(short, cases=(case,), foreign="svhn")
+    short = dataclasses.replace(short, cases=(case,), ood="svhn")
     with monkeypatch.context() as m:
-        m.setattr(uncertainty_run, "_to_be_had", lambda _: None)
+        m.setattr(uncertainty_run, "_available", lambda _: None)
         done = {case.name: [summary] for case, _, summary in short.reproduce()}
     row = short.row(case, done[case.name])
     assert 0 <= row["accuracy"] <= 1

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from bnnviz.diagnostics import kliep
-from bnnviz.diagnostics.kliep import _fit, _kernels
+from bnnviz.diagnostics.importance.kliep import _fit, _kernels
 from bnnviz.errors import BnnvizError
 
 ROWS = 1000

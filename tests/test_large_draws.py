@@ -7,7 +7,7 @@ import psutil
 import pytest
 import torch
 
-from bnnviz.diagnostics import pca
+from bnnviz.diagnostics.geometry import pca
 from bnnviz.engine.run import draw_store
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.errors import BnnvizError

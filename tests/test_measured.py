@@ -21,7 +21,7 @@ from bnnviz import experiments
 from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Case, Experiment, results
-from bnnviz.experiments.comparison import Figure, figures, verdict
+from bnnviz.experiments.comparison import Figure, compare, figures
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.specs import url
 from bnnviz.specs.demo import DoubleWellSpec
@@ -43,7 +43,7 @@ named = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experi
 def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
     """Have this machine's records in a folder of the test's own, and name both folders."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
-    return {"own": results.own(), "shipped": results.SHIPPED}
+    return {"own": results.user_folder(), "shipped": results.SHIPPED}
 
 
 class Told(Experiment):
@@ -146,7 +146,7 @@ def test_a_file_that_is_no_record_is_a_sentence_and_the_next_one_counts(
     found, (sentence,) = results.records("pdmp-table1")
     assert [one.here for one in found] == [False]
     assert "pdmp-table1.json" in sentence
-    assert sentence.endswith("write it anew with: bnnviz reproduce pdmp-table1.")
+    assert sentence.endswith("write it again with: bnnviz reproduce pdmp-table1.")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_record_is_a_sentence_and_the_next_one_counts(
 def test_a_record_that_was_changed_is_refused(key: str, value: Any, tmp_path: Path) -> None:
     path = record(tmp_path, 0.4)
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
-    with pytest.raises(BnnvizError, match=r"install bnnviz anew\.$"):
+    with pytest.raises(BnnvizError, match=r"install bnnviz again\.$"):
         results.read(path, "pdmp-table1", here=False)
 
 
@@ -237,7 +237,7 @@ def test_a_figure_is_off_by_its_standard_errors() -> None:
 def test_the_verdict_counts_what_can_be_judged(values: tuple[float, ...], text: str) -> None:
     made = small()
     rows = [made.row(case, summaries(*values)) for case in made.cases] if values else []
-    assert verdict(figures(made, rows)).text == text
+    assert compare(figures(made, rows)).text == text
 
 
 def test_published_figures_are_the_experiment_s_not_the_record_s() -> None:

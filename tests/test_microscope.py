@@ -10,7 +10,7 @@ from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.demos.step_size_grid import StepSizeGrid, _with_a_step_size
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.views.comparison.step_size import CellView, StepErrorView
+from bnnviz.views.demos.step_size import CellView, StepErrorView
 
 KNOWN = [cls.registered for cls in _with_a_step_size() if cls().recursion(0.1, 1.0) is not None]
 

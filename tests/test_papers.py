@@ -15,11 +15,11 @@ from bokeh.models import Plot
 from bnnviz import experiments
 from bnnviz.cli.main import main
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.experiments import Case, Experiment
+from bnnviz.experiments import Case, Experiment, published
 from bnnviz.experiments.experiment import _band
 from bnnviz.specs.run import Spec
 from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import Panel, band_multiples
+from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 
 SWEEPS = experiments.find("pdmp-sweeps")
 
@@ -180,7 +180,7 @@ def test_panels_stand_in_their_row_and_column() -> None:
     data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}
     part = {"x": x} | dict.fromkeys(("mean", "lo50", "hi50", "lo95", "hi95"), x)
     places = [("a", "one"), ("a", "two"), ("b", "two")]
-    layout = band_multiples([Panel(row, column, data, [part, part]) for row, column in places])
+    layout = band_multiples([BandPanel(row, column, data, [part, part]) for row, column in places])
     titles = {panel.title.text for panel in layout.select({"type": Plot})}
     assert titles == {"one, a", "two, a", "two, b"}
 
@@ -214,3 +214,13 @@ def test_panels_of_a_row_share_their_height_and_unknown_points_are_left_out() ->
     assert reaches["ESS"][1] > 10
     assert len({(panel.y_range.start, panel.y_range.end) for panel in panels}) == 2
     assert reaches["NLL"][0] < 1 < reaches["NLL"][1]
+
+
+def test_published_figures_are_read_as_they_are_measured():
+    assert published.read("pdmp-table2", "mnist")["Boomerang"] == {
+        "accuracy": 0.99, "nll": 0.03, "ece": 0.0085, "ess_pc1": 175.26,
+    }  # fmt: skip
+    assert published.read("func-table1", "svhn") == {}
+    assert "auc_sd" not in published.read("pmcnet-table6")["BBP"]
+    names = {path.stem for path in Path(published.__file__).parent.glob("*.csv")}
+    assert names <= set(experiments.EXPERIMENTS)

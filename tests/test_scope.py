@@ -87,8 +87,8 @@ def test_a_slope_in_words() -> None:
         (0.5, "more slowly"),
         (1.5, "a power"),
     ):
-        assert words in _falls(diagnostics.Slope(value, 0.02))
-    for unclear in (None, diagnostics.Slope(1.0, 0.5)):
+        assert words in _falls(diagnostics.LogSlope(value, 0.02))
+    for unclear in (None, diagnostics.LogSlope(1.0, 0.5)):
         assert "not clear enough" in _falls(unclear)
 
 

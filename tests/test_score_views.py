@@ -13,8 +13,9 @@ from example_parts import example_parts
 
 pytest.importorskip("sklearn")
 
+from bnnviz.views import BY_NAME as VIEWS
 from bnnviz.views import DARK, LIGHT, views_for
-from bnnviz.views.comparison.panels import VIEWS, Panel, panels
+from bnnviz.views.comparison.panels import Panel, panels
 from bnnviz.views.comparison.small_multiples import page
 
 PARTS = example_parts()

@@ -12,14 +12,15 @@ import pytest
 from bnnviz import experiments
 from bnnviz.cli.main import main
 from bnnviz.data import files
-from bnnviz.experiments import Case, predictive, predictive_run
-from bnnviz.experiments.pmcnet.images import PMCNET_IMAGES, PUBLISHED, TIMES, ScoredImages
+from bnnviz.experiments import Case, predictive, predictive_run, published
+from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES, PredictiveImages
 from bnnviz.experiments.pmcnet.tables import PMCNET, prior_sd
-from bnnviz.experiments.predictive import Scored
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 
 pytest.importorskip("sklearn")
+IMAGES = ("rotated_mnist", "svhn_grey", "cifar10")
 FIGURES = {"auc", "auc_weighted", "precision", "recall", "specificity", "accuracy", "f1", "mse", "seconds", "test_ms"}
 NAMES = {f"pmcnet-table{k}" for k in (2, 3, 6, 7, 9, 10, 11, 12)} | {f"pmcnet-fig{k}" for k in range(1, 12)}
 
@@ -31,14 +32,14 @@ def run_here(line: str) -> int:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Scored:
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path) -> PredictiveExperiment:
     """An experiment of two methods that takes no time, under the name of a real one, kept in a folder of its own."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
     target = {"data": "control_50", "hidden": "2"}
     light = {"draws_each": 10, "sigma0": 0.5, "start": "random"}
     whole = tuple(Spec("network", target, "pmcnet_light", light, 4, 30, 0, seed) for seed in range(2))
     chain = tuple(Spec("network", target, "sgld", {"start": "random"}, 1, 12, 2, seed) for seed in range(2))
-    made = Scored(
+    made = PredictiveExperiment(
         name="pmcnet-fig3",
         title="Small",
         doc="",
@@ -71,11 +72,12 @@ def test_published_figures_are_the_papers():
     assert "accuracy_sd" not in known["BBP"]
     images = {case.name: case.published for case in experiments.find("pmcnet-table9").cases}
     assert images["PMCnet-light"]["accuracy"] == 0.9914
-    assert sum(map(len, PUBLISHED.values())) == 21
+    assert sum(len(published.read("pmcnet-table9", data)) for data in IMAGES) == 21
     grey = {case.name: case.published for case in experiments.find("pmcnet-table9").at("svhn_grey", None).cases}
     assert grey["PMCnet-light"]["auc"] == 0.9880
     times = {case.name: case.published for case in experiments.find("pmcnet-table12").cases}
-    assert times == TIMES
+    assert times == published.read("pmcnet-table12", "rotated_mnist")
+    assert times["SAE"] == {"seconds": 2100, "test_ms": 261}
     assert prior_sd(0.0774) == pytest.approx(2.5416)
     for case in experiments.find("pmcnet-table6").cases[-2:]:
         (spec, *_) = case.specs
@@ -83,7 +85,7 @@ def test_published_figures_are_the_papers():
         assert (spec.chains, spec.draws, spec.warmup, spec.settings["draws_each"]) == (50, 100, 4900, 100)
 
 
-def brief(experiment: ScoredImages) -> ScoredImages:
+def brief(experiment: PredictiveImages) -> PredictiveImages:
     """Return it with runs that end at once, on a small network and few images."""
 
     def short(spec: Spec) -> Spec:
@@ -101,7 +103,7 @@ def brief(experiment: ScoredImages) -> ScoredImages:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", ["small", "paper"])
-@pytest.mark.parametrize("data", list(PUBLISHED))
+@pytest.mark.parametrize("data", IMAGES)
 @pytest.mark.parametrize("name", [each.name for each in PMCNET_IMAGES])
 def test_parts_on_images_can_be_run(name: str, data: str, scale: str):
     part = experiments.find(name).at(data, scale)
@@ -118,7 +120,7 @@ def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     table, times, figure = (brief(experiments.find(each.name)) for each in PMCNET_IMAGES)
     done = {case.name: [found] for case, _, found in table.reproduce()}
-    monkeypatch.setattr(ScoredImages, "result", lambda *_: pytest.fail("it ran again"))
+    monkeypatch.setattr(PredictiveImages, "result", lambda *_: pytest.fail("it ran again"))
     rows = {case.name: table.row(case, done[case.name]) for case in table.cases}
     assert all(0 <= row["accuracy"] <= 1 and row["accuracy_published"] > 0.9 for row in rows.values())
     assert rows["PMCnet-light"]["weights_ess"] >= 1
@@ -135,16 +137,16 @@ def test_images_that_are_not_here_name_their_stand_in(capsys, monkeypatch, tmp_p
     assert said.endswith("Or take what is here: --data rotated_mnist.\n")
 
 
-def test_what_is_reduced_is_said_before_it_starts(capsys, small: Scored, monkeypatch):
+def test_what_is_reduced_is_said_before_it_starts(capsys, small: PredictiveExperiment, monkeypatch):
     monkeypatch.setitem(experiments.EXPERIMENTS, small.name, dataclasses.replace(small, doc="Reduced: much."))
-    monkeypatch.setattr(Scored, "reproduce", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(PredictiveExperiment, "reproduce", lambda *_: pytest.fail("it started"))
     with pytest.raises(pytest.fail.Exception):
         main(["reproduce", small.name])
     assert "Reduced: much." in capsys.readouterr().err
 
 
 @pytest.mark.demand
-def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
+def test_a_row_has_the_figures_of_draws_beside_the_published(small: PredictiveExperiment):
     done: dict[str, list] = {}
     for case, _, found in small.reproduce():
         done.setdefault(case.name, []).append(found)
@@ -163,9 +165,11 @@ def test_a_row_has_the_figures_of_draws_beside_the_published(small: Scored):
 
 
 @pytest.mark.demand
-def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monkeypatch, capsys, tmp_path):
+def test_runs_are_kept_and_an_interrupted_experiment_goes_on(
+    small: PredictiveExperiment, monkeypatch, capsys, tmp_path
+):
     ran = []
-    whole = Scored.result
+    whole = PredictiveExperiment.result
 
     def counted(self, spec):
         if len(ran) == 3:
@@ -173,13 +177,13 @@ def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monk
         ran.append(spec.sampler)
         return whole(self, spec)
 
-    monkeypatch.setattr(Scored, "result", counted)
+    monkeypatch.setattr(PredictiveExperiment, "result", counted)
     assert run_here("reproduce pmcnet-fig3") == 130
     err = capsys.readouterr().err
     assert "4 runs, 0 of them kept from before" in err
     assert "The others take about 1 min here" in err
     assert "stopped; 3 runs are kept, and the same command goes on with the others" in err
-    monkeypatch.setattr(Scored, "result", whole)
+    monkeypatch.setattr(PredictiveExperiment, "result", whole)
     out = tmp_path / "drawn.html"
     assert run_here(f"reproduce pmcnet-fig3 --json --out {out}") == 0
     told = capsys.readouterr()
@@ -195,7 +199,7 @@ def test_runs_are_kept_and_an_interrupted_experiment_goes_on(small: Scored, monk
     assert "Note." in told.out
 
 
-def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeypatch):
+def test_another_spec_version_or_picture_is_another_place(small: PredictiveExperiment, monkeypatch):
     spec = small.cases[0].specs[0]
     place = small._place(spec)
     assert place != small._place(spec.replace(seed=9))
@@ -208,7 +212,7 @@ def test_another_spec_version_or_picture_is_another_place(small: Scored, monkeyp
 
 
 @pytest.mark.demand
-def test_pictures_of_all_kinds_reach_their_views(small: Scored):
+def test_pictures_of_all_kinds_reach_their_views(small: PredictiveExperiment):
     from bnnviz.views.comparison import panels as laid
 
     done = {}
@@ -221,7 +225,7 @@ def test_pictures_of_all_kinds_reach_their_views(small: Scored):
     assert laid.panels([laid.Panel(*panel) for panel in shown])
 
 
-def test_a_run_that_fails_is_told_in_its_row(small: Scored):
+def test_a_run_that_fails_is_told_in_its_row(small: PredictiveExperiment):
     row = small.row(small.cases[0], [{"error": "All chains met nan.", "figures": {}, "sds": {}, "averaged": {}}])
     assert row["auc"] is None
     assert row["note"] == "Note. All chains met nan."

@@ -13,7 +13,7 @@ import bnnviz
 from bnnviz import BnnvizError, data
 from bnnviz.cli.main import main
 from bnnviz.data import registry
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 from bnnviz.engine.evaluation import prior_search as searching
 
 pytest.importorskip("sklearn")
@@ -29,7 +29,7 @@ class Guarded(data.DataSet):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Noise(Entry):
+class Noise(DataEntry):
     """Labels that have nothing to do with the inputs: the smaller the weights, the better."""
 
     validation: bool = True

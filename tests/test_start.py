@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import bnnviz
-from bnnviz.benchmarks.calibration import Truth, limit, of_draws
+from bnnviz.benchmarks.calibration import KnownAnswers, limit, of_draws
 from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
@@ -230,7 +230,7 @@ SLOW = {
 def worst(spec: Spec) -> tuple[float, float]:
     """Return the largest z of a run's first draws, and what it exceeds with a chance of 1e-4."""
     run = finished(begun(spec))
-    tests = of_draws(run.draws, Truth.of(run.target))
+    tests = of_draws(run.draws, KnownAnswers.of(run.target))
     return max(abs(test.z) for test in tests), limit(LEVEL, len(tests), spec.chains)
 
 

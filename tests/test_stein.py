@@ -8,7 +8,7 @@ import torch
 
 import bnnviz
 from bnnviz import targets
-from bnnviz.diagnostics import widening
+from bnnviz.diagnostics import variance_inflation
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -29,7 +29,7 @@ def gaussian(dim: int, factor: float = 1.0, shape: tuple[int, int] = (16, 200)) 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 50])
 @pytest.mark.parametrize("shape", [(16, 200), (2, 1600)])
 def test_right_draws_are_found_right(dim: int, shape: tuple[int, int]) -> None:
-    found = widening(*gaussian(dim, shape=shape))
+    found = variance_inflation(*gaussian(dim, shape=shape))
     assert abs(found.share) < MOST * found.error
     assert found.error < 0.1
     assert (found.each is None) == (dim > 8)
@@ -38,7 +38,7 @@ def test_right_draws_are_found_right(dim: int, shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("dim", [1, 2, 5, 50])
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_the_share_is_found(dim: int, factor: float) -> None:
-    found = widening(*gaussian(dim, factor))
+    found = variance_inflation(*gaussian(dim, factor))
     assert abs(found.share - (factor - 1)) < MOST * found.error
     assert abs(found.share) > MOST * found.error
 
@@ -49,7 +49,7 @@ def test_draws_of_a_bent_density() -> None:
     for stretched, wrong in ((1.0, False), (1.2, True)):
         x = exact * np.sqrt(stretched)
         potential, gradient = (part.numpy() for part in target.gradient(torch.as_tensor(x.reshape(-1, 2))))
-        found = widening(x, potential.reshape(16, 400), gradient.reshape(x.shape))
+        found = variance_inflation(x, potential.reshape(16, 400), gradient.reshape(x.shape))
         assert (found.share > MOST * found.error) == wrong
         true = x.reshape(-1, 2).var(0) / np.diag(target.cov()) - 1
         assert wrong or (abs(found.each - true) < MOST * found.each_error).all()
@@ -57,15 +57,15 @@ def test_draws_of_a_bent_density() -> None:
 
 def test_a_wrong_gradient_is_caught() -> None:
     x, potential, gradient = gaussian(2)
-    found = widening(x, potential, 0.7 * gradient)
+    found = variance_inflation(x, potential, 0.7 * gradient)
     assert abs(found.share) > MOST * found.error
 
 
 def test_too_few_or_broken_draws_give_nothing() -> None:
-    assert widening(*(part[:1, :10] for part in gaussian(2))) is None
+    assert variance_inflation(*(part[:1, :10] for part in gaussian(2))) is None
     x, potential, gradient = gaussian(2)
     gradient[0, 0, 0] = np.nan
-    assert widening(x, potential, gradient) is None
+    assert variance_inflation(x, potential, gradient) is None
 
 
 @pytest.mark.parametrize("reference", ["exact", "prior"])

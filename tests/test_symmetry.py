@@ -13,7 +13,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz.diagnostics import canonical
-from bnnviz.diagnostics.symmetry import ODD
+from bnnviz.diagnostics.geometry.symmetry import ODD
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.models import ACTIVATIONS, mlp
 from bnnviz.specs.run import Spec

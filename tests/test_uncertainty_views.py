@@ -9,8 +9,8 @@ from example_parts import SIX, example_parts
 
 pytest.importorskip("sklearn")
 
+from bnnviz.views import BY_NAME as VIEWS
 from bnnviz.views import DARK, LIGHT, views
-from bnnviz.views.comparison.panels import VIEWS
 from bnnviz.views.series import MARKS, MOST
 
 PARTS = example_parts()
@@ -129,7 +129,7 @@ def test_of_many_classes_the_likeliest_and_the_observed_are_shown():
         sheet = view.sheets[number].data
         assert finite(sheet["y"])[place] == pytest.approx(lane["mean"].max())
         assert abs(finite(sheet["x"])[place] - place) < 0.33
-    band = finite(view.own.data["x"])
+    band = finite(view.shade.data["x"])
     assert band.tolist() == [names.index(part["classes"][40]) + side for side in (-0.5, 0.5)]
     assert view.note == "observed Speed limit 40; the likeliest for 0 of 6; 12 of 43 classes"
 
@@ -141,5 +141,5 @@ def test_what_few_lanes_say_stands_in_the_note():
     ends = finite(view.sheets[0].data["line_y"]).reshape(-1, 2)
     np.testing.assert_allclose(ends, np.stack([part["lanes"][0]["low"], part["lanes"][0]["high"]], -1), rtol=1e-6)
     unknown = shown("digit", 2)
-    assert not finite(unknown.own.data["x"]).size
+    assert not finite(unknown.shade.data["x"]).size
     assert "observed" not in unknown.note + unknown.legend_html()

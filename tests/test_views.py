@@ -22,7 +22,8 @@ from example_frames import example_frame, example_scene
 from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
-from bnnviz.views.base import Window, columns, separated
+from bnnviz.views.axis_range import AxisRange
+from bnnviz.views.base import columns, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.chain.acf import AcfView
 from bnnviz.views.chain.density import DensityView
@@ -229,7 +230,7 @@ def test_a_browser_draws_the_views(kind: str, dark: bool, open_page: Callable, s
 
 
 def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
-    window = Window(Range1d(0, 1), memory=20)
+    window = AxisRange(Range1d(0, 1), memory=20)
     window.start_at(0.0, 1.0)
     window.cover((0.0, 0.9))
     assert (window.range.start, window.range.end) == (0.0, 1.0)
@@ -267,7 +268,7 @@ def test_the_current_point_never_lies_at_the_edge() -> None:
 
 
 def test_what_is_seen_for_a_moment_may_reach_out_of_the_range() -> None:
-    window = Window(Range1d(0, 1), memory=12)
+    window = AxisRange(Range1d(0, 1), memory=12)
     for i in range(24):
         window.glimpse((0.0, 400.0 if i % 8 == 5 else 0.9))
         assert window.range.end < 2
@@ -390,14 +391,14 @@ def test_a_label_that_does_not_fit_is_shortened(monkeypatch: pytest.MonkeyPatch)
 def test_a_box_is_taken_away_once() -> None:
     view = TraceView(example_scene("banana"))
     view.pointer.unbox()
-    assert view.pointer._said.tags[0]["unboxed"] == 0, "there was none"
+    assert view.pointer._messages.tags[0]["unboxed"] == 0, "there was none"
     heard: list[dict] = []
     view.pointer.listen(heard.append)
-    view.pointer._said.data = {"said": ['{"do": "box", "box": [0, 1, 0, 1], "n": 1}']}
+    view.pointer._messages.data = {"said": ['{"do": "box", "box": [0, 1, 0, 1], "n": 1}']}
     assert heard[0]["box"] == [0, 1, 0, 1]
     view.pointer.unbox()
     view.pointer.unbox()
-    assert view.pointer._said.tags[0]["unboxed"] == 1
+    assert view.pointer._messages.tags[0]["unboxed"] == 1
 
 
 def test_contours_are_drawn_once_and_leave_with_the_plane() -> None:

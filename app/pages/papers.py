@@ -105,11 +105,11 @@ class PapersPage(TextPage):
 
     def _summarize(self, unknown: Sequence[str]) -> None:
         """Say what the page is, how much of it is measured, and what of the address there is not."""
-        verdicts = [card.verdict for card in self.cards]
-        near, judged = sum(v.near for v in verdicts), sum(v.judged for v in verdicts)
+        comparisons = [card.comparison for card in self.cards]
+        near, tested = sum(c.near for c in comparisons), sum(c.tested for c in comparisons)
         measured = sum(card.measured for card in self.cards)
         text = (
-            f"<b>{len(self.cards)}</b> tables and figures, <b>{measured}</b> of them measured; of {judged:,} figures"
+            f"<b>{len(self.cards)}</b> tables and figures, <b>{measured}</b> of them measured; of {tested:,} figures"
             f" that can be compared, <b>{near:,}</b> are within two standard errors of the published ones. Each card"
             " says why the others differ, and has the command that runs it."
         )

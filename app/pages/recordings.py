@@ -16,7 +16,7 @@ from bnnviz.engine.recording import compare, reader
 from bnnviz.engine.recording.archive import unpack
 from bnnviz.engine.recording.export import Kept
 from bnnviz.errors import BnnvizError
-from bnnviz.views.comparison.overlay import MOST, Course, legend_html, overlays
+from bnnviz.views.comparison.overlay import MOST, RecordingCurves, legend_html, overlays
 from bnnviz_app.address import named
 from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions
@@ -159,7 +159,7 @@ class RecordingsPage(TextPage):
             self._picture[:], self._legend.object = [], ""
             return
         seen = {name: compare.seen(kept, kept.names.index(label)) for name, kept in self._kept.items()}
-        courses = [Course(name, one.density, one.trace, one.acf) for name, one in seen.items()]
+        courses = [RecordingCurves(name, one.density, one.trace, one.acf) for name, one in seen.items()]
         ess = [f"{name}: ESS {one.ess:,.0f}" for name, one in seen.items() if one.ess == one.ess]
         self._legend.object = legend_html([html.escape(name) for name in seen], self.dark) + (
             f"<p>{html.escape(label)}, all chains. {html.escape('; '.join(ess))}.</p>" if ess else ""

@@ -14,7 +14,7 @@ LEVELS = (0.1, 0.9)
 _REFERENCE = 1_000_000  # exact draws that the quantiles are taken from
 
 
-class Test(NamedTuple):
+class ErrorTest(NamedTuple):
     """One estimate: what it is of, its error, the error's standard error, and how far from zero it is in these.
 
     ``z`` is Student's with the correction of Hall (1992) for skewness: averages of squares in a long tail are skewed,
@@ -28,7 +28,7 @@ class Test(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Truth:
+class KnownAnswers:
     """Known answers of a target.
 
     Parameters
@@ -47,7 +47,7 @@ class Truth:
     level_se: np.ndarray
 
     @classmethod
-    def of(cls, target: Target) -> Truth:
+    def of(cls, target: Target) -> KnownAnswers:
         """Return the answers of a target that knows its moments."""
         draws = target.exact_draws(_REFERENCE, seed=99)
         quantiles = None if draws is None else np.quantile(draws, LEVELS, axis=0)
@@ -55,7 +55,7 @@ class Truth:
         return cls(target.mean(), np.diag(target.cov()), quantiles, se)
 
 
-def of_draws(draws: np.ndarray, truth: Truth, weights: np.ndarray | None = None) -> list[Test]:
+def of_draws(draws: np.ndarray, truth: KnownAnswers, weights: np.ndarray | None = None) -> list[ErrorTest]:
     """Test means, variances and quantiles of draws (chains, draws, dim), with weights (chains, draws) if they have any.
 
     The variances are around the known mean, so that each chain's estimate has no bias of its own.
@@ -71,7 +71,7 @@ def of_draws(draws: np.ndarray, truth: Truth, weights: np.ndarray | None = None)
     return tests
 
 
-def of_path(path: np.ndarray, truth: Truth) -> list[Test]:
+def of_path(path: np.ndarray, truth: KnownAnswers) -> list[ErrorTest]:
     """Test means and variances from integrals (chains, 1 + 2 dim) along whole paths of equal length."""
     time, first, second = path[:, :1], *np.split(path[:, 1:], 2, axis=1)
     mean = first / time
@@ -83,14 +83,14 @@ def of_path(path: np.ndarray, truth: Truth) -> list[Test]:
     return tests
 
 
-def _test(label: str, errors: np.ndarray, weights: np.ndarray | None = None, known_se: float = 0.0) -> Test:
+def _test(label: str, errors: np.ndarray, weights: np.ndarray | None = None, known_se: float = 0.0) -> ErrorTest:
     """Test that errors (chains, draws) are zero on average, each chain counting as one observation."""
     if weights is None:
         chains = errors.mean(1)
     else:
         chains = (weights * errors).sum(1) / weights.sum(1).mean()
     error, se = chains.mean(), np.hypot(chains.std(ddof=1) / np.sqrt(len(chains)), known_se)
-    return Test(label, float(error), float(se), float(without_skew(error / se, stats.skew(chains), len(chains))))
+    return ErrorTest(label, float(error), float(se), float(without_skew(error / se, stats.skew(chains), len(chains))))
 
 
 def without_skew(t: float, skew: float, count: int) -> float:

@@ -115,9 +115,9 @@ def _wait(child: subprocess.Popen, served: Dashboard, log: Iterable[str]) -> Non
         late = time.time() - served.begun > PATIENCE_S
         if late or child.poll() is not None:
             log.seek(0)
-            said = [line.strip() for line in log if line.strip()]
+            lines = [line.strip() for line in log if line.strip()]
             what = f"did not answer within {PATIENCE_S:g} s" if late else f"ended with code {child.returncode}"
-            raise BnnvizError(f"The dashboard {what} ({said[-1] if said else 'it said nothing'}).")
+            raise BnnvizError(f"The dashboard {what} ({lines[-1] if lines else 'it said nothing'}).")
         time.sleep(0.02)
 
 

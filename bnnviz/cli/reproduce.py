@@ -78,7 +78,7 @@ def reproduce(
 
 def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
     """Refuse a figure that cannot be drawn before the runs, not after them."""
-    if out is not None and not experiment.drawn:
+    if out is not None and not experiment.has_figure:
         raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
     return figure_place(out, "out")
 
@@ -237,10 +237,10 @@ def _panels(experiment: Experiment, done: _Summaries) -> Any:
 
 
 def _bands(experiment: Experiment, done: _Summaries) -> Any:
-    from bnnviz.views.predictive.band_multiples import Panel, band_multiples
+    from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 
     panels = []
     for case in experiment.cases:
         bands = [summary["band"] for summary in done[case.name]]
-        panels.append(Panel(case.at["data"], case.at["sampler"], bands[0]["data"], [b["part"] for b in bands]))
+        panels.append(BandPanel(case.at["data"], case.at["sampler"], bands[0]["data"], [b["part"] for b in bands]))
     return band_multiples(panels)

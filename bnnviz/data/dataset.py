@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -81,8 +81,41 @@ def _scale(columns: np.ndarray) -> np.ndarray:
     return np.where(constant, 1.0, columns.std(axis=0))
 
 
+class Evaluated:
+    """What both kinds of data sets say of their parts: needs name, y_train, class_names, and rows of each part."""
+
+    _no_validation: ClassVar[str]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return len(self.class_names)
+
+    def for_validation(self) -> Self:
+        """Return the same set with the validation rows in the place of the test rows, which are in no part of it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no validation rows.
+        """
+        if not len(self.x_val):
+            raise BnnvizError(f"The data set {self.name} has no validation rows: {self._no_validation}", "data")
+        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
+
+    def remarks(self) -> list[str]:
+        """Return a sentence on classes without training rows; none where every class has some."""
+        missing = [self.class_names[i] for i in np.setdiff1d(np.arange(self.classes), self.y_train)]
+        if not missing or not len(self.y_train):
+            return []
+        return [
+            f"No training row of {self.name} is of class {' or '.join(missing)}: what a network says of it comes from"
+            " the prior alone."
+        ]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DataSet:
+class DataSet(Evaluated):
     """One split of a data set, in original units.
 
     Parameters
@@ -127,6 +160,8 @@ class DataSet:
         Standard deviation of the observation noise to assume where none is given, on the network's
         scale; None where the set has none of its own.
     """
+
+    _no_validation = "choose one that has, or set some training rows aside."
 
     name: str
     title: str
@@ -192,11 +227,6 @@ class DataSet:
             )
 
     @property
-    def classes(self) -> int:
-        """Number of classes; 0 for regression."""
-        return len(self.class_names)
-
-    @property
     def inputs(self) -> int:
         """Number of input columns."""
         return self.x_train.shape[1]
@@ -242,32 +272,6 @@ class DataSet:
             return x, y
         scale = self.scaler(part)
         return scale.x(x), scale.y(y)
-
-    def for_validation(self) -> DataSet:
-        """Return the same set with the validation rows in the place of the test rows, which are in no part of it.
-
-        Raises
-        ------
-        BnnvizError
-            If there are no validation rows.
-        """
-        if not len(self.x_val):
-            raise BnnvizError(
-                f"The data set {self.name} has no validation rows: choose one that has, or set some training rows"
-                " aside.",
-                field="data",
-            )
-        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
-
-    def remarks(self) -> list[str]:
-        """Return a sentence on classes without training rows; none where every class has some."""
-        missing = [name for i, name in enumerate(self.class_names) if not (self.y_train == i).any()]
-        if not missing or not len(self.y_train):
-            return []
-        return [
-            f"No training row of {self.name} is of class {' or '.join(missing)}: what a network says of it comes from"
-            " the prior alone."
-        ]
 
     def with_training(self, x: np.ndarray, y: np.ndarray) -> DataSet:
         """Return the same set with other training rows, or none, and with this one's standardiser.

@@ -17,17 +17,16 @@ import numpy as np
 from bnnviz.data.files import EMBEDDED, DataFile, fetch
 from bnnviz.data.formats.idx import read_idx
 from bnnviz.data.images import balanced_rows
-from bnnviz.data.sets import images_28, uci, uci_classes, uci_pmcnet
+from bnnviz.data.sets import images_28, uci, uci_pmcnet
 
-_MOST_BYTES = 100_000  # of a table that is kept whole
+_WHOLE = ["boston", "yacht", "concrete", "energy", "ionosphere", "glass", "wine", "pmcnet_ionosphere", "pmcnet_glass"]
 _DIGITS = 1500, 500  # training and test rows
 _LETTERS = 500
 
 
 def tables() -> list[DataFile]:
     """Return the files of tables that are kept whole, and of the weights that are published for them."""
-    whole = {"boston", "yacht", "concrete", "energy", "pmcnet_ionosphere", "pmcnet_glass"}
-    entries = [*uci_classes.SETS, *(entry for entry in (*uci.SETS, *uci_pmcnet.SETS) if entry.name in whole)]
+    entries = [entry for entry in (*uci.SETS, *uci_pmcnet.SETS) if entry.name in _WHOLE]
     weights = [file for entry in entries if entry.weights for pair in entry.weights.files for file in pair]
     return [*(file for entry in entries for file in entry.sources()), *weights]
 

@@ -16,7 +16,7 @@ KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(ABC):
+class DataEntry(ABC):
     """One data set of the registry; a family of sets is a subclass.
 
     Parameters
@@ -75,6 +75,10 @@ class Entry(ABC):
     def load(self, split: int) -> DataSet | ImageSet:
         """Give one split, whose number has been checked."""
 
+    def made(self, **values: Any) -> DataSet:
+        """Return a data set with the entry's name, title, doc and task."""
+        return DataSet(name=self.name, title=self.title, doc=self.doc, task=self.task, **values)
+
     def sources(self) -> tuple[DataFile, ...]:
         """Give the files that it is read from on this machine, the first first; none of a generated set."""
         return () if self.file is None else (self.file, *self.more_files)
@@ -84,7 +88,7 @@ class Entry(ABC):
         return all(is_here(file) for file in self.sources())
 
     def remark(self) -> str:
-        """Return what is to be said of the files that are here, such as that they are a part of the set only."""
+        """Return a sentence on the files that are here, such as that they are a part of the set only."""
         return ""
 
     def describe(self) -> dict[str, Any]:

@@ -6,12 +6,14 @@ bnnviz as a *part* of a set is another file, and goes after the download of the 
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -76,8 +78,26 @@ class DataFile:
 
     @property
     def difference(self) -> str:
-        """What is said of a file that is another one."""
+        """What an error says of a file that is another one."""
         return f"its {_ALGORITHMS.get(self.algorithm, self.algorithm)} differs"
+
+
+def published(*paths: str) -> tuple[DataFile, ...]:
+    """Return files of ``checksums.csv`` by their paths; an empty cell there is an address or a checksum that is not.
+
+    Raises
+    ------
+    KeyError
+        If a path is not in the table.
+    """
+    return tuple(_published()[path] for path in paths)
+
+
+@cache
+def _published() -> dict[str, DataFile]:
+    with Path(__file__).with_name("checksums.csv").open(encoding="utf-8", newline="") as stream:
+        rows = csv.DictReader(stream)
+        return {row["path"]: DataFile(row["path"], row["url"] or None, row["checksum"] or None) for row in rows}
 
 
 def shared_folder() -> Path | None:
@@ -181,7 +201,7 @@ def locate(file: DataFile) -> Path:
 def _replacement(file: DataFile, place: Path) -> str:
     """Return what to do about a file that is there and not the right one."""
     if place.is_relative_to(EMBEDDED):
-        return "install bnnviz anew"
+        return "install bnnviz again"
     if file.url is None:
         return "put the right one there; nobody publishes it"
     return f"put the file from {file.url} there, or remove it to download it"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bnnviz.data.dataset import Task
-from bnnviz.data.entry import Entry, Kind
+from bnnviz.data.entry import DataEntry, Kind
 from bnnviz.data.files import VARIABLE, DataFile, DownloadError, fetch, find, locate, shared_folder
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
@@ -21,7 +23,7 @@ _TRIED_AGAIN_S = 300.0  # after a download that failed, where a part stands in f
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class ImageRows:
     """What a form's files hold.
 
     Parameters
@@ -51,13 +53,13 @@ class Form:
     files : tuple of DataFile
         All that it is read from.
     read : callable
-        ``read(place of the first file, ...) -> Rows``.
+        ``read(place of the first file, ...) -> ImageRows``.
     note : str, default ""
-        What is to be said of it, such as that it is a part of the set only.
+        A sentence on it, such as that it is a part of the set only.
     """
 
     files: tuple[DataFile, ...]
-    read: Callable[..., Rows]
+    read: Callable[..., ImageRows]
     note: str = ""
 
     def is_here(self, *, embedded: bool = True) -> bool:
@@ -71,7 +73,7 @@ class Form:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Images(Entry):
+class Images(DataEntry):
     """Labelled images.
 
     Parameters
@@ -85,7 +87,7 @@ class Images(Entry):
     mean, sd : tuple of float or None, default None
         See `ImageSet`.
     finish : callable or None, default None
-        ``finish(ImageSet, Rows) -> ImageSet``: what makes this set of the one that was published; None where it is
+        ``finish(ImageSet, ImageRows) -> ImageSet``: what makes this set of the one that was published; None where it is
         that one.
     """
 
@@ -95,7 +97,7 @@ class Images(Entry):
     forms: tuple[Form, ...]
     mean: tuple[float, ...] | None = None
     sd: tuple[float, ...] | None = None
-    finish: Callable[[ImageSet, Rows], ImageSet] | None = None
+    finish: Callable[[ImageSet, ImageRows], ImageSet] | None = None
     task: Task = "classification"
     inputs: int = field(init=False)
     classes: int = field(init=False)
@@ -139,7 +141,7 @@ class Images(Entry):
         return any(form.is_here() for form in self.forms)
 
     def remark(self) -> str:
-        """Return what is to be said of the form that is on this machine."""
+        """Return the sentence on the form that is on this machine."""
         return self.form().note if self.is_here() else ""
 
     def sources(self) -> tuple[DataFile, ...]:
@@ -177,7 +179,7 @@ class Images(Entry):
         return found if self.finish is None else self.finish(found, rows)
 
     def _fetched(self) -> tuple[Form, list[Path], str]:
-        """Return the form to read, the places of its checked files, and what is to be said of it."""
+        """Return the form to read, the places of its checked files, and the sentence on it."""
         form = self._local() or self._published() or self.form()
         stand_in = None if form.is_here(embedded=False) else self._embedded()
         failure = _recent_failure(self.name) if stand_in else None
@@ -202,3 +204,14 @@ def _recent_failure(name: str) -> DownloadError | None:
     """Return why a set could not be downloaded just now: each try may take as long as a connection is waited for."""
     when, error = _failures.get(name, (-math.inf, None))
     return error if time.monotonic() - when < _TRIED_AGAIN_S else None
+
+
+@cache
+def _all_facts() -> dict[str, dict[str, Any]]:
+    return json.loads(Path(__file__).with_name("sets").joinpath("images.json").read_text(encoding="utf-8"))
+
+
+def facts(name: str) -> dict[str, Any]:
+    """Return what ``sets/images.json`` has of a set, as `Images` takes it: title, doc, shape, rows, classes, scale."""
+    found = _all_facts()[name].items()
+    return {"name": name} | {key: tuple(value) if isinstance(value, list) else value for key, value in found}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnnviz.data.dataset import PARTS, Part, Task
+from bnnviz.data.dataset import PARTS, Evaluated, Part, Task
 from bnnviz.errors import BnnvizError
 
 _MOST_CLASSES = 1000
@@ -14,7 +14,7 @@ _LEVELS = np.arange(256) / 255.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ImageSet:
+class ImageSet(Evaluated):
     """Labelled images, as bytes; only `scaled` makes numbers of them.
 
     Parameters
@@ -49,6 +49,8 @@ class ImageSet:
     BnnvizError
         If images are no bytes of one shape, or labels no class numbers.
     """
+
+    _no_validation = "set some training rows aside (with_validation)."
 
     name: str
     title: str
@@ -109,11 +111,6 @@ class ImageSet:
                 f"The data set {self.name} has {self.shape[0]} channels: give mean and positive sd of each.",
                 "data",
             )
-
-    @property
-    def classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_names)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -213,21 +210,6 @@ class ImageSet:
             y_val=self.y_train[held],
         )
 
-    def for_validation(self) -> ImageSet:
-        """Return the same set with the validation rows in the place of the test rows, which are in no part of it.
-
-        Raises
-        ------
-        BnnvizError
-            If there are no validation rows.
-        """
-        if not len(self.x_val):
-            raise BnnvizError(
-                f"The data set {self.name} has no validation rows: set some training rows aside (with_validation).",
-                "data",
-            )
-        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
-
     def chosen(self, train: int | None = None, test: int | None = None, seed: int = 0) -> ImageSet:
         """Return the same set with fewer rows.
 
@@ -283,14 +265,7 @@ class ImageSet:
 
     def remarks(self) -> list[str]:
         """Return `notes`, and a sentence on classes without training rows where there are such."""
-        missing = [self.class_names[i] for i in np.setdiff1d(np.arange(self.classes), self.y_train)]
-        if not missing or not len(self.y_train):
-            return [*self.notes]
-        return [
-            *self.notes,
-            f"No training row of {self.name} is of class {' or '.join(missing)}: what a network says of it comes from"
-            " the prior alone.",
-        ]
+        return [*self.notes, *super().remarks()]
 
 
 def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -11,65 +11,31 @@ import numpy as np
 
 from bnnviz.data import files, sets
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import KINDS, Entry, Kind
+from bnnviz.data.entry import KINDS, DataEntry, Kind
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 from bnnviz.data.table import OwnTable
 from bnnviz.errors import BnnvizError
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, DataEntry] = {}
 
 
-def register(entry: Entry) -> None:
-    """Add a data set under its own name.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-
-    Raises
-    ------
-    BnnvizError
-        If the name is taken.
-    """
+def register(entry: DataEntry) -> None:
+    """Add a data set under its own name; refuse a name that is taken."""
     if entry.name in _entries:
         raise BnnvizError(f"A data set {entry.name!r} is registered already: choose another name.", field="data")
     _entries[entry.name] = entry
 
 
 def names(kind: Kind | None = None) -> list[str]:
-    """Give the names of the data sets, in the order they were registered.
-
-    Parameters
-    ----------
-    kind : {"table", "images"} or None, default None
-        Only those of this kind; None for all.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such kind.
-    """
+    """Give the names of the data sets, all or those of a kind ("table" or "images"), in the order of registration."""
     if kind is not None and kind not in KINDS:
         raise BnnvizError(f"There are no data sets of kind {kind!r}: choose one of {', '.join(KINDS)}.", field="kind")
     return [name for name, entry in _entries.items() if kind in (None, entry.kind)]
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Give the facts of a data set without downloading anything.
-
-    Parameters
-    ----------
-    name : str
-        A registered name.
-
-    Returns
-    -------
-    dict
-        name, kind, title, doc, task, classes, inputs, shape, rows, trainable, splits, standardised, validation,
-        published_weights and attached, as plain JSON values.
-    """
+    """Give the facts of a data set as plain JSON values, without downloading anything (`DataEntry.describe`)."""
     return _entry(name).describe()
 
 
@@ -107,38 +73,17 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
 
 
 def fetch(name: str) -> Path:
-    """Make sure that the files of a data set are on this machine, and give the place of the first.
-
-    Parameters
-    ----------
-    name : str
-        A registered name.
-
-    Returns
-    -------
-    Path
-        The checked file, in the folder of BNNVIZ_DATA when that is set, in the cache otherwise.
-
-    Raises
-    ------
-    BnnvizError
-        If the set is generated and has no file, or the file cannot be had.
-    """
+    """Make sure that the files of a data set are on this machine, and give the place of the first; as `fetch_all`."""
     return fetch_all(name)[0]
 
 
 def fetch_all(name: str) -> list[Path]:
     """Make sure that the files of a data set are on this machine, and give the places of all of them.
 
-    Parameters
-    ----------
-    name : str
-        A registered name.
-
     Returns
     -------
     list of Path
-        The checked files, as `fetch` finds them.
+        The checked files, in the folder of BNNVIZ_DATA when that is set, in the cache otherwise.
 
     Raises
     ------
@@ -149,34 +94,12 @@ def fetch_all(name: str) -> list[Path]:
 
 
 def is_here(name: str) -> bool:
-    """Tell whether a data set can be loaded without a download; nothing is read or checked.
-
-    Parameters
-    ----------
-    name : str
-        A registered name.
-
-    Returns
-    -------
-    bool
-        True of a set that is generated.
-    """
+    """Tell whether a data set can be loaded without a download, as a generated one; nothing is read or checked."""
     return _entry(name).is_here()
 
 
 def remark(name: str) -> str:
-    """Tell in a sentence what is special about a data set's files on this machine; empty where nothing is.
-
-    Parameters
-    ----------
-    name : str
-        A registered name.
-
-    Returns
-    -------
-    str
-        Such as that they are a part of the set only; `ImageSet.remarks` says the same.
-    """
+    """Tell what is special about the files of a data set here, such as that they are a part of it; "" for nothing."""
     return _entry(name).remark()
 
 
@@ -209,17 +132,7 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
 
 
 def path(name: str) -> Path:
-    """Give the place of a data set's file without downloading it.
-
-    Parameters
-    ----------
-    name : str
-        A registered name.
-
-    Returns
-    -------
-    Path
-        The checked file.
+    """Give the place of a data set's checked file without downloading it.
 
     Raises
     ------
@@ -229,7 +142,7 @@ def path(name: str) -> Path:
     return files.locate(_sources(name)[0])
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> DataEntry:
     if not isinstance(name, str) or name not in _entries:
         raise BnnvizError(f"There is no data set {name!r}: choose one of {', '.join(_entries)}.", field="data")
     return _entries[name]

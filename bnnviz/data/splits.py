@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 
-def split_rows(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
+class Split(NamedTuple):
+    """Sorted row numbers of two parts."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+def split_rows(rows: int, split: int) -> Split:
     """Divide rows as the published splits of the UCI sets do.
 
     Parameters
@@ -17,8 +26,8 @@ def split_rows(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    train, test : ndarray of int
-        Sorted row numbers; a tenth of the rows are test rows.
+    Split
+        A tenth of the rows are test rows.
 
     Notes
     -----
@@ -29,4 +38,19 @@ def split_rows(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
     for _ in range(split + 1):
         order = generator.choice(rows, rows, replace=False)
     first_test = round(0.9 * rows)
-    return np.sort(order[:first_test]), np.sort(order[first_test:])
+    return Split(np.sort(order[:first_test]), np.sort(order[first_test:]))
+
+
+def divided(x: np.ndarray, y: np.ndarray, **rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the inputs and targets of each part, as `DataSet` takes them.
+
+    Parameters
+    ----------
+    x : ndarray, shape (rows, inputs)
+    y : ndarray, shape (rows,)
+    rows : ndarray of int
+        Row numbers by part: ``train``, ``test``, ``val``.
+    """
+    return {f"x_{part}": x[which] for part, which in rows.items()} | {
+        f"y_{part}": y[which] for part, which in rows.items()
+    }

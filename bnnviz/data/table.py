@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.splits import split_rows
+from bnnviz.data.splits import divided, split_rows
 from bnnviz.errors import BnnvizError
 
 _ARRAYS = ("x", "y")
@@ -70,17 +70,13 @@ class OwnTable:
         split : int, default 0
             Which one, from 0 to 19, by the rule of the published splits of the UCI sets.
         """
-        train, test = split_rows(len(self.x), split)
         inputs = self.x.shape[1]
         return DataSet(
             name=self.name,
             title=self.name,
             doc=" ".join(self.notes),
             task=self.task,
-            x_train=self.x[train],
-            y_train=self.y[train],
-            x_test=self.x[test],
-            y_test=self.y[test],
+            **divided(self.x, self.y, **split_rows(len(self.x), split)._asdict()),
             x_label=self.x_names[0] if inputs == 1 else f"{inputs} features",
             y_label=self.target,
             x_names=self.x_names,

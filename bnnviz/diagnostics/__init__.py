@@ -1,11 +1,9 @@
 """Diagnostics: arrays in, arrays out."""
 
-from bnnviz.diagnostics.arviz import has_arviz
-from bnnviz.diagnostics.calibration import PAPER_BINS, Reliability, calibration_error, reliability
-from bnnviz.diagnostics.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
-from bnnviz.diagnostics.crossings import Crossings, crossings
-from bnnviz.diagnostics.detection import Detection, Steps, detection, score_ecdf, score_histogram
-from bnnviz.diagnostics.importance import (
+from bnnviz.diagnostics.geometry.pca import last_axis, principal_axes
+from bnnviz.diagnostics.geometry.symmetry import ODD, canonical
+from bnnviz.diagnostics.importance.kliep import Ratio, kliep
+from bnnviz.diagnostics.importance.weights import (
     Weighted,
     log_evidence,
     normalised,
@@ -14,21 +12,22 @@ from bnnviz.diagnostics.importance import (
     weight_ess,
     weighted_moments,
 )
-from bnnviz.diagnostics.intervals import mean_interval, share_interval
-from bnnviz.diagnostics.kliep import Ratio, kliep
-from bnnviz.diagnostics.marginals import correlation, density
-from bnnviz.diagnostics.metrics import class_metrics, confusion, number_metrics, without_learn
-from bnnviz.diagnostics.moments import PathMoments, moments_with_errors, path_moments
-from bnnviz.diagnostics.pca import last_axis, principal_axes
-from bnnviz.diagnostics.probabilities import ProbabilitySpread, probability_spread
-from bnnviz.diagnostics.quantiles import column_quantiles
-from bnnviz.diagnostics.recursion import Slope, forgetting, largest_stable, log_slope, stationary_variance
-from bnnviz.diagnostics.roc import Roc, roc_envelopes
-from bnnviz.diagnostics.sklearn_metrics import has_learn, learn_metrics
-from bnnviz.diagnostics.squared_errors import ErrorSpread, error_spread
-from bnnviz.diagnostics.stein import Widening, widening
-from bnnviz.diagnostics.symmetry import ODD, canonical
-from bnnviz.diagnostics.uncertainty import (
+from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
+from bnnviz.diagnostics.mcmc.crossings import Crossings, crossings
+from bnnviz.diagnostics.mcmc.marginals import correlation, density
+from bnnviz.diagnostics.mcmc.moments import PathMoments, moments_with_errors, path_moments
+from bnnviz.diagnostics.mcmc.quantiles import column_quantiles
+from bnnviz.diagnostics.mcmc.recursion import LogSlope, forgetting, largest_stable, log_slope, stationary_variance
+from bnnviz.diagnostics.mcmc.stein import VarianceInflation, variance_inflation
+from bnnviz.diagnostics.packages import has_arviz, has_learn, learn_metrics
+from bnnviz.diagnostics.predictive.calibration import PAPER_BINS, Reliability, calibration_error, reliability
+from bnnviz.diagnostics.predictive.detection import Detection, Steps, detection, score_ecdf, score_histogram
+from bnnviz.diagnostics.predictive.intervals import mean_interval, share_interval
+from bnnviz.diagnostics.predictive.metrics import class_metrics, confusion, number_metrics, without_learn
+from bnnviz.diagnostics.predictive.probabilities import ProbabilitySpread, probability_spread
+from bnnviz.diagnostics.predictive.roc import Roc, roc_envelopes
+from bnnviz.diagnostics.predictive.squared_errors import ErrorSpread, error_spread
+from bnnviz.diagnostics.predictive.uncertainty import (
     ClassIntervals,
     FunctionEss,
     class_intervals,
@@ -51,10 +50,10 @@ __all__ = [
     "Ratio",
     "Reliability",
     "Roc",
-    "Slope",
+    "LogSlope",
     "Steps",
     "Weighted",
-    "Widening",
+    "VarianceInflation",
     "autocorrelation",
     "calibration_error",
     "canonical",
@@ -101,6 +100,6 @@ __all__ = [
     "systematic",
     "weight_ess",
     "weighted_moments",
-    "widening",
+    "variance_inflation",
     "without_learn",
 ]

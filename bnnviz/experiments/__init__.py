@@ -7,17 +7,17 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.experiment import LABELS, Case, Experiment
-from bnnviz.experiments.functional.double_well import WELLS
-from bnnviz.experiments.functional.images import FUNCTIONAL
+from bnnviz.experiments.functional.figure1 import DOUBLE_WELL
+from bnnviz.experiments.functional.figures2_3_table1 import FIGURES_2_3_TABLE_1
 from bnnviz.experiments.pdmp.boston import BOSTON
 from bnnviz.experiments.pdmp.figure3 import FIG3
-from bnnviz.experiments.pdmp.figures import FRAMED
-from bnnviz.experiments.pdmp.figures5to7 import PICTURED
+from bnnviz.experiments.pdmp.figures1_2_4 import FIGURES_1_2_4
+from bnnviz.experiments.pdmp.figures5to7 import FIGURES_5_TO_7
 from bnnviz.experiments.pdmp.mixing import MIXING
 from bnnviz.experiments.pdmp.sweeps import SWEEPS
 from bnnviz.experiments.pdmp.table1 import TABLE1
 from bnnviz.experiments.pdmp.table2 import TABLE2
-from bnnviz.experiments.pmcnet.images import PMCNET_IMAGES
+from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES
 from bnnviz.experiments.pmcnet.tables import PMCNET
 
 
@@ -27,9 +27,9 @@ def _place(experiment: Experiment) -> tuple[bool, int]:
     return kind.startswith("fig"), int(number.group()) if number else 0
 
 
-_PDMP_FIGURES = sorted((FIG3, *FRAMED, *PICTURED), key=_place)
+_PDMP_FIGURES = sorted((FIG3, *FIGURES_1_2_4, *FIGURES_5_TO_7), key=_place)
 _PMCNET = sorted((*PMCNET, *PMCNET_IMAGES), key=_place)
-_ALL = (BOSTON, TABLE1, TABLE2, MIXING, *_PDMP_FIGURES, SWEEPS, WELLS, *FUNCTIONAL, *_PMCNET)
+_ALL = (BOSTON, TABLE1, TABLE2, MIXING, *_PDMP_FIGURES, SWEEPS, DOUBLE_WELL, *FIGURES_2_3_TABLE_1, *_PMCNET)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 

@@ -13,8 +13,8 @@ from bnnviz.version import VERSION
 
 def place(spec: dict[str, Any], wanted: list[str]) -> Path:
     """Return where the result of a run is kept: under its spec, what is wanted of it, and the version."""
-    said = json.dumps([VERSION, spec, sorted(wanted)], sort_keys=True)
-    return paths.reproduced() / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
+    key = json.dumps([VERSION, spec, sorted(wanted)], sort_keys=True)
+    return paths.reproduced() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 
 def read(path: Path) -> dict[str, Any] | None:

@@ -56,20 +56,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """What a comparison comes to.
 
     Parameters
     ----------
     text : str
         In a line.
-    near, judged : int
+    near, tested : int
         How many of the figures whose standard error is known are within two of them.
     """
 
     text: str
     near: int = 0
-    judged: int = 0
+    tested: int = 0
 
 
 def figures(experiment: Experiment, rows: Iterable[dict[str, Any]]) -> list[Figure]:
@@ -97,16 +97,16 @@ def _figure(case: Case, key: str, row: dict[str, Any]) -> Figure:
     )
 
 
-def verdict(found: Sequence[Figure]) -> Verdict:
+def compare(found: Sequence[Figure]) -> Comparison:
     """Return in a line how measured figures compare with published ones."""
     pairs = [figure for figure in found if figure.paired]
-    judged = [figure for figure in pairs if figure.off is not None]
-    near = sum(not figure.differs for figure in judged)
+    tested = [figure for figure in pairs if figure.off is not None]
+    near = sum(not figure.differs for figure in tested)
     if not any(figure.measured is not None for figure in found):
-        return Verdict("not measured yet")
-    if judged:
-        rest = f", {len(pairs) - len(judged)} of a single run" if len(judged) < len(pairs) else ""
-        return Verdict(f"{near} of {len(judged)} within two standard errors{rest}", near, len(judged))
+        return Comparison("not measured yet")
+    if tested:
+        rest = f", {len(pairs) - len(tested)} of a single run" if len(tested) < len(pairs) else ""
+        return Comparison(f"{near} of {len(tested)} within two standard errors{rest}", near, len(tested))
     if pairs:
-        return Verdict(f"{len(pairs)} published figures beside a single run each")
-    return Verdict("measured; the paper prints no figures")
+        return Comparison(f"{len(pairs)} published figures beside a single run each")
+    return Comparison("measured; the paper prints no figures")

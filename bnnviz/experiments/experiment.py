@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -85,6 +85,35 @@ class Case:
     at: dict[str, Any] = field(default_factory=dict)
 
 
+def repeated(
+    target: str,
+    values: dict[str, Any],
+    sampler: str,
+    settings: dict[str, Any],
+    *,
+    seeds: Sequence[int],
+    splits: Sequence[int] | None = None,
+    draws: int,
+    warmup: int,
+    chains: int = 1,
+) -> tuple[Spec, ...]:
+    """Return the spec of one run for each seed.
+
+    Parameters
+    ----------
+    target, sampler : str
+    values, settings : dict
+        Of the target and of the sampler.
+    seeds : sequence of int
+    splits : sequence of int, optional
+        The division of the data into training and test rows for each seed.
+    draws, warmup, chains : int
+    """
+    targets = [values] * len(seeds) if splits is None else [values | {"split": split} for split in splits]
+    pairs = zip(targets, seeds, strict=True)
+    return tuple(Spec(target, chosen, sampler, settings, chains, draws, warmup, seed) for chosen, seed in pairs)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A table, a sweep or a figure of bands of a paper.
@@ -113,7 +142,7 @@ class Experiment:
     minutes: float | None = None
 
     @property
-    def drawn(self) -> bool:
+    def has_figure(self) -> bool:
         """Whether it has a figure."""
         return self.swept or self.bands
 
@@ -168,7 +197,7 @@ class Experiment:
         self.check()
         planned = [(case, i, spec) for case in self.cases for i, spec in enumerate(case.specs[:repetitions])]
         if cluster is not None:
-            yield from self._farmed(planned, cluster)
+            yield from self._on_cluster(planned, cluster)
             return
         for case, i, spec in planned:
             found = self._read(spec)
@@ -177,7 +206,7 @@ class Experiment:
                 self._keep(spec, found)
             yield case, i, found
 
-    def _farmed(self, planned: list[tuple[Case, int, Any]], cluster: Cluster) -> Iterator[tuple[Case, int, Any]]:
+    def _on_cluster(self, planned: list[tuple[Case, int, Any]], cluster: Cluster) -> Iterator[tuple[Case, int, Any]]:
         """Have a cluster make the runs that are not kept; each is kept as it comes, and yielded in its turn."""
         from bnnviz.experiments.on_cluster import results  # with Dask
 
@@ -195,7 +224,7 @@ class Experiment:
 
     def result(self, spec: Spec | DoubleWellSpec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return its summary."""
-        run = _made(spec)
+        run = _started(spec)
         drive(run, _SLICE_S)
         return _with_more(run.summary()) | (_band(run) if self.bands else {})
 
@@ -216,8 +245,8 @@ class Experiment:
         """
         if not self.bands:
             return []
-        drawn = [(case, [summary["band"] for summary in done.get(case.name, [])]) for case in self.cases]
-        return [(case.name, "band", _drawn(case, bands)) for case, bands in drawn if bands]
+        shown = [(case, [summary["band"] for summary in done.get(case.name, [])]) for case in self.cases]
+        return [(case.name, "band", _panel(case, bands)) for case, bands in shown if bands]
 
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """Return a case's means and standard errors beside the published figures."""
@@ -232,7 +261,7 @@ class Experiment:
         return row | case.at | {"note": case.note}
 
 
-def _made(spec: Spec | DoubleWellSpec) -> Any:
+def _started(spec: Spec | DoubleWellSpec) -> Any:
     """Return what executes a spec."""
     module, name = spec.factory.split(":")
     return getattr(import_module(module), name)(spec)
@@ -260,7 +289,7 @@ def _band(run: ViewedRun) -> dict[str, Any]:
     }
 
 
-def _drawn(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
+def _panel(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what is drawn of a case's predictions: the first run's band, and the means of all."""
     first, *others = (band["part"] for band in bands)
     parts = [{n: first[n] for n in _EDGES}, *({n: other[n] for n in ("x", "mean")} for other in others)]

@@ -37,7 +37,7 @@ def results(
     wanted = [Job((result, spec), gpu=getattr(spec, "device", "").startswith("cuda")) for spec in specs]
     for number, kind, value in Jobs(cluster, _ran, wanted).events():
         if kind in (jobs.WAITING, jobs.LOST):
-            log.warning("%s", value if kind == jobs.WAITING else f"A worker was lost; run {number + 1} begins anew.")
+            log.warning("%s", value if kind == jobs.WAITING else f"A worker was lost; run {number + 1} begins again.")
         elif kind == job_worker.FAILED:
             raise BnnvizError(f"Run {number + 1} of {name} failed: {value}", "experiment")
         elif kind == job_worker.DONE:

@@ -62,6 +62,23 @@ PAPERS: tuple[Paper, ...] = (
 )
 
 
+def named(paper: str, place: str, what: str) -> dict[str, str]:
+    """Return name and title of the experiment that is a table or figure of a paper.
+
+    Parameters
+    ----------
+    paper : str
+        The name of one of `PAPERS`.
+    place : str
+        Such as "Table 2" or "Fig. 4".
+    what : str
+        What it shows.
+    """
+    short = next(each.short for each in PAPERS if each.name == paper)
+    place_name = place.lower().replace(".", "").replace(" ", "")
+    return {"name": f"{paper}-{place_name}", "title": f"{what} ({short} paper, {place})"}
+
+
 def paper_of(experiment: Experiment) -> Paper | None:
     """Return the paper of an experiment, by how its name begins; None where it is of none of them."""
     return next((paper for paper in PAPERS if paper.has(experiment)), None)

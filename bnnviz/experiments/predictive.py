@@ -13,7 +13,7 @@ _HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelatio
 
 
 @dataclass(frozen=True)
-class Scored(Experiment):
+class PredictiveExperiment(Experiment):
     """A table or figure whose numbers are means and standard deviations over single draws.
 
     Its runs are kept on disk, so that one that was interrupted goes on with those that are missing.
@@ -36,7 +36,7 @@ class Scored(Experiment):
     together: bool = False
 
     @property
-    def drawn(self) -> bool:
+    def has_figure(self) -> bool:
         """Whether it has a figure."""
         return bool(self.pictures)
 

@@ -83,7 +83,7 @@ class Record:
         return sum(row["runs"] for row in self.rows)
 
 
-def own() -> Path:
+def user_folder() -> Path:
     """Return the folder of this machine's records."""
     return paths.measured()
 
@@ -105,7 +105,7 @@ def records(name: str) -> tuple[list[Record], list[str]]:
     """
     found: dict[str, Record] = {}
     sentences = []
-    for folder, here in ((own(), True), (SHIPPED, False)):
+    for folder, here in ((user_folder(), True), (SHIPPED, False)):
         for path in _files(folder, name):
             if path.name in found:
                 continue
@@ -130,7 +130,7 @@ def read(path: Path, name: str, here: bool) -> Record:
     BnnvizError
         If the file cannot be read, or is not a record of this experiment.
     """
-    remedy = f"delete it, or write it anew with: bnnviz reproduce {name}" if here else "install bnnviz anew"
+    remedy = f"delete it, or write it again with: bnnviz reproduce {name}" if here else "install bnnviz again"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -192,7 +192,7 @@ def keep(
     if known is not None and known.version == VERSION and known.runs > sum(map(len, done.values())):
         return
     try:
-        write(experiment, done, seconds, own(), where)
+        write(experiment, done, seconds, user_folder(), where)
     except OSError:
         return
 

@@ -13,7 +13,7 @@ SCALES = ("small", "paper")
 
 
 @dataclass(frozen=True)
-class Parted(Experiment):
+class ScaledExperiment(Experiment):
     """An experiment on images with a part for each data set, at two scales.
 
     Parameters
@@ -23,16 +23,16 @@ class Parted(Experiment):
     scale : {"small", "paper"}
     parts : tuple of str
         All data sets that have a part.
-    made : callable
+    build : callable
         Returns the part of a data set at a scale.
     """
 
     data: str = ""
     scale: str = "small"
     parts: tuple[str, ...] = ()
-    made: Callable[[str, str], Parted] | None = field(default=None, repr=False, compare=False)
+    build: Callable[[str, str], ScaledExperiment] | None = field(default=None, repr=False, compare=False)
 
-    def at(self, data: str | None, scale: str | None) -> Parted:
+    def at(self, data: str | None, scale: str | None) -> ScaledExperiment:
         """Return the part of a data set at a scale; None leaves what it is.
 
         Raises
@@ -45,7 +45,7 @@ class Parted(Experiment):
             raise BnnvizError(f"{self.name} has no part {data!r}; choose one of {', '.join(self.parts)}.", "data")
         if scale not in SCALES:
             raise BnnvizError(f"There is no scale {scale!r}; choose one of {', '.join(SCALES)}.", "scale")
-        return self.made(data, scale)
+        return self.build(data, scale)
 
     def check(self) -> None:
         """Raise a `BnnvizError` that names what there is instead, if the images that its runs ask for are not here."""

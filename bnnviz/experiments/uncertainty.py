@@ -1,4 +1,4 @@
-"""Figures of what a posterior is good for: entropies elsewhere, reliability, attacks, hardest images, traces."""
+"""Figures of predictive uncertainty: entropies out of distribution, reliability, attacks, hardest images, traces."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bnnviz.experiments import cache
-from bnnviz.experiments.predictive import Scored
-from bnnviz.experiments.scales import Parted
+from bnnviz.experiments.predictive import PredictiveExperiment
+from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
 #: Views whose part is made of the lanes of all cases.
@@ -24,29 +24,29 @@ _HARDEST = 3  # images whose chances are drawn
 
 
 @dataclass(frozen=True)
-class Judged(Parted, Scored):
+class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
     """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds.
 
     Parameters
     ----------
-    foreign : str
-        The data set whose test images come from elsewhere; where it is not to be had, entropies elsewhere are missing.
+    ood : str
+        The data set whose test images are out of distribution; where it cannot be had, their entropies are missing.
     base : float or None
         Of the entropies' logarithm; None: e.
     """
 
-    foreign: str = "notmnist"
+    ood: str = "notmnist"
     base: float | None = None
 
     def _place(self, spec: Spec) -> Any:
         # All figures of a run are taken at once: another experiment with the same runs finds them.
-        return cache.place(spec.checked().to_json(), [f"judged {self.foreign} {self.base}"])
+        return cache.place(spec.checked().to_json(), [f"judged {self.ood} {self.base}"])
 
     def result(self, spec: Spec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.experiments.uncertainty_run import result  # with torch
 
-        return result(spec, self.foreign, self.base)
+        return result(spec, self.ood, self.base)
 
     def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
         if picture not in (*_TOGETHER, "digit"):
@@ -67,8 +67,8 @@ def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, di
     first = parts[0][1]
     found = []
     for row in np.argsort(-entropy)[:_HARDEST].tolist():
-        own = int(first["observed"][row])
+        observed = int(first["observed"][row])
         lanes = [{"name": name} | {key: part[key][row] for key in ("mean", "low", "high")} for name, part in parts]
-        heading = f"Test image {row}, a {first['classes'][own]}"
-        found.append((heading, "digit", {"classes": first["classes"], "observed": own, "lanes": lanes}))
+        heading = f"Test image {row}, a {first['classes'][observed]}"
+        found.append((heading, "digit", {"classes": first["classes"], "observed": observed, "lanes": lanes}))
     return found

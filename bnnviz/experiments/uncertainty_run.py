@@ -1,4 +1,4 @@
-"""One run of a figure on images: what its draws say of test rows and of others, and the arrays of its pictures."""
+"""One run of a figure on images: what its draws predict for test rows and out of distribution, with its pictures."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _BARS = 20  # of a histogram of entropies
 _SHOWN = ("trace", "acf")
 
 
-def result(spec: Spec, foreign: str, base: float | None) -> dict[str, Any]:
+def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
     """Run a spec and return the figures of its averaged prediction, and the arrays of its pictures.
 
     Parameters
     ----------
     spec : Spec
         Of a network with classes.
-    foreign : str
-        The data set whose test rows come from elsewhere; where it is not to be had, there are no figures of them.
+    ood : str
+        The data set whose test rows are out of distribution; where it cannot be had, there are no figures of them.
     base : float or None
         Of the entropies' logarithm; None: e.
     """
     run = ran(spec)
     if run.store.common(run.alive) < 1:
         return _nothing(run)
-    told = math.e if base is None else base
-    found = uncertainty(run, ood=_to_be_had(foreign), rows=range(len(run.target.held_out()[1])), base=told)
-    attacked = _attacked(run, told)
+    unit_base = math.e if base is None else base
+    found = uncertainty(run, ood=_available(ood), rows=range(len(run.target.held_out()[1])), base=unit_base)
+    attacked = _attacked(run, unit_base)
     figures = _figures(run, found["summary"], attacked)
-    pictures = _pictures(run, found, attacked, foreign, told)
-    return {"error": _said(run), "figures": figures, "pictures": pictures, "seconds": run.seconds}
+    pictures = _pictures(run, found, attacked, ood, unit_base)
+    return {"error": _message(run), "figures": figures, "pictures": pictures, "seconds": run.seconds}
 
 
 def mixed(spec: Spec) -> dict[str, Any]:
@@ -55,26 +55,25 @@ def mixed(spec: Spec) -> dict[str, Any]:
     run = ran(spec)
     if run.store.common(run.alive) < 1:
         return _nothing(run)
-    summary, said = run.summary(), uncertainty(run)["summary"]
-    functions = (said["function_ess"] or {}).get("median")
+    summary, predicted = run.summary(), uncertainty(run)["summary"]
+    functions = (predicted["function_ess"] or {}).get("median")
     figures = {
         "ess_pc1": summary.get("ess_pc1"),
         "rhat_max": summary.get("rhat_max"),
         "ess_per_million": _per_million(summary.get("ess_pc1"), run),
         "ess_function_median": functions,
         "function_ess_per_million": _per_million(functions, run),
-        "accuracy": said["accuracy"],
-        "nll": said["nll"],
+        "accuracy": predicted["accuracy"],
+        "nll": predicted["nll"],
     }
-    return {"error": _said(run), "figures": figures, "pictures": _shown(run), "seconds": run.seconds}
+    return {"error": _message(run), "figures": figures, "pictures": _shown(run), "seconds": run.seconds}
 
 
 def _nothing(run: ViewedRun) -> dict[str, Any]:
-    said = _said(run) or "There are no draws."
-    return {"error": said, "figures": {}, "pictures": {}, "seconds": run.seconds}
+    return {"error": _message(run) or "There are no draws.", "figures": {}, "pictures": {}, "seconds": run.seconds}
 
 
-def _said(run: ViewedRun) -> str:
+def _message(run: ViewedRun) -> str:
     return run.error or " ".join(run.notes)
 
 
@@ -89,13 +88,13 @@ def _shown(run: ViewedRun) -> dict[str, dict[str, Any]]:
     return {name: plain(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
 
 
-def _to_be_had(foreign: str) -> str | None:
-    """Return the data set, None where it cannot be had: the figures of the test rows are not lost for that."""
+def _available(ood: str) -> str | None:
+    """Return the data set, or None where it cannot be had, so that the figures of the test rows stay."""
     try:
-        datasets.load(foreign)
+        datasets.load(ood)
     except BnnvizError:
         return None
-    return foreign
+    return ood
 
 
 def _attacked(run: ViewedRun, base: float) -> dict[str, Any]:
@@ -105,15 +104,15 @@ def _attacked(run: ViewedRun, base: float) -> dict[str, Any]:
     return attack(run, eps=_EPS, rows=_ATTACKED, judge=judge, examples=0, base=base)
 
 
-def _figures(run: ViewedRun, said: dict[str, Any], attacked: dict[str, Any]) -> dict[str, float | None]:
-    ess = said["function_ess"] or {}
-    detection, elsewhere = (said[name] or {} for name in ("detection", "ood"))
+def _figures(run: ViewedRun, predicted: dict[str, Any], attacked: dict[str, Any]) -> dict[str, float | None]:
+    ess = predicted["function_ess"] or {}
+    detection, outside = (predicted[name] or {} for name in ("detection", "ood"))
     by_eps = dict(zip(attacked["eps"], zip(attacked["accuracy"], attacked["entropy"], strict=True), strict=True))
     summary = run.summary()
     return {
-        **{name: said[name] for name in ("accuracy", "nll", "brier", "ece")},
-        "entropy_test": said["test"]["entropy"],
-        "entropy_foreign": elsewhere.get("entropy"),
+        **{name: predicted[name] for name in ("accuracy", "nll", "brier", "ece")},
+        "entropy_test": predicted["test"]["entropy"],
+        "entropy_foreign": outside.get("entropy"),
         "auroc": detection.get("auroc"),
         "fpr95": detection.get("fpr95"),
         "accuracy_attacked": by_eps[0.1][0],
@@ -126,7 +125,7 @@ def _figures(run: ViewedRun, said: dict[str, Any], attacked: dict[str, Any]) -> 
 
 
 def _pictures(
-    run: ViewedRun, found: dict[str, Any], attacked: dict[str, Any], foreign: str, base: float
+    run: ViewedRun, found: dict[str, Any], attacked: dict[str, Any], ood: str, base: float
 ) -> dict[str, dict[str, Any]]:
     arrays, classes = found["arrays"], found["summary"]["class_names"]
     top = math.log(len(classes)) / math.log(base)
@@ -134,7 +133,7 @@ def _pictures(
     against = {"label": "change of each pixel (of 1)", "unit": unit, "top": top}
     steps = {key: value for key, value in attacked.items() if key == "eps" or key.startswith(("accuracy", "entropy"))}
     return {
-        **({} if arrays["ood"] is None else _entropies(run, found, foreign, unit, top)),
+        **({} if arrays["ood"] is None else _entropies(run, found, ood, unit, top)),
         "reliability": {"scene": {}, "lane": arrays["reliability"]},
         "attack": {"scene": against, "lane": steps},
         "attack_entropy": {"scene": against, "lane": steps},
@@ -143,9 +142,9 @@ def _pictures(
     }
 
 
-def _entropies(run: ViewedRun, found: dict[str, Any], foreign: str, unit: str, top: float) -> dict[str, dict[str, Any]]:
-    """Return the arrays of both pictures of the entropies of test rows and of rows from elsewhere."""
-    inside, outside = f"{run.target.data_set.title}, test", datasets.describe(foreign)["title"]
+def _entropies(run: ViewedRun, found: dict[str, Any], ood: str, unit: str, top: float) -> dict[str, dict[str, Any]]:
+    """Return the arrays of both pictures of the entropies of test rows and of rows out of distribution."""
+    inside, outside = f"{run.target.data_set.title}, test", datasets.describe(ood)["title"]
     scene = {"unit": unit, "top": top, "inside": inside, "outside": outside}
     both = {"inside": found["arrays"]["test"]["entropy"], "outside": found["arrays"]["ood"]["entropy"]}
     detection = {"auroc": found["summary"]["detection"]["auroc"]}

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from torch import nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.models.gtsrb import gtsrb
+from bnnviz.models.convolutional import gtsrb, lenet5, lenet5_swish
 from bnnviz.models.layers import IMAGE_NETWORKS
-from bnnviz.models.lenet5 import lenet5, lenet5_swish
 from bnnviz.models.perceptron import mlp
 from bnnviz.models.resnet20 import resnet20
 from bnnviz.models.shapes import check_images
@@ -20,22 +19,12 @@ _HIDDEN = (100, 100)
 def image_mlp(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
     """Make a fully connected network that reads images row by row of pixels: 100 - 100 - classes, with ReLU.
 
-    Parameters
-    ----------
-    shape : sequence of int, default (1, 28, 28)
-        Channels, height and width of an image.
-    classes : int, default 10
-        Number of outputs, one logit each.
+    Parameters and errors as of `image_network`.
 
     Returns
     -------
     torch.nn.Sequential
         ``nn.Flatten`` and the layers of `bnnviz.models.mlp`: 89,610 parameters for 28 x 28 grey pixels and 10 classes.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no shape of an image.
     """
     channels, height, width = check_images(shape, classes, "The multilayer perceptron", 1)
     return nn.Sequential(nn.Flatten(), *mlp(channels * height * width, _HIDDEN, classes, "relu"))

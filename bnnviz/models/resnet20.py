@@ -41,7 +41,7 @@ class FilterResponseNorm(nn.Module):
         return x * scale + self.beta[:, None, None]
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two normalised convolutions around which the input passes: as it is, or through one of 1 x 1 of its own.
 
     Parameters
@@ -68,22 +68,12 @@ class Block(nn.Module):
 def resnet20(shape: Sequence[int] = (3, 32, 32), classes: int = 10) -> nn.Sequential:
     """Make ResNet-20 with 16, 32 and 64 channels, filter-response normalisation and swish.
 
-    Parameters
-    ----------
-    shape : sequence of int, default (3, 32, 32)
-        Channels, height and width of an image; at least 8 x 8 pixels.
-    classes : int, default 10
-        Number of outputs, one logit each.
+    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 8 x 8 pixels.
 
     Returns
     -------
     torch.nn.Sequential
         273,258 parameters for 32 x 32 pixels in colours and 10 classes, whatever the size.
-
-    Raises
-    ------
-    BnnvizError
-        If images of this shape do not fit.
 
     Notes
     -----
@@ -97,7 +87,7 @@ def resnet20(shape: Sequence[int] = (3, 32, 32), classes: int = 10) -> nn.Sequen
     before = _WIDTHS[0]
     for width in _WIDTHS:
         for number in range(_BLOCKS):
-            layers.append(Block(before, width, 2 if number == 0 and width != _WIDTHS[0] else 1))
+            layers.append(ResidualBlock(before, width, 2 if number == 0 and width != _WIDTHS[0] else 1))
             before = width
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes))
 

@@ -1,8 +1,10 @@
 """Targets: densities with known answers, and posteriors of networks."""
 
 from bnnviz.targets.base import REGISTRY, Callable, Target
-from bnnviz.targets.bnn import BNN, NOISES, Network
-from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, LogisticRegression, TwoData
+from bnnviz.targets.bnn import BNN, NOISES
+from bnnviz.targets.bnn_network import Network
+from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
+from bnnviz.targets.few_data import LogisticRegression, TwoData
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.minibatch import Rows, RowTarget
 

@@ -1,4 +1,4 @@
-"""What a target is: a density exp(-U) that samplers explore."""
+r"""What a target is: a density :math:`\pi(x) \propto e^{-U(x)}` that samplers explore, with derivatives of U."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Target(param.Parameterized):
     units : list of layers
         Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
     compiles : bool
-        Whether a step of a sampler on it is worth compiling.
+        Whether a step of a sampler on it pays to be compiled.
     descent_rows : int or None
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float
@@ -63,8 +63,8 @@ class Target(param.Parameterized):
         super().__init__(**settings)
         self.device, self.dtype = torch.device("cpu"), torch.float32
 
-    def own(self) -> Target:
-        """Return another instance for one run, which moves its tensors without those of this one moving too."""
+    def clone(self) -> Target:
+        """Return a copy for one run, which moves its tensors without those of this one moving too."""
         return copy.copy(self)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Target:
@@ -133,9 +133,10 @@ class Target(param.Parameterized):
         return None
 
     def hessian_diagonal(self, x: Tensor) -> Tensor:
-        """Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.
+        r"""Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.
 
-        Exact up to 1,000 dimensions; above by Hutchinson's estimate, the mean of z * H z over 100 random signs z.
+        It is exact up to 1,000 dimensions. Above it is Hutchinson's estimate :math:`E[z \odot H z]` over 100 vectors of
+        random signs z (Bekas, Kokiopoulou and Saad 2007, https://doi.org/10.1016/j.apnum.2007.01.003).
         """
         if self.dim <= _EXACT_DIAGONAL:
             basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)

@@ -1,4 +1,4 @@
-"""Densities with known answers: what samplers are judged by."""
+"""Densities with known moments and exact draws, by which samplers are tested."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import numpy as np
 import scipy
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.base import REGISTRY, Target
-from bnnviz.targets.minibatch import Rows, RowTarget
 
 _MANY = {"size": {"least": 2}}
 
 
 @REGISTRY.add
 class Gaussian(Target):
-    """Normal density of any mean and covariance; by default correlated neighbours in two dimensions."""
+    r"""Normal density of any mean and covariance; by default correlated neighbours in two dimensions.
+
+    .. math:: U(x) = \tfrac12 (x - m)^\top \Sigma^{-1} (x - m), \qquad \Sigma_{ij} = s_i s_j \rho^{|i - j|}
+    """
 
     registered = "gaussian"
     title = "Gaussian"
@@ -124,7 +125,12 @@ def _check_moments(mean: np.ndarray, cov: np.ndarray) -> None:
 
 @REGISTRY.add
 class Banana(Target):
-    """A bent Gaussian in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2)."""
+    r"""A bent Gaussian in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2).
+
+    .. math:: U(x) = \frac{x_1^2}{2} + \frac{(x_2 - b (x_1^2 - 1))^2}{2 w^2}
+
+    The shape is that of Haario, Saksman and Tamminen 1999, https://doi.org/10.1007/s001800050022.
+    """
 
     registered = "banana"
     title = "Banana"
@@ -176,7 +182,10 @@ class Banana(Target):
 
 @REGISTRY.add
 class DoubleWell(Target):
-    """Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper."""
+    r"""Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper.
+
+    .. math:: U'(t) = 4 t (c t^2 - 1), \qquad \text{modes at } t = \pm c^{-1/2}, \text{ barrier } 1 / c
+    """
 
     registered = "double_well"
     title = "Double well"
@@ -240,7 +249,12 @@ def _well_variance(quartic: float) -> float:
 
 @REGISTRY.add
 class GaussianMixture(Target):
-    """Equal round Gaussians evenly spaced on a circle: two of them are two wells in the plane."""
+    r"""Equal round Gaussians evenly spaced on a circle: two of them are two wells in the plane.
+
+    .. math::
+        U(x) = -\log \sum_{k=1}^K e^{-|x - c_k|^2 / (2 w^2)}, \qquad
+        c_k = r (\cos \tfrac{2 \pi k}{K}, \sin \tfrac{2 \pi k}{K})
+    """
 
     registered = "gaussian_mixture"
     title = "Gaussian mixture"
@@ -300,7 +314,12 @@ class GaussianMixture(Target):
 
 @REGISTRY.add
 class Funnel(Target):
-    """Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v): narrow where v is small."""
+    r"""Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v): narrow where v is small.
+
+    .. math:: U(v, x) = \frac{v^2}{2 s^2} + \frac{e^{-v} |x|^2 + (d - 1) v}{2}
+
+    Source: Neal 2003, section 8, https://doi.org/10.1214/aos/1056562461.
+    """
 
     registered = "funnel"
     title = "Funnel"
@@ -366,163 +385,8 @@ class Funnel(Target):
 
 @functools.cache
 def _funnel_quantile(spread: float, level: float) -> float:
-    """Return what the size of a coordinate other than v exceeds with chance 1 - level."""
+    """Return what the size of a coordinate other than v exceeds with probability 1 - level."""
     z = np.linspace(-8.0, 8.0, 2001)
     weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
     sd = np.exp(0.5 * spread * z)
     return scipy.optimize.brentq(lambda side: weight @ scipy.special.erf(side / (sd * math.sqrt(2))) - level, 1e-9, 1e9)
-
-
-@REGISTRY.add
-class LogisticRegression(RowTarget):
-    """Logistic regression with a normal prior on a small made data set: an intercept and two slopes."""
-
-    registered = "logistic_regression"
-    title = "Logistic regression"
-    fixed_dim = 3
-    dim = 3
-
-    rows = settings.Integer(100, bounds=(10, 10_000), doc="Rows of the made data set.")
-    prior_sd = settings.Number(2.0, bounds=(0.1, 10.0), scale="log", doc="Standard deviation of the normal prior.")
-
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
-        rng = np.random.default_rng(7)
-        features = rng.standard_normal((self.rows, 2))
-        features[:, 1] = 0.8 * features[:, 0] + 0.6 * features[:, 1]
-        design = np.column_stack([np.ones(self.rows), features])
-        probability = 1 / (1 + np.exp(-design @ np.array([-0.5, 1.5, -1.0])))
-        self.design = torch.as_tensor(design)
-        self.labels = torch.as_tensor((rng.random(self.rows) < probability).astype(float))
-        self.examples, self.prior_precision = self.rows, self.prior_sd**-2
-
-    def all_rows(self) -> Rows:
-        """Return design and labels."""
-        return Rows(self.design, self.labels)
-
-    def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return the weighted negative log likelihood plus |x|^2 / (2 prior_sd^2)."""
-        return self.gradient_on(theta, rows)[0]
-
-    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return U and its gradient in closed form."""
-        logits = _logits(rows, theta)
-        fit = (functional.softplus(logits) - rows.y * logits).sum(-1)
-        residual = torch.sigmoid(logits) - rows.y
-        pull = residual @ rows.x if rows.x.ndim == 2 else (residual[:, None] @ rows.x)[:, 0]
-        gradient = rows.weight * pull + self.prior_precision * theta
-        return rows.weight * fit + 0.5 * self.prior_precision * (theta * theta).sum(-1), gradient
-
-    def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v' H v in closed form."""
-        probability = torch.sigmoid(_logits(rows, theta))
-        curvature = (probability * (1 - probability) * _logits(rows, v) ** 2).sum(-1)
-        fit = rows.weight * curvature + self.prior_precision * (v * v).sum(-1)
-        return *self.gradient_on(theta, rows), fit
-
-    @functools.cached_property
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        mean, cov = self._laplace()
-        for _ in range(3):
-            mean, cov = self._quadrature(mean, cov)
-        return mean, cov
-
-    def _laplace(self) -> tuple[np.ndarray, np.ndarray]:
-        design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
-        w = np.zeros(self.dim)
-        for _ in range(50):
-            probability = 1 / (1 + np.exp(-design @ w))
-            hessian = (design * (probability * (1 - probability))[:, None]).T @ design + self.prior_precision * np.eye(
-                self.dim
-            )
-            w = w - np.linalg.solve(hessian, design.T @ (probability - labels) + self.prior_precision * w)
-        return w, np.linalg.inv(hessian)
-
-    def _quadrature(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Integrate by the trapezoidal rule on 49 points an axis over +-6.5 standard deviations."""
-        axis = np.linspace(-6.5, 6.5, 49)
-        whitened = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
-        points = mean + whitened @ np.linalg.cholesky(cov).T
-        design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
-        logits = points @ design.T
-        fit = functional.softplus(torch.from_numpy(logits), threshold=40).numpy().sum(1) - logits @ labels
-        potential = fit + 0.5 * self.prior_precision * (points**2).sum(1)
-        weight = np.exp(potential.min() - potential)
-        weight /= weight.sum()
-        mean = weight @ points
-        return mean, (points - mean).T @ ((points - mean) * weight[:, None])
-
-    def mean(self) -> np.ndarray:
-        """Return the posterior mean, by quadrature."""
-        return self._moments[0]
-
-    def cov(self) -> np.ndarray:
-        """Return the posterior covariance, by quadrature."""
-        return self._moments[1]
-
-    def names(self) -> list[str]:
-        """Return the coefficients' names."""
-        return ["intercept", "slope 1", "slope 2"]
-
-
-def _logits(rows: Rows, theta: Tensor) -> Tensor:
-    """Return the logits (chains, rows) of rows for all chains, or of each one's own."""
-    return theta @ rows.x.T if rows.x.ndim == 2 else (rows.x @ theta[..., None])[..., 0]
-
-
-@REGISTRY.add
-class TwoData(RowTarget):
-    """The mean of a normal with variance 1, given two data at +-c and a flat prior: N(0, 1/2), whatever c is.
-
-    The smallest target with batches: one datum of the two pulls to its own side. With a batch that is held from one
-    event to the next the variance comes out as .645, 1.03 and 2.31 for c = .5, 1 and 2 (SCIENCE, "mini-batches").
-    """
-
-    registered = "two_data"
-    title = "Two data"
-    fixed_dim = 1
-    dim = 1
-
-    apart = settings.Number(1.0, bounds=(0.0, 5.0), step=0.1, label="c", doc="The data lie at c and at -c.")
-
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
-        self.data = torch.tensor([self.apart, -self.apart], dtype=torch.float64)
-        self.examples = 2
-
-    def all_rows(self) -> Rows:
-        """Return the two data; they have no inputs."""
-        return Rows(self.data, self.data)
-
-    def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return the weighted sum of (x - y)^2 / 2."""
-        return rows.weight * 0.5 * (theta - rows.y).square().sum(-1)
-
-    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return U and the weighted sum of x - y."""
-        return self.potential_on(theta, rows), rows.weight * (theta - rows.y).sum(-1, keepdim=True)
-
-    def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v^2 for each datum."""
-        curvature = rows.weight * rows.y.shape[-1] * v.square()[:, 0]
-        return *self.gradient_on(theta, rows), curvature
-
-    def quadratic(self) -> tuple[Tensor, Tensor]:
-        """Return the mean and the precision."""
-        return self.data.new_zeros(1), self.data.new_full((1, 1), 2.0)
-
-    def mean(self) -> np.ndarray:
-        """Return the mean."""
-        return np.zeros(1)
-
-    def cov(self) -> np.ndarray:
-        """Return the variance."""
-        return np.array([[0.5]])
-
-    def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
-        """Return independent draws (count, 1)."""
-        return math.sqrt(0.5) * np.random.default_rng(seed).standard_normal((count, 1))
-
-    def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that holds draws of twice the width too."""
-        return (-4.0, 4.0), (-4.0, 4.0)

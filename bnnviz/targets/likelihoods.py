@@ -1,4 +1,15 @@
-"""Likelihoods of a network's outputs: loss, its derivative and its second derivative along a direction."""
+r"""Likelihoods of a network's outputs: loss, its derivative and its second derivative along a direction.
+
+For outputs f and observations y the losses :math:`\ell = -\log p(y \mid f)`, up to a constant, are
+
+.. math::
+    \text{gaussian: } \frac{(f - y)^2}{2 \sigma^2}, \qquad
+    \text{bernoulli: } \log(1 + e^f) - y f, \qquad
+    \text{categorical: } \log \sum_k e^{f_k} - f_y,
+
+with second derivatives :math:`\sigma^{-2}`, :math:`p (1 - p)` and :math:`\mathrm{diag}(p) - p p^\top` (Bishop 2006,
+sections 4.3 and 5.2, ISBN 978-0-387-31073-2).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +33,7 @@ class Likelihood:
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood (chains,), up to a constant."""
-        raise NotImplementedError
+        return -self.log_density(f, y).sum(-1)
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss by the outputs, shaped like them."""
@@ -45,7 +56,7 @@ class Likelihood:
         raise NotImplementedError
 
     def mean(self, f: Tensor) -> Tensor:
-        """Return the expected observation (chains, rows), or the chance of each class (chains, rows, classes)."""
+        """Return the expected observation (chains, rows), or the probability of each class (chains, rows, classes)."""
         raise NotImplementedError
 
 
@@ -85,16 +96,13 @@ class Normal(Likelihood):
         return f[..., 0]
 
 
-class NormalOfEach(Likelihood):
+class NormalOfEach(Normal):
     """y ~ N(f, sd^2) with an sd of each chain's own.
 
     Parameters
     ----------
     log_sd : Tensor, shape (chains,)
     """
-
-    name = "gaussian"
-    task = "regression"
 
     def __init__(self, log_sd: Tensor) -> None:
         self.log_sd, self.precision = log_sd, torch.exp(-2 * log_sd)
@@ -132,19 +140,11 @@ class NormalOfEach(Likelihood):
         squares = (f[..., 0] - y).square() * self.precision[:, None]
         return -0.5 * squares - self.log_sd[:, None] - math.log(math.sqrt(2 * math.pi))
 
-    def mean(self, f: Tensor) -> Tensor:
-        """Return the expected observation."""
-        return f[..., 0]
-
 
 class Bernoulli(Likelihood):
     """y in {0, 1} with logit f."""
 
     name = "bernoulli"
-
-    def loss(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the negative log likelihood, up to a constant."""
-        return -self.log_density(f, y).sum(-1)
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
@@ -173,10 +173,6 @@ class Categorical(Likelihood):
     """y in {0, ..., K - 1} with K logits f."""
 
     name = "categorical"
-
-    def loss(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the negative log likelihood, up to a constant."""
-        return -self.log_density(f, y).sum(-1)
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""

@@ -1,4 +1,13 @@
-"""Targets whose potential is a sum over data rows plus a prior, so that a batch of rows stands for all of them."""
+r"""Targets whose potential is a sum over data rows plus a prior, so that a batch of rows stands for all of them.
+
+For a batch B of the N rows, drawn without replacement,
+
+.. math:: \hat U_B(\theta) = -\frac{N}{|B|} \sum_{i \in B} \log p(y_i \mid x_i, \theta) - \log p(\theta)
+
+is an estimate of U without bias (Welling and Teh 2011, https://icml.cc/2011/papers/398_icmlpaper.pdf). With control
+variates at an anchor :math:`\theta_0` it is :math:`\hat U_B(\theta) - \hat U_B(\theta_0) + U(\theta_0)` (Baker,
+Fearnhead, Fox and Nemeth 2019, https://doi.org/10.1007/s11222-018-9826-2).
+"""
 
 from __future__ import annotations
 
@@ -27,10 +36,7 @@ class Rows(NamedTuple):
 
 
 class RowTarget(Target):
-    """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`.
-
-    U = weight * (sum over the rows of -log p(y | x, theta)) - log prior.
-    """
+    """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`."""
 
     def all_rows(self) -> Rows:
         """Return all data rows."""

@@ -1,4 +1,19 @@
-"""Many copies of one multilayer perceptron at once: value, gradient and directional curvature by hand.
+r"""Many copies of one multilayer perceptron at once: value, gradient and directional curvature by hand.
+
+With :math:`a_0 = x`, :math:`z_l = W_l a_{l-1} + b_l` and :math:`a_l = \phi_l(z_l)`, the gradient goes backwards by
+
+.. math::
+    \delta_l = \phi_l'(z_l) \odot W_{l+1}^\top \delta_{l+1}, \qquad
+    \frac{\partial \ell}{\partial W_l} = \delta_l a_{l-1}^\top,
+
+and derivatives along :math:`\theta + s v`, written with dots, go forwards by
+
+.. math::
+    \dot z_l = W_l \dot a_{l-1} + V_l a_{l-1} + v_{b, l}, \qquad
+    \ddot z_l = W_l \ddot a_{l-1} + 2 V_l \dot a_{l-1}, \qquad
+    \ddot a_l = \phi_l'' \odot \dot z_l^2 + \phi_l' \odot \ddot z_l
+
+(Pearlmutter 1994, https://doi.org/10.1162/neco.1994.6.1.147).
 
 One batched matrix product per layer serves all chains; nothing is recorded for automatic
 differentiation, which for small networks costs more than the arithmetic. Inside, units come before
@@ -16,7 +31,7 @@ from torch import Tensor, nn
 _LEAST = 1e-20  # variance: the slope of its root has to stay finite
 
 
-class Layer(NamedTuple):
+class LinearLayer(NamedTuple):
     """Where a linear layer's weights lie in the flat vector, and what is applied to its units."""
 
     inputs: int
@@ -73,17 +88,17 @@ _NAMES = {nn.Tanh: "tanh", nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.SiLU: "sil
 _ALL_NAMES = _NAMES | {nn.Softplus: "softplus", nn.ELU: "elu", nn.GELU: "gelu", nn.LeakyReLU: "leaky_relu"}
 
 
-def hidden_layers(module: nn.Module) -> list[Layer]:
+def hidden_layers(module: nn.Module) -> list[LinearLayer]:
     """Return the linear layers of a multilayer perceptron whose hidden units may change places; [] for all else."""
     layers = read_layers(module, _ALL_NAMES) or []
     return layers if len(layers) > 1 and layers[-1].activation == "identity" else []
 
 
-def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -> list[Layer] | None:
+def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -> list[LinearLayer] | None:
     """Read a ``Sequential`` of linear layers and activations of these names; None if it is anything else."""
     if type(module) is not nn.Sequential:
         return None
-    layers: list[Layer] = []
+    layers: list[LinearLayer] = []
     offset = 0
     for child in module:
         if type(child) is nn.Linear:
@@ -91,7 +106,7 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
             offset += child.weight.numel()
             if child.bias is not None:
                 bias, offset = offset, offset + child.bias.numel()
-            layers.append(Layer(child.in_features, child.out_features, weight, bias, "identity"))
+            layers.append(LinearLayer(child.in_features, child.out_features, weight, bias, "identity"))
         elif type(child) in names and layers and layers[-1].activation == "identity":
             layers[-1] = layers[-1]._replace(activation=names[type(child)])
         else:
@@ -100,7 +115,7 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
     return layers if layers and not shared else None
 
 
-def _weights(layer: Layer, theta: Tensor) -> tuple[Tensor, Tensor | None]:
+def _weights(layer: LinearLayer, theta: Tensor) -> tuple[Tensor, Tensor | None]:
     """Return weights (chains, outputs, inputs) and biases (chains, outputs, 1)."""
     size = layer.inputs * layer.outputs
     w = theta[:, layer.weight : layer.weight + size].view(-1, layer.outputs, layer.inputs)
@@ -118,7 +133,7 @@ def _affine(a: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
     return product if b is None else product.add_(b)
 
 
-def outputs(layers: list[Layer], theta: Tensor, x: Tensor, masks: Sequence[Tensor] = ()) -> Tensor:
+def outputs(layers: list[LinearLayer], theta: Tensor, x: Tensor, masks: Sequence[Tensor] = ()) -> Tensor:
     """Return the network's outputs (chains, rows, outputs) for weights (chains, dim).
 
     The inputs are (rows, inputs) for all chains, or each one's own: (chains, rows, inputs). ``masks`` multiply the
@@ -132,15 +147,16 @@ def outputs(layers: list[Layer], theta: Tensor, x: Tensor, masks: Sequence[Tenso
     return a.transpose(1, 2)
 
 
-def _activation(layer: Layer, z: Tensor) -> Tensor:
+def _activation(layer: LinearLayer, z: Tensor) -> Tensor:
     return _tanh(z) if layer.activation == "tanh" else _activate(layer.activation, z).value
 
 
-def noisy_outputs(layers: list[Layer], mean: Tensor, sd: Tensor, x: Tensor, noise: Sequence[Tensor]) -> Tensor:
-    """Return outputs (chains, rows, outputs) for independent normal weights, drawn anew for each row.
+def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor, noise: Sequence[Tensor]) -> Tensor:
+    """Return outputs (chains, rows, outputs) for independent normal weights, drawn for each row.
 
     What a layer hands to its activations is normal too, given its inputs, and independent between rows; it is drawn in
-    the place of the weights (the local reparameterisation of Kingma, Salimans and Welling 2015).
+    the place of the weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
+    https://doi.org/10.48550/arXiv.1506.02557).
 
     Parameters
     ----------
@@ -169,7 +185,7 @@ class Pass(NamedTuple):
     outputs: Tensor
 
 
-def forward(layers: list[Layer], theta: Tensor, x: Tensor) -> Pass:
+def forward(layers: list[LinearLayer], theta: Tensor, x: Tensor) -> Pass:
     """Run the network for all chains and keep what the derivatives need."""
     inputs, activated = [], []
     a = x.mT
@@ -181,7 +197,7 @@ def forward(layers: list[Layer], theta: Tensor, x: Tensor) -> Pass:
     return Pass(inputs, activated, a.transpose(1, 2))
 
 
-def backward(layers: list[Layer], theta: Tensor, run: Pass, residual: Tensor) -> Tensor:
+def backward(layers: list[LinearLayer], theta: Tensor, run: Pass, residual: Tensor) -> Tensor:
     """Return the gradient (chains, dim) of a loss whose derivative by the outputs is ``residual``."""
     gradient = torch.empty_like(theta)
     delta = residual.transpose(1, 2)
@@ -199,7 +215,7 @@ def backward(layers: list[Layer], theta: Tensor, run: Pass, residual: Tensor) ->
     return gradient
 
 
-def directional(layers: list[Layer], theta: Tensor, v: Tensor, run: Pass) -> tuple[Tensor, Tensor]:
+def directional(layers: list[LinearLayer], theta: Tensor, v: Tensor, run: Pass) -> tuple[Tensor, Tensor]:
     """Return first and second derivative of the outputs (chains, rows, outputs) along theta + s v at s = 0."""
     first = second = None
     for i, layer in enumerate(layers):

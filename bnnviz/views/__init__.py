@@ -14,12 +14,12 @@ from bnnviz.views.chain.trace import TraceView
 from bnnviz.views.chain.trajectory import TrajectoryView
 from bnnviz.views.comparison.course import CourseView
 from bnnviz.views.comparison.curves import CurvesView
-from bnnviz.views.comparison.density_ratio import RatioView
-from bnnviz.views.comparison.energy import LedgerView
-from bnnviz.views.comparison.functionals import FunctionalsView
 from bnnviz.views.comparison.lanes import of_lane
-from bnnviz.views.comparison.pooled import PooledView
-from bnnviz.views.comparison.step_size import CellView, StepErrorView
+from bnnviz.views.demos.density_ratio import RatioView
+from bnnviz.views.demos.energy import LedgerView
+from bnnviz.views.demos.functionals import FunctionalsView
+from bnnviz.views.demos.pooled import PooledView
+from bnnviz.views.demos.step_size import CellView, StepErrorView
 from bnnviz.views.importance.history import HistoryView
 from bnnviz.views.importance.population import PopulationView
 from bnnviz.views.importance.weight_ess import GaugeView
@@ -38,6 +38,7 @@ from bnnviz.views.predictive.squared_errors import SquaredErrorsView
 
 __all__ = [
     "ACCEPTED",
+    "BY_NAME",
     "DARK",
     "DOCUMENT_THEME",
     "FONT",
@@ -67,22 +68,16 @@ _VIEWS: tuple[type[View], ...] = (
     GaugeView,
     HistoryView,
 )
-# Of a race as a whole; its lanes have those above.
-_OF_RACES: tuple[type[View], ...] = (CurvesView,)
-_OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, RatioView)
-_OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, CellView)
-# Of predictions of test rows, by whoever has measured them.
-_OF_PREDICTIONS: tuple[type[View], ...] = (RocView, ConfusionView, ProbabilityView, SquaredErrorsView)
-# Of how sure these are, several samplers in each.
-_OF_UNCERTAINTY: tuple[type[View], ...] = (
-    ReliabilityView,
-    EntropyView,
-    AttackView,
-    AttackEntropyView,
-    ClassProbabilitiesView,
-    CourseView,
-    TurnedView,
+# Of a race as a whole, whose lanes have those above; of the double well; of step sizes; of predictions of test rows; of
+# how sure these are.
+_OTHERS: tuple[type[View], ...] = (
+    CurvesView,
+    *(FunctionalsView, LedgerView, PooledView, RatioView),
+    *(StepErrorView, CellView),
+    *(RocView, ConfusionView, ProbabilityView, SquaredErrorsView),
+    *(ReliabilityView, EntropyView, AttackView, AttackEntropyView, ClassProbabilitiesView, CourseView, TurnedView),
 )
+BY_NAME: dict[str, type[View]] = {view.name: view for view in (*_VIEWS, *_OTHERS)}
 
 
 def views() -> list[type[View]]:
@@ -99,5 +94,4 @@ def views_for(scene: dict) -> list[type[View]]:
         if view.needs[0] in scene.get("pictures", ())
         for number, lane in enumerate(scene["lanes"])
     ]
-    known = (*_VIEWS, *lanes, *_OF_RACES, *_OF_WELLS, *_OF_MICROSCOPES, *_OF_PREDICTIONS, *_OF_UNCERTAINTY)
-    return [view for view in known if emitted.issuperset(view.needs)]
+    return [view for view in (*_VIEWS, *lanes, *_OTHERS) if emitted.issuperset(view.needs)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 
 from bnnviz.engine.throttle import Throttle
+from bnnviz.views.axis_range import AxisRange
 from bnnviz.views.canvas import Canvas, Glyph, PackedColumns
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 from bnnviz.views.pointer import Pointer
@@ -23,7 +23,6 @@ FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 WIDTH = 0.5  # of a letter, in sizes of its type
 LOW = 55  # pixels of height
-ROOM = 0.08  # of a range, between its ends and a large mark
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
 #: browser, except the kinds that the document's theme names, and the views colour themselves.
@@ -48,142 +47,21 @@ def separated(*rows: Any) -> np.ndarray:
     return np.concatenate([stacked, np.full((*stacked.shape[:-1], 1), np.nan, np.float32)], axis=-1).ravel()
 
 
+def strokes(x: Any, rows: Any) -> Columns:
+    """Give the columns of one line through many curves (curves, points) over x, with gaps between them."""
+    rows = np.atleast_2d(np.asarray(rows, dtype=np.float32))
+    if not rows.size:
+        return columns(x=[], y=[])
+    gap = np.full((len(rows), 1), np.nan, np.float32)
+    x = np.tile(np.append(np.asarray(x, dtype=np.float32), np.float32(np.nan)), len(rows))
+    return columns(x=x, y=np.hstack([rows, gap]))
+
+
 def extent(*arrays: Any) -> tuple[float, float] | None:
     """Give the smallest and largest finite value, None when there is none."""
     values = np.concatenate([np.asarray(a, dtype=float).ravel() for a in arrays])
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if values.size else None
-
-
-class Window:
-    """A range of an axis that grows in round steps and otherwise stays.
-
-    Parameters
-    ----------
-    range_ : bokeh.models.Range1d
-        The range to keep.
-    memory : int, default 20
-        The range shrinks when most of the last so many things that it is told to remember would fit in half
-        of it.
-    """
-
-    def __init__(self, range_: Range1d, memory: int = 20) -> None:
-        self.range = range_
-        self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
-        self._glimpses: deque[tuple[float, float]] = deque(maxlen=memory)
-        self.slack = 1.0  # how much wider it was made than what it covers needs
-        self._follow = True
-        self._fresh = True
-        self._need = (float(range_.start), float(range_.end))
-
-    @property
-    def follow(self) -> bool:
-        """Whether the range moves by itself."""
-        return self._follow
-
-    @follow.setter
-    def follow(self, value: bool) -> None:
-        self._follow = value
-        if value:
-            self._set(*self._need)
-
-    def start_at(self, low: float, high: float) -> None:
-        """Take exactly these ends, as a new beginning."""
-        self._need = (float(low), float(high))
-        self._fresh, self.slack = False, 1.0
-        self._recent.clear()
-        self._glimpses.clear()
-        self.range.update(start=float(low), end=float(high))
-
-    def restart(self) -> None:
-        """Fit to the next values instead of growing to them."""
-        self._fresh = True
-
-    def cover(self, need: tuple[float, float] | None) -> None:
-        """Grow if something that is needed lies outside; None needs nothing."""
-        if need is None:
-            return
-        self._need = need
-        if not self._follow:
-            return
-        if self._fresh:
-            self._set(*need)
-        elif need[0] < self.range.start or need[1] > self.range.end:
-            self._grow(*need)
-
-    def make_room(self, at: float) -> None:
-        """Grow if this lies so near an edge that a large mark there would be cut."""
-        if not self._follow or not np.isfinite(at):
-            return
-        room = ROOM * (self.range.end - self.range.start)
-        if at - room < self.range.start or at + room > self.range.end:
-            self._grow(at - room, at + room)
-
-    def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
-        """Shrink if the range has been much too wide for some time.
-
-        Parameters
-        ----------
-        need : tuple of float or None
-            What one more thing needed in the end.
-        settle : bool, default False
-            Do not wait: shrink to this one.
-        """
-        if need is None or not self._follow:
-            return
-        self._recent.append(need)
-        width = self.width
-        if settle and need[1] - need[0] < 0.5 * width:
-            self._set(*need)
-        elif len(self._recent) == self._recent.maxlen:
-            lows, highs = np.array(self._recent).T
-            if np.quantile(highs - lows, 0.75) < 0.5 * width:
-                self._set(np.quantile(lows, 0.15), np.quantile(highs, 0.85))
-
-    def glimpse(self, need: tuple[float, float] | None) -> None:
-        """Cover most of the last few things, each of which is seen for a moment only; the widest may reach out."""
-        if need is None or not self._follow:
-            return
-        self._need = need
-        self._glimpses.append(need)
-        lows, highs = np.array(self._glimpses).T
-        low, high = float(np.quantile(lows, 0.2)), float(np.quantile(highs, 0.8))
-        if high - low < 0.4 * (self.range.end - self.range.start):
-            self._set(low, high)
-        else:
-            self.cover((low, high))
-
-    @property
-    def width(self) -> float:
-        """How wide the range is without what `widen` has added."""
-        return (self.range.end - self.range.start) / self.slack
-
-    def widen(self, width: float, tolerance: float) -> None:
-        """Show so much, more on both sides than is needed, so that another axis has the same scale."""
-        now = self.range.end - self.range.start
-        if abs(now / width - 1) > tolerance:
-            middle, self.slack = (self.range.start + self.range.end) / 2, width / self.width
-            self.range.update(start=middle - width / 2, end=middle + width / 2)
-
-    def _grow(self, low: float, high: float) -> None:
-        start, end = min(low, self.range.start), max(high, self.range.end)
-        spare = 0.08 * (end - start)
-        self._set(start - spare * (low < self.range.start), end + spare * (high > self.range.end))
-
-    def _set(self, low: float, high: float) -> None:
-        self._fresh, self.slack = False, 1.0
-        self._recent.clear()
-        if high <= low:
-            low, high = low - 0.5, high + 0.5
-        step = _round_up((high - low) / 20)
-        # Rounding outwards must not add a step where float noise alone lies over the edge.
-        start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step
-        self.range.update(start=float(start), end=float(end))
-
-
-def _round_up(value: float) -> float:
-    power = 10.0 ** np.floor(np.log10(value))
-    return power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= value * (1 - 1e-9))
 
 
 class View:
@@ -220,7 +98,7 @@ class View:
         self._describing = Throttle(least=DESCRIBE_S)
         self.palette: Palette = DARK if dark else LIGHT
         self._paints: list[tuple[Any, dict[str, str]]] = []
-        self._windows: list[Window] = []
+        self._windows: list[AxisRange] = []
         self._follow = True
         self._scale, self._labels = 1.0, ("", "")
         self.root: figure
@@ -236,7 +114,7 @@ class View:
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Empty what was drawn of draws: they have begun anew."""
+        """Empty what was drawn of draws: they have begun again."""
 
     def update(self, frame: dict) -> bool:
         """Draw a frame.
@@ -461,8 +339,8 @@ class View:
             major_label_text_color="muted",
         )
 
-    def _window(self, range_: Range1d, memory: int = 20) -> Window:
-        self._windows.append(Window(range_, memory))
+    def _window(self, range_: Range1d, memory: int = 20) -> AxisRange:
+        self._windows.append(AxisRange(range_, memory))
         return self._windows[-1]
 
     def _paint(self, model: Any, **roles: str) -> Any:
@@ -478,6 +356,11 @@ class View:
     def _words(self) -> str:
         """Say what the figure shows now; the figures of its heading, unless it has others."""
         return self.note
+
+    def _empty(self, *sheets: PackedColumns) -> None:
+        """Send empty columns."""
+        for sheet in sheets:
+            self._push(sheet, columns(**dict.fromkeys(sheet.data, ())))
 
     @staticmethod
     def _push(sheet: PackedColumns, data: Columns) -> bool:

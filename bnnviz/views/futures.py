@@ -23,7 +23,7 @@ def colour(letter: str, palette: Palette) -> str:
     return palette.chains[number(letter)]
 
 
-class Futures:
+class FutureLines:
     """Lines for up to four futures.
 
     Parameters

@@ -31,42 +31,32 @@ class Palette:
     chains: tuple[str, ...]
 
 
-LIGHT = Palette(
-    surface="#ffffff",
-    ink="#1f3347",
-    muted="#55677a",
-    grid="#e6ecf1",
-    axis="#93a1ae",
-    blue="#2b6cb0",
-    pale="#6f9acb",
-    orange="#d97400",
-    red="#c0282d",
-    purple="#7a3db8",
-    magenta="#d3155f",
-    green="#1d7427",
-    grey="#6a7581",
-    contour=("#f2f6fa", "#e3edf5", "#d0e0ee", "#b9d0e5"),
-    contour_line="#a3bdd8",
-    chains=("#2b6cb0", "#d97400", "#219f7a", "#4d3660", "#c2337f", "#7a5c2e", "#6e8cdb", "#4a4b4c"),
-)
-DARK = Palette(
-    surface="#1b2530",
-    ink="#e4ebf2",
-    muted="#a9b7c5",
-    grid="#2a3744",
-    axis="#6d7d8d",
-    blue="#66aaf0",
-    pale="#5b8fc6",
-    orange="#f5a43a",
-    red="#f66f67",
-    purple="#c59bf5",
-    magenta="#ff6ba6",
-    green="#62c474",
-    grey="#a1aebc",
-    contour=("#1f2d3b", "#243749", "#2a4359", "#32526d"),
-    contour_line="#46688a",
-    chains=("#66aaf0", "#f5a43a", "#62f9bf", "#eed7ff", "#ff5c91", "#cdb07a", "#00a28b", "#a6aec9"),
-)
+#: On a light page and on a dark one.
+_COLOURS = {
+    "surface": ("#ffffff", "#1b2530"),
+    "ink": ("#1f3347", "#e4ebf2"),
+    "muted": ("#55677a", "#a9b7c5"),
+    "grid": ("#e6ecf1", "#2a3744"),
+    "axis": ("#93a1ae", "#6d7d8d"),
+    "blue": ("#2b6cb0", "#66aaf0"),
+    "pale": ("#6f9acb", "#5b8fc6"),
+    "orange": ("#d97400", "#f5a43a"),
+    "red": ("#c0282d", "#f66f67"),
+    "purple": ("#7a3db8", "#c59bf5"),
+    "magenta": ("#d3155f", "#ff6ba6"),
+    "green": ("#1d7427", "#62c474"),
+    "grey": ("#6a7581", "#a1aebc"),
+    "contour_line": ("#a3bdd8", "#46688a"),
+    "contour": (
+        ("#f2f6fa", "#e3edf5", "#d0e0ee", "#b9d0e5"),
+        ("#1f2d3b", "#243749", "#2a4359", "#32526d"),
+    ),
+    "chains": (
+        ("#2b6cb0", "#d97400", "#219f7a", "#4d3660", "#c2337f", "#7a5c2e", "#6e8cdb", "#4a4b4c"),
+        ("#66aaf0", "#f5a43a", "#62f9bf", "#eed7ff", "#ff5c91", "#cdb07a", "#00a28b", "#a6aec9"),
+    ),
+}
+LIGHT, DARK = (Palette(**{role: pair[page] for role, pair in _COLOURS.items()}) for page in (0, 1))
 
 
 @dataclass(frozen=True)

@@ -92,18 +92,18 @@ class PlaneView(View):
             window.widen(scale * size, UNEQUAL)
 
     def _enter_plane(self, part: dict) -> None:
-        """Begin anew when what moves is shown in other coordinates than before."""
+        """Begin again when what moves is shown in other coordinates than before."""
         plane = (part["x_label"], part["y_label"], part["basis"])
         if plane == self._plane:
             return
         scene = self._scene_plane
-        own = scene is not None and plane[:2] == (scene["x_label"], scene["y_label"])
+        of_scene = scene is not None and plane[:2] == (scene["x_label"], scene["y_label"])
         given = part.get("contour")
-        contour = given if given is not None else (scene["contour"] if own else None)
+        contour = given if given is not None else (scene["contour"] if of_scene else None)
         first, self._plane = self._plane is None, plane
         if not first and self.pointer is not None:
             self.pointer.unbox()
-        if first and own and given is None:
+        if first and of_scene and given is None:
             return
         self._label(*plane[:2])
         self._draw_contour(contour)

@@ -47,34 +47,34 @@ class Pointer:
     ) -> None:
         self._boxed = False
         tags = {"editable": False, "heard": False, "unboxed": 0, "cells": cells, "keyed": keyed}
-        self._said = ColumnDataSource({"said": []}, tags=[tags])
+        self._messages = ColumnDataSource({"said": []}, tags=[tags])
         arguments = {
             "figure": root,
-            "said": self._said,
+            "said": self._messages,
             "events": None if events is None else events.model,
             "points": None if points is None else points.model,
         }
         begin = CustomJS(args=arguments, code=_CODE)
-        root.tags = [*root.tags, self._said]
+        root.tags = [*root.tags, self._messages]
         for name in ("inner_width", "inner_height"):
             root.js_on_change(name, begin)
-        self._said.js_on_change("tags", begin)
+        self._messages.js_on_change("tags", begin)
 
     @property
     def editable(self) -> bool:
         """Whether points can be added, moved and deleted."""
-        return self._said.tags[0]["editable"]
+        return self._messages.tags[0]["editable"]
 
     @editable.setter
     def editable(self, value: bool) -> None:
         if value != self.editable:
-            self._said.tags = [self._said.tags[0] | {"editable": value}]
+            self._messages.tags = [self._messages.tags[0] | {"editable": value}]
 
     def unbox(self) -> None:
         """Take the box away that was drawn in the figure."""
         if self._boxed:
             self._boxed = False
-            self._said.tags = [self._said.tags[0] | {"unboxed": self._said.tags[0]["unboxed"] + 1}]
+            self._messages.tags = [self._messages.tags[0] | {"unboxed": self._messages.tags[0]["unboxed"] + 1}]
 
     def listen(self, on_message: Callable[[Message], None]) -> None:
         """Hear what is done; needs a Bokeh server.
@@ -94,6 +94,6 @@ class Pointer:
                     self._boxed = message["box"] is not None
                 on_message(message)
 
-        self._said.on_change("data", hear)
+        self._messages.on_change("data", hear)
         # A figure that nobody listens to leaves drags to Bokeh, which pans.
-        self._said.tags = [self._said.tags[0] | {"heard": True}]
+        self._messages.tags = [self._messages.tags[0] | {"heard": True}]

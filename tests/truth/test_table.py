@@ -12,7 +12,7 @@ from scipy import stats
 
 from bnnviz import samplers, targets
 from bnnviz.benchmarks import find
-from bnnviz.benchmarks.calibration import Truth, limit, of_draws, of_path, p_value
+from bnnviz.benchmarks.calibration import KnownAnswers, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suites import truth
 from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
@@ -45,7 +45,7 @@ def reflection_of_the_wrong_sign(self, x, v, g):
 def test_exact_draws_have_standard_errors_of_one(name: str) -> None:
     """Skewed or not, no error of 200 tables of independent draws is larger than chance allows."""
     target = known_targets()[name]
-    known = Truth.of(target)
+    known = KnownAnswers.of(target)
     z = []
     for seed in range(200):
         draws = target.exact_draws(300 * 10, seed=seed).reshape(300, 10, target.dim)
@@ -63,7 +63,7 @@ def test_a_chance_and_its_limit_belong_together() -> None:
 
 def test_errors_of_draws_and_of_their_path_are_told() -> None:
     target = targets.Gaussian(size=1)
-    known = Truth.of(target)
+    known = KnownAnswers.of(target)
     draws = 1.1 * target.exact_draws(64 * 50, seed=1).reshape(64, 50, 1)
     found = {test.label: test for test in of_draws(draws, known)}
     assert found["variance x1"].error == pytest.approx(0.21, abs=4 * found["variance x1"].se)
@@ -77,7 +77,7 @@ def test_errors_of_draws_and_of_their_path_are_told() -> None:
 
 
 def test_weights_count() -> None:
-    known = Truth.of(targets.Gaussian(size=1))
+    known = KnownAnswers.of(targets.Gaussian(size=1))
     draws = targets.Gaussian(size=1).exact_draws(64 * 50, seed=1).reshape(64, 50, 1)
     weights = (draws[..., 0] > 0).astype(float)
     found = {test.label: test for test in of_draws(draws, known, weights)}

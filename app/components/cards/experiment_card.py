@@ -14,14 +14,13 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.experiments import LABELS, Experiment
-from bnnviz.experiments.comparison import Figure, Verdict, figures, verdict
+from bnnviz.experiments.comparison import Comparison, Figure, compare, figures
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.results import Record
 from bnnviz.views.comparison import published as beside
 from bnnviz.views.comparison.panels import Panel, arrays, panels
 from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import Panel as Band
-from bnnviz.views.predictive.band_multiples import band_multiples
+from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 from bnnviz_app import deep_links
 from bnnviz_app.components.widgets import script
 from bnnviz_app.theme import SHEETS, styles
@@ -78,13 +77,13 @@ class ExperimentCard:
         self._on_open = on_open
         self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
-        verdict = self.verdict
+        comparison = self.comparison
         self._head = CardHead(
             experiment=experiment.name,
             title=title,
             place=place,
-            verdict=verdict.text,
-            share=[verdict.near, verdict.judged],
+            verdict=comparison.text,
+            share=[comparison.near, comparison.tested],
             known=self.measured,
             sizing_mode="stretch_width",
             margin=0,
@@ -112,11 +111,11 @@ class ExperimentCard:
         return bool(self._records)
 
     @property
-    def verdict(self) -> Verdict:
+    def comparison(self) -> Comparison:
         """How what was measured compares with what was published."""
         first = next((record for record in self._records if not record.part), None)
         rows = [] if first is None else first.rows
-        return verdict(figures(self.experiment, rows))
+        return compare(figures(self.experiment, rows))
 
     def turn(self, wanted: bool, by_reader: bool = False, sought: bool = False) -> None:
         """Open or close it; ``by_reader``: its reader did; ``sought``: the address names it."""
@@ -184,7 +183,7 @@ class ExperimentCard:
 
     def _panels(self, record: Record) -> Any:
         if record.panels[0][1] == _BAND:
-            bands = [Band(**arrays(part)) for _, _, part in record.panels]
+            bands = [BandPanel(**arrays(part)) for _, _, part in record.panels]
             return band_multiples(bands, dark=self._dark, width=_NARROW)
         return panels([Panel(*panel) for panel in record.panels], dark=self._dark)
 

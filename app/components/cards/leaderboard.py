@@ -55,7 +55,7 @@ class LeaderboardCard(TitledCard):
                 lane_colour(row["lane"]),
                 row["name"],
                 written.settings_text(row["settings"]),
-                written.verdict(row, self._chains),
+                written.divergence_text(row, self._chains),
                 {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in shown},
             ]
             for row in table["rows"]

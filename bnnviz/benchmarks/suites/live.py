@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from bnnviz.benchmarks.browser import Lab, Seen, Window, chromium, window
+from bnnviz.benchmarks.browser import LabTab, PaintLog, Window, chromium, window
 from bnnviz.benchmarks.processes import Dashboard, Meter, cpu_seconds, dashboard
 from bnnviz.benchmarks.statistics import growth, quantile, quarters, standard_error_of_median
 from bnnviz.benchmarks.suite import Goal, Row, Suite, Tell
@@ -81,7 +81,7 @@ def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
         time.sleep(SETTLE_S)
         rate = len(stage.lab.read().since(begin).frames) / SETTLE_S
         tell(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
-        turns = _Turns(time.time() + SETTLE_S)
+        turns = _Looks(time.time() + SETTLE_S)
         stage.lab.take_turns(LOOKS, rate, _hot(), turns.begin, turns.each_s)
         with stage.browser.left_alone():
             paces = [_pace(stage, worker, turns, number) for number in range(turns.count(seconds))]
@@ -154,7 +154,7 @@ class _Stage:
     backend: Backend
 
     @property
-    def lab(self) -> Lab:
+    def lab(self) -> LabTab:
         """The page."""
         return self.browser.lab
 
@@ -162,7 +162,7 @@ class _Stage:
         """Return the process that the run is in."""
         return self.served.worker_at(_only_run(self.backend)["worker"])
 
-    def watch(self, seconds: float) -> tuple[Seen, dict[str, float]]:
+    def watch(self, seconds: float) -> tuple[PaintLog, dict[str, float]]:
         """Return what is painted from now on, and the CPU seconds that it takes."""
         worker = self.worker()
         meter = Meter(
@@ -188,7 +188,7 @@ def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_Stage]:
             yield _Stage(served, browser, backend)
 
 
-def _rates(seen: Seen, seconds: float) -> Iterator[Row]:
+def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
     yield Row("rate_frames", len(seen.frames) / seconds, "1/s", HOT_RATE)
     hot = _hot()
     for name, moments in seen.paints.items():
@@ -196,7 +196,7 @@ def _rates(seen: Seen, seconds: float) -> Iterator[Row]:
         yield Row(f"rate_{name}", len(moments) / seconds, "1/s", goal, {"hot": name in hot})
 
 
-def _latencies(seen: Seen, seconds: float, q: float, goal: Goal) -> Iterator[Row]:
+def _latencies(seen: PaintLog, seconds: float, q: float, goal: Goal) -> Iterator[Row]:
     """Give the latencies, of which one quantile has a goal and has to stay what it was in the first quarter."""
     painted = [frame[2] for frame in seen.frames]
     late = [1000 * (frame[2] - frame[0]) for frame in seen.frames]
@@ -239,7 +239,7 @@ class _Pace:
 
 
 @dataclass(frozen=True)
-class _Turns:
+class _Looks:
     """When which look is taken: each has its time, of which the end is measured."""
 
     begin: float
@@ -254,14 +254,14 @@ class _Turns:
         begin = self.begin + number * self.each_s
         return begin + TURN_S, begin + self.each_s
 
-    def rate(self, seen: Seen, count: int) -> float:
+    def rate(self, seen: PaintLog, count: int) -> float:
         """Return the frames that were painted a second in those of so many looks that were looked at."""
         looked = [self.measured(number) for number in range(0, count, len(LOOKS))]
         painted = sum(len(seen.between(*moments).frames) for moments in looked)
         return painted / (len(looked) * WINDOW_S)
 
 
-def _pace(stage: _Stage, worker: psutil.Process, turns: _Turns, number: int) -> _Pace:
+def _pace(stage: _Stage, worker: psutil.Process, turns: _Looks, number: int) -> _Pace:
     """Return the run's pace during a look, which begins by itself."""
     begin, end = turns.measured(number)
     time.sleep(max(0.0, begin - time.time()))

@@ -120,8 +120,8 @@ def _measured(setup: Setup, seconds: float, tell: Tell) -> Iterator[Row]:
     label, first = f"{setup.sampler}_{setup.bound}_{setup.chains}", meters[0].rates()["events"]
     yield from meters[0].rows(label, setup, None, "")
     for meter in meters[1:]:
-        said = f"{meter.rates()['events'] / first:.3g} times eager"
-        yield from meter.rows(f"{label}_{meter.run.kernel}", setup, COMPILED[setup], said)
+        note = f"{meter.rates()['events'] / first:.3g} times eager"
+        yield from meter.rows(f"{label}_{meter.run.kernel}", setup, COMPILED[setup], note)
 
 
 def _begun(setup: Setup, kernel: str) -> Run:

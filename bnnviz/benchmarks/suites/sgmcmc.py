@@ -26,7 +26,7 @@ SLICE_S = 0.1
 KERNELS = ("eager", "compiled")
 
 
-class Known(NamedTuple):
+class PeerRate(NamedTuple):
     """What another library did: moves of all its chains for each CPU second, measured elsewhere on a quiet core."""
 
     peer: str
@@ -34,12 +34,12 @@ class Known(NamedTuple):
 
 
 #: With batches of 32 of the same 100 rows. blackjax's SGHMC takes ten moves at once: each is counted.
-KNOWN: dict[tuple[str, int], Known] = {
-    ("sgld", 1): Known("blackjax, 1 chain", 70_000),
-    ("sgld", 16): Known("posteriors, 16 chains", 7_500),
-    ("sgld", 64): Known("blackjax, 16 chains", 140_000),
-    ("sghmc", 16): Known("blackjax, 16 chains", 200_000),
-    ("sghmc", 64): Known("blackjax, 16 chains", 200_000),
+KNOWN: dict[tuple[str, int], PeerRate] = {
+    ("sgld", 1): PeerRate("blackjax, 1 chain", 70_000),
+    ("sgld", 16): PeerRate("posteriors, 16 chains", 7_500),
+    ("sgld", 64): PeerRate("blackjax, 16 chains", 140_000),
+    ("sghmc", 16): PeerRate("blackjax, 16 chains", 200_000),
+    ("sghmc", 64): PeerRate("blackjax, 16 chains", 200_000),
 }
 #: How many times as fast as the known rate a compiled kernel is to be: a fifth with one chain, ten times `posteriors`,
 #: and as fast as blackjax with many chains. What has no goal stands for itself.

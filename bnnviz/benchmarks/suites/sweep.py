@@ -40,17 +40,17 @@ def timed(spec: SweepSpec, workers: int) -> tuple[float, float]:
 
 def _overhead(seconds: float, tell: Tell) -> Iterator[Row]:
     tell(f"{RUNS} runs of {TINY} draws, one after another.")
-    wall, own = timed(spec_of(TINY), 1)
-    more = {"note": f"{RUNS} runs in {wall:.1f} s, their own seconds are {own:.1f}"}
-    yield Row("overhead", (wall - own) / RUNS, "s/run", Goal("<", OVERHEAD_S), more)
+    wall, busy = timed(spec_of(TINY), 1)
+    more = {"note": f"{RUNS} runs in {wall:.1f} s, their own seconds are {busy:.1f}"}
+    yield Row("overhead", (wall - busy) / RUNS, "s/run", Goal("<", OVERHEAD_S), more)
 
 
 def _workers(seconds: float, tell: Tell) -> Iterator[Row]:
     walls = {}
     for workers in (1, 2):
         tell(f"{RUNS} runs of {LONG} draws on {workers} of the workers.")
-        walls[workers], own = timed(spec_of(LONG), workers)
-        yield Row(f"wall_{workers}", walls[workers], "s", more={"note": f"their own seconds are {own:.1f}"})
+        walls[workers], busy = timed(spec_of(LONG), workers)
+        yield Row(f"wall_{workers}", walls[workers], "s", more={"note": f"their own seconds are {busy:.1f}"})
     yield Row("ratio_1_to_2", walls[1] / walls[2], "", more={"note": "time of one worker by that of two"})
 
 

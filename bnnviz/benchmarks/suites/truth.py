@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, settings, targets
-from bnnviz.benchmarks.calibration import Test, Truth, limit, of_draws, of_path, p_value
+from bnnviz.benchmarks.calibration import ErrorTest, KnownAnswers, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.chains import Course, begin, follow, move, one_thread, tune
 from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
@@ -52,8 +52,9 @@ _BIASED = {"bound": "interpolated"}
 _MOST_TESTS = 6  # of a coordinate: mean, variance, two quantiles, mean and variance of the path
 _MODE_STEPS, _MODE_CHAINS = 300, 16
 _OFF_MODE = 0.2  # standard deviations: a process whose centre is a Gaussian's mean would never bounce
-#: Widening of the banana's first variance in percent, by horizon and alpha (SCIENCE, event times, of an unstated bend).
-_SCIENCE = {
+#: Variance inflation of the banana's first coordinate in percent, by horizon and alpha, as another program has it on a
+#: banana of unknown bend.
+_REFERENCE = {
     1.0: {1.0: 53.0, 1.2: 46.0, 1.5: 41.0, 2.0: 37.0},
     0.3: {1.0: 15.0, 1.2: 10.0, 1.5: 7.5, 2.0: 5.3},
     0.1: {1.0: 4.6, 1.2: 2.3, 1.5: 0.8, 2.0: 1.3},
@@ -111,7 +112,7 @@ def _fits(sampler: samplers.Sampler, target: targets.Target) -> bool:
 
 def measure(
     cell: Cell, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS
-) -> list[Test]:
+) -> list[ErrorTest]:
     """Return the tests of a cell.
 
     Parameters
@@ -157,8 +158,8 @@ def _weights(sampler: samplers.Sampler, course: Course, settled: bool) -> np.nda
 
 
 @cache
-def _truth(target: targets.Target) -> Truth:
-    return Truth.of(target)
+def _truth(target: targets.Target) -> KnownAnswers:
+    return KnownAnswers.of(target)
 
 
 def _starts(target: targets.Target, chains: int, seed: int) -> np.ndarray:
@@ -212,7 +213,7 @@ def row(cell: Cell, target: targets.Target, patience: float = 60.0, draws: int =
     """Return a cell's row: its worst standardised error, and what it says of the variances."""
     begun = time.monotonic()
     try:
-        found = _told(cell, measure(cell, target, patience, draws, chains), chains, draws)
+        found = _row_of(cell, measure(cell, target, patience, draws, chains), chains, draws)
     except BnnvizError as error:
         return Row(cell.name, float("nan"), "s.e.", _goal(cell), {"note": error.sentence})
     found.more["seconds"] = time.monotonic() - begun
@@ -223,7 +224,7 @@ def _goal(cell: Cell) -> Goal | None:
     return Goal("<", worst_allowed()) if cell.right else None
 
 
-def _told(cell: Cell, tests: list[Test], chains: int, draws: int) -> Row:
+def _row_of(cell: Cell, tests: list[ErrorTest], chains: int, draws: int) -> Row:
     worst, wide = _worst(tests), _worst([test for test in tests if test.label.startswith("variance")])
     p, bias, error = p_value(worst.z, len(tests), chains), 100 * wide.error, 100 * wide.se
     note = f"{worst.label}, p = {p:.2g} of {len(tests)}; {wide.label} {bias:+.1f} ± {error:.1f} %"
@@ -233,7 +234,7 @@ def _told(cell: Cell, tests: list[Test], chains: int, draws: int) -> Row:
     return Row(cell.name, abs(worst.z), "s.e.", _goal(cell), more)
 
 
-def _worst(tests: list[Test]) -> Test:
+def _worst(tests: list[ErrorTest]) -> ErrorTest:
     return max(tests, key=lambda test: abs(test.z))
 
 
@@ -244,7 +245,7 @@ def far(cell: Cell, patience: float = 60.0, draws: int = DRAWS, chains: int = CH
     mode = np.array([_OFF_MODE, 0.0]) if sampler.needs_mode else None
     state = tune(sampler, begin(target, sampler, x0, mode=mode))
     course = follow(sampler, move(sampler, state, x0), 2 * draws, patience)
-    return _told(cell, of_draws(course.draws[:, draws:], truth), chains, draws)
+    return _row_of(cell, of_draws(course.draws[:, draws:], truth), chains, draws)
 
 
 def _far_case(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -255,12 +256,12 @@ def _far_case(seconds: float, tell: Tell) -> Iterator[Row]:
 
 
 def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Show how the papers' bound widens the banana, beside the figures that the science sheet has for another bend.
+    """Show how the papers' bound widens the banana, beside another program's figures for another bend.
 
     The goals are taken from those figures: half of the least in their line at least, or, where the horizon is so short
     that little is left, twice the greatest at most.
     """
-    for horizon, line in _SCIENCE.items():
+    for horizon, line in _REFERENCE.items():
         short = horizon == _SHORT
         goal = Goal("<=", 2 * max(line.values())) if short else Goal(">=", min(line.values()) / 2)
         for alpha, figure in line.items():
@@ -268,8 +269,8 @@ def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
             tell(f"bps with horizon {horizon:g} and alpha {alpha:g}.")
             tests = measure(Cell("bps", chosen), targets.Banana(), seconds, _HORIZON_DRAWS)
             wide = next(test for test in tests if test.label == "variance x1")
-            note = f"± {100 * wide.se:.1f}; science sheet {figure:+g}"
-            more = {"error": 100 * wide.se, "peer": "science sheet", "science": figure, "note": note, **chosen}
+            note = f"± {100 * wide.se:.1f}; another program {figure:+g}"
+            more = {"error": 100 * wide.se, "peer": "another program", "reference": figure, "note": note, **chosen}
             yield Row(f"bps_horizon_{horizon:g}_alpha_{alpha:g}", 100 * wide.error, "%", goal, more)
 
 

@@ -1,6 +1,6 @@
 """Readers of the files that image sets are published as: one module per format, arrays out.
 
-Whatever is wrong with a file's content is told in one sentence (`broken`), and nothing in it is executed.
+Whatever is wrong with a file's content is one sentence (`broken`), and nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def broken(place: Path, what: str, reason: object) -> BnnvizError:
     reason : object
         What is wrong with it.
     """
-    said = str(reason) or type(reason).__name__
-    return BnnvizError(f"The file {place} is no whole {what} ({said}): put the published one there.", "data")
+    text = str(reason) or type(reason).__name__
+    return BnnvizError(f"The file {place} is no whole {what} ({text}): put the published one there.", "data")

@@ -138,5 +138,5 @@ def _read_batch(place: Path, name: str, content: bytes, label: str) -> tuple[np.
             raise TypeError("its images are no array, or its labels no numbers")
         return images.values.reshape(len(labels), 3, SIDE, SIDE), np.array(labels, np.int64)
     except _BROKEN as error:
-        said = f"no {error}" if isinstance(error, KeyError) else error
-        raise broken(place, _WHAT, f"{name}: {said or type(error).__name__}") from error
+        text = f"no {error}" if isinstance(error, KeyError) else error
+        raise broken(place, _WHAT, f"{name}: {text or type(error).__name__}") from error

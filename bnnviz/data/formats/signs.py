@@ -83,7 +83,7 @@ def read_test(
 
 
 def numbered_tracks(y: np.ndarray, tracks: np.ndarray) -> np.ndarray:
-    """Return the numbers (rows,) of tracks that are counted anew in each class, told apart by class."""
+    """Return numbers (rows,) of tracks that differ between classes, in each of which they begin from 0."""
     return y.astype(np.int64) * 10**6 + tracks
 
 

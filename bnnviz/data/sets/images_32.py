@@ -10,47 +10,44 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.files import DataFile
+from bnnviz.data.files import published
 from bnnviz.data.formats.batches import read_batches
 from bnnviz.data.formats.house_numbers import grey, read_digits
 from bnnviz.data.formats.npz import read_npz
-from bnnviz.data.forms import Form, Images, Rows
-
-_SVHN = "http://ufldl.stanford.edu/housenumbers"
-_CIFAR = "https://www.cs.toronto.edu/~kriz"
+from bnnviz.data.forms import Form, ImageRows, Images, facts
 
 
-def read_svhn(train: Path, test: Path) -> Rows:
+def read_svhn(train: Path, test: Path) -> ImageRows:
     """Read SVHN's cropped digits."""
     x_train, y_train = read_digits(train)
     x_test, y_test = read_digits(test)
-    return Rows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
 
 
-def read_grey_svhn(train: Path, test: Path) -> Rows:
+def read_grey_svhn(train: Path, test: Path) -> ImageRows:
     """Read SVHN's cropped digits as grey images."""
     rows = read_svhn(train, test)
-    return Rows(x_train=grey(rows.x_train), y_train=rows.y_train, x_test=grey(rows.x_test), y_test=rows.y_test)
+    return ImageRows(x_train=grey(rows.x_train), y_train=rows.y_train, x_test=grey(rows.x_test), y_test=rows.y_test)
 
 
-def read_archive(place: Path, folder: str, train: tuple[str, ...], test: str, label: str) -> Rows:
+def read_archive(place: Path, folder: str, train: tuple[str, ...], test: str, label: str) -> ImageRows:
     """Read the batches of a CIFAR archive."""
     x_train, y_train = read_batches(place, folder, train, label)
     x_test, y_test = read_batches(place, folder, (test,), label)
-    return Rows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
 
 
-def read_part(place: Path) -> Rows:
+def read_part(place: Path) -> ImageRows:
     """Read some rows of a set from an ``.npz`` with `x_train`, `y_train`, `x_test` and `y_test`, colours last."""
     x_train, y_train, x_test, y_test = read_npz(place, ("x_train", "y_train", "x_test", "y_test"))
-    return Rows(x_train=colours_first(x_train), y_train=y_train, x_test=colours_first(x_test), y_test=y_test)
+    return ImageRows(x_train=colours_first(x_train), y_train=y_train, x_test=colours_first(x_test), y_test=y_test)
 
 
-def read_test_part(place: Path) -> Rows:
+def read_test_part(place: Path) -> ImageRows:
     """Read some test rows of a set from an ``.npz`` with `x_test` and `y_test`, colours last."""
     x, y = read_npz(place, ("x_test", "y_test"))
     x = colours_first(x)
-    return Rows(x_train=x[:0], y_train=y[:0], x_test=x, y_test=y)
+    return ImageRows(x_train=x[:0], y_train=y[:0], x_test=x, y_test=y)
 
 
 def colours_first(images: np.ndarray) -> np.ndarray:
@@ -58,64 +55,21 @@ def colours_first(images: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(images, -1, 1)) if images.ndim == 4 else images
 
 
-SVHN_FILES = (
-    DataFile("svhn/train_32x32.mat", f"{_SVHN}/train_32x32.mat", "md5:e26dedcc434d2e4c54c9b2d4a06d8373"),
-    DataFile("svhn/test_32x32.mat", f"{_SVHN}/test_32x32.mat", "md5:eb5a983be6a315427106f1b164d9cef3"),
-)
-CIFAR10_FILE = DataFile(
-    "cifar10/cifar-10-python.tar.gz", f"{_CIFAR}/cifar-10-python.tar.gz", "md5:c58f30108f718f92721af3b95e74349a"
-)
-CIFAR10_PART = DataFile(
-    "cifar10/cifar10_4000_1000.npz", None, "074ab2a761a0ff9cf1e0d2dee44b36ae962cdc8ac29de91d08c7e2ed93b319b1"
-)
-CIFAR100_FILE = DataFile(
-    "cifar100/cifar-100-python.tar.gz", f"{_CIFAR}/cifar-100-python.tar.gz", "md5:eb9058c3a382ffc7106e4002c42a8d85"
-)
-CIFAR100_PART = DataFile(
-    "cifar100/cifar100_test_1000.npz", None, "8b26a8213544e7c5450a591f1871569d1ffd2402d4c27a4694019527dad3436a"
-)
-_CIFAR100_NAMES = (
-    "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly"
-    " camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup"
-    " dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower"
-    " leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid"
-    " otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray"
-    " road rocket rose sea seal shark shrew skunk skyscraper snail snake spider squirrel streetcar"
-    " sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle"
-    " wardrobe whale willow_tree wolf woman worm"
-)
+SVHN_FILES = published("svhn/train_32x32.mat", "svhn/test_32x32.mat")
+CIFAR10_FILE, CIFAR10_PART = published("cifar10/cifar-10-python.tar.gz", "cifar10/cifar10_4000_1000.npz")
+CIFAR100_FILE, CIFAR100_PART = published("cifar100/cifar-100-python.tar.gz", "cifar100/cifar100_test_1000.npz")
 
 SETS = (
     Images(
-        name="svhn",
-        title="SVHN",
-        doc="Digits of house numbers in street views, coloured, 32 x 32: 73,257 images to train on and 26,032"
-        " to test on.",
-        shape=(3, 32, 32),
-        rows=73_257,
-        class_names=tuple("0123456789"),
+        **facts("svhn"),
         forms=(Form(SVHN_FILES, read_svhn),),
     ),
     Images(
-        name="svhn_grey",
-        title="SVHN, grey",
-        doc="The digits of SVHN without colour: its luma (0.299 red, 0.587 green, 0.114 blue). The PMCnet"
-        " paper's SVHN-G.",
-        shape=(1, 32, 32),
-        rows=73_257,
-        class_names=tuple("0123456789"),
+        **facts("svhn_grey"),
         forms=(Form(SVHN_FILES, read_grey_svhn),),
     ),
     Images(
-        name="cifar10",
-        title="CIFAR-10",
-        doc="Animals and vehicles, coloured, 32 x 32: 50,000 images to train on and 10,000 to test on, or 4,000 and"
-        " 1,000 of them where only these are there.",
-        shape=(3, 32, 32),
-        rows=50_000,
-        class_names=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
-        mean=(0.4914, 0.4822, 0.4465),
-        sd=(0.2470, 0.2435, 0.2616),
+        **facts("cifar10"),
         forms=(
             Form(
                 (CIFAR10_FILE,),
@@ -136,15 +90,7 @@ SETS = (
         ),
     ),
     Images(
-        name="cifar100",
-        title="CIFAR-100",
-        doc="A hundred kinds of things, coloured, 32 x 32: 50,000 images to train on and 10,000 to test on, or 1,000 to"
-        " test on and none to train on where only these are there.",
-        shape=(3, 32, 32),
-        rows=50_000,
-        class_names=tuple(_CIFAR100_NAMES.split()),
-        mean=(0.5071, 0.4865, 0.4409),
-        sd=(0.2673, 0.2564, 0.2762),
+        **facts("cifar100"),
         forms=(
             Form(
                 (CIFAR100_FILE,),

@@ -6,31 +6,29 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.files import DataFile
+from bnnviz.data.files import published
 from bnnviz.data.formats import broken
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.formats.signs import numbered_tracks, read_test, read_training
-from bnnviz.data.forms import Form, Images, Rows
+from bnnviz.data.forms import Form, ImageRows, Images, facts
 from bnnviz.data.sets.images_32 import colours_first
 
-_ORIGIN = "https://sid.erda.dk/public/archives/daaeac0d7ce1152aea9b61d9f1e19370"
 
-
-def read_archives(train: Path, test: Path, labels: Path) -> Rows:
+def read_archives(train: Path, test: Path, labels: Path) -> ImageRows:
     """Read the published zip files."""
     x_train, y_train, tracks = read_training(train)
     x_test, y_test = read_test(test, labels)
-    return Rows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
+    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
 
 
-def read_unpacked(train: Path, test: Path, labels: Path) -> Rows:
+def read_unpacked(train: Path, test: Path, labels: Path) -> ImageRows:
     """Read what the zip files were unpacked to."""
     x_train, y_train, tracks = read_training(train, root="")
     x_test, y_test = read_test(test, labels.parent, root="", table=labels.name)
-    return Rows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
+    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
 
 
-def read_part(place: Path) -> Rows:
+def read_part(place: Path) -> ImageRows:
     """Read some rows from an ``.npz``, colours last; names such as ``00001/00041_00024.ppm`` tell the tracks."""
     names = ("x_train", "y_train", "name_train", "x_test", "y_test")
     x_train, y_train, files, x_test, y_test = read_npz(place, names)
@@ -39,60 +37,23 @@ def read_part(place: Path) -> Rows:
         groups = numbered_tracks(y_train, tracks)
     except (ValueError, TypeError, AttributeError) as error:
         raise broken(place, ".npz file of GTSRB's", "its names tell no tracks") from error
-    return Rows(
+    return ImageRows(
         x_train=colours_first(x_train), y_train=y_train, x_test=colours_first(x_test), y_test=y_test, groups=groups
     )
 
 
-FILES = (
-    DataFile(
-        "gtsrb/GTSRB_Final_Training_Images.zip",
-        f"{_ORIGIN}/GTSRB_Final_Training_Images.zip",
-        "md5:f33fd80ac59bff73c82d25ab499e03a3",
-    ),
-    DataFile(
-        "gtsrb/GTSRB_Final_Test_Images.zip",
-        f"{_ORIGIN}/GTSRB_Final_Test_Images.zip",
-        "md5:c7e4e6327067d32654124b0fe9e82185",
-    ),
-    DataFile(
-        "gtsrb/GTSRB_Final_Test_GT.zip",
-        f"{_ORIGIN}/GTSRB_Final_Test_GT.zip",
-        "md5:fe31e9c9270bbcd7b84b7f21a9d9d9e5",
-    ),
-)
-UNPACKED = (
-    DataFile("gtsrb/GTSRB/Final_Training/Images", None, None),
-    DataFile("gtsrb/GTSRB/Final_Test/Images", None, None),
-    DataFile("gtsrb/GT-final_test.csv", None, None),
-)
-PART = DataFile("gtsrb/gtsrb32_860_430.npz", None, "815975339df5f926b56797ba13d11d363bf184b303cf17e3106079d0c460e2fc")
+FILES = published(*(f"gtsrb/GTSRB_Final_{name}.zip" for name in ("Training_Images", "Test_Images", "Test_GT")))
+UNPACKED = published("gtsrb/GTSRB/Final_Training/Images", "gtsrb/GTSRB/Final_Test/Images", "gtsrb/GT-final_test.csv")
+PART = published("gtsrb/gtsrb32_860_430.npz")
 
 SETS = (
     Images(
-        name="gtsrb",
-        title="GTSRB",
-        doc="German traffic signs, coloured, whole pictures resized to 32 x 32: 39,209 to train on, in tracks of 30"
-        " pictures of one sign, and 12,630 to test on, or 860 and 430 of them where only these are there. Validation"
-        " rows are taken by whole tracks.",
-        shape=(3, 32, 32),
-        rows=39_209,
-        class_names=(
-            *(f"speed limit {limit} km/h" for limit in (20, 30, 50, 60, 70, 80)),
-            *("end of speed limit 80 km/h", "speed limit 100 km/h", "speed limit 120 km/h"),
-            *("no passing", "no passing for heavy vehicles", "right of way at next crossing", "priority road"),
-            *("yield", "stop", "no vehicles", "no heavy vehicles", "no entry", "danger", "curve to the left"),
-            *("curve to the right", "double curve", "bumpy road", "slippery road", "road narrows on the right"),
-            *("road work", "traffic signals", "pedestrians", "children", "bicycles", "ice or snow", "wild animals"),
-            *("end of all limits", "turn right ahead", "turn left ahead", "ahead only", "straight or right"),
-            *("straight or left", "keep right", "keep left", "roundabout", "end of no passing"),
-            "end of no passing for heavy vehicles",
-        ),
+        **facts("gtsrb"),
         forms=(
             Form(FILES, read_archives),
             Form(UNPACKED, read_unpacked, "GTSRB was read from unpacked pictures, which have no checksum."),
             Form(
-                (PART,),
+                PART,
                 read_part,
                 "Of GTSRB only 860 of the 39,209 training pictures and 430 of the 12,630 test pictures are here,"
                 " equally many of each class.",

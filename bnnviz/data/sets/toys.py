@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 
 NOISE_SD = 0.015
 _TEST_ROWS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Toy(Entry):
+class Toy(DataEntry):
     """A curve with noise.
 
     Parameters
@@ -50,11 +50,7 @@ class Toy(Entry):
         x_train, y_train = self._noisy(rng, self.draw(rng, self.rows))
         x_test, y_test = self._noisy(rng, np.linspace(*self.interval, _TEST_ROWS))
         low, high = self.interval
-        return DataSet(
-            name=self.name,
-            title=self.title,
-            doc=self.doc,
-            task=self.task,
+        return self.made(
             x_train=x_train,
             y_train=y_train,
             x_test=x_test,

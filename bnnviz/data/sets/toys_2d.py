@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 
 _TEST_ROWS = 200
 _BOX = ((-2.5, 2.5), (-2.5, 2.5))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape(Entry):
+class Shape(DataEntry):
     """Two curves in the plane, one for each class, with noise.
 
     Parameters
@@ -47,11 +47,7 @@ class Shape(Entry):
         rng = np.random.default_rng(self.seed)
         x_train, y_train = self._noisy(rng, self.rows)
         x_test, y_test = self._noisy(rng, _TEST_ROWS)
-        return DataSet(
-            name=self.name,
-            title=self.title,
-            doc=self.doc,
-            task=self.task,
+        return self.made(
             x_train=x_train,
             y_train=y_train,
             x_test=x_test,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 
 TEST_ROWS = 400
 UNITS = 3
@@ -20,7 +20,7 @@ _MOST_ROWS = 1600
 
 
 @dataclass(frozen=True)
-class Truth:
+class ControlNetwork:
     """A 3-3-1 network with tanh units whose output is the logit of class 1.
 
     Parameters
@@ -37,7 +37,7 @@ class Truth:
     second_bias: np.ndarray
 
     @classmethod
-    def draw(cls, rng: np.random.Generator) -> Truth:
+    def draw(cls, rng: np.random.Generator) -> ControlNetwork:
         """Draw all weights from N(0, 2^2)."""
         shapes = ((UNITS, UNITS), (UNITS,), (UNITS,), ())
         return cls(*(rng.normal(0.0, WEIGHT_SD, shape) for shape in shapes))
@@ -49,7 +49,7 @@ class Truth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Control(Entry):
+class ControlSet(DataEntry):
     """Inputs N(0, 1) and labels of a network whose weights are drawn, one network for each split.
 
     Parameters
@@ -68,16 +68,12 @@ class Control(Entry):
     def load(self, split: int) -> DataSet:
         """Generate a network and its rows; sets of another size have the same network and the same test rows."""
         rng = np.random.default_rng([6, split])
-        truth = Truth.draw(rng)
+        truth = ControlNetwork.draw(rng)
         x = rng.normal(size=(TEST_ROWS + _MOST_ROWS, UNITS))
         level = 0.5 if self.threshold else rng.random(len(x))
         y = truth(x) > level
         last = TEST_ROWS + self.rows
-        return DataSet(
-            name=self.name,
-            title=self.title,
-            doc=self.doc,
-            task=self.task,
+        return self.made(
             x_train=x[TEST_ROWS:last],
             y_train=y[TEST_ROWS:last],
             x_test=x[:TEST_ROWS],
@@ -90,9 +86,9 @@ class Control(Entry):
         )
 
 
-def _control(rows: int, threshold: bool) -> Control:
+def _control(rows: int, threshold: bool) -> ControlSet:
     labels = "the likelier class of" if threshold else "drawn with the chances of"
-    return Control(
+    return ControlSet(
         name=f"control_{rows}_threshold" if threshold else f"control_{rows}",
         title=f"Control, {rows:,} rows{', labels without noise' if threshold else ''}",
         doc=f"{rows:,} rows of three normal inputs, labels {labels} a known 3-3-1 tanh network with weights N(0, 2^2),"

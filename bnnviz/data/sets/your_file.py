@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bnnviz.data.dataset import DataSet
-from bnnviz.data.entry import Entry
+from bnnviz.data.entry import DataEntry
 from bnnviz.errors import BnnvizError
 
 
 @dataclass(frozen=True, kw_only=True)
-class YourFile(Entry):
+class YourFile(DataEntry):
     """A table that travels with the spec; what is in it only the table says."""
 
     def load(self, split: int) -> DataSet:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.diagnostics.metrics import Figures
+from bnnviz.diagnostics.predictive.metrics import Figures
 from bnnviz.engine.evaluation.predictions import at_once, averaged, observed_rows
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError

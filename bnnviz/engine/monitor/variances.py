@@ -69,7 +69,7 @@ class Variances:
         Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
     followed : float
         Bulk effective sample size of the component that is followed.
-    variance_inflation : Widening or None
+    variance_inflation : VarianceInflation or None
         By what share the variances are too large, by Stein's identity.
     cpu_seconds : float
         That all measures have taken.
@@ -83,7 +83,7 @@ class Variances:
         """Drop what was measured of earlier draws."""
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
-        self.variance_inflation: diagnostics.Widening | None = None
+        self.variance_inflation: diagnostics.VarianceInflation | None = None
         self._pace, self._made = Throttle(POLICY.share, least=POLICY.least_wait), -1
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -276,7 +276,7 @@ def is_clear(share: float, error: float) -> bool:
     return abs(share) > max(_CLEAR * error, _SMALL)
 
 
-def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.Widening | None:
+def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.VarianceInflation | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as the effort allows.
 
     None where there are too few draws, every chain stands still, or a gradient takes too long.
@@ -299,7 +299,7 @@ def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -
     parts = [run.sampler.aim(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
     shape = x.shape
-    return diagnostics.widening(
+    return diagnostics.variance_inflation(
         draws.double().cpu().numpy(), potential.reshape(shape[:2]), gradient.reshape(shape), every
     )
 

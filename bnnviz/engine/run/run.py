@@ -117,7 +117,7 @@ class Run:
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         # Others may have theirs on the same network, or by the same instance, at the same time.
-        self.target = _make_target(spec) if target is None else target.own()
+        self.target = _make_target(spec) if target is None else target.clone()
         self.target.to(self.device, self.dtype)
         chosen = samplers.REGISTRY.get(spec.sampler)
         self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.own()

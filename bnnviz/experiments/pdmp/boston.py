@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.experiments.experiment import Case, Experiment
-from bnnviz.specs.run import Spec
+from bnnviz.experiments import published
+from bnnviz.experiments.experiment import Case, Experiment, repeated
 
-_SPLITS = 20
+_SPLITS = range(20)
+_TARGET = {"data": "boston", "hidden": "50", "activation": "tanh", "noise_sd": 1.0}
 _NOTE = "published: five runs on one split; ours: Gal's splits. nll: standardised target."
+#: Case, the paper's name of the sampler, sampler, settings.
+_CASES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("Boomerang", "Boomerang", "boomerang", {}),
+    ("Boomerang, reference for prior", "Boomerang", "boomerang", {"reference": "prior"}),
+    ("Bouncy Particle", "BPS", "bps", {"refresh_rate": 10.0}),
+)
 
 
-def _specs(sampler: str, settings: dict[str, Any]) -> tuple[Spec, ...]:
-    return tuple(
-        Spec(
-            target="network",
-            target_settings={"data": "boston", "split": split, "hidden": "50", "activation": "tanh", "noise_sd": 1.0},
-            sampler=sampler,
-            settings=settings,
-            chains=4,
-            draws=500,
-            warmup=100,
-            seed=split,
-        )
-        for split in range(_SPLITS)
+def _case(name: str, printed: str, sampler: str, settings: dict[str, Any]) -> Case:
+    specs = repeated(
+        "network", _TARGET, sampler, settings, seeds=_SPLITS, splits=_SPLITS, chains=4, draws=500, warmup=100
     )
+    figures = published.read("pdmp-table1")[printed]
+    return Case(name, specs, {measure: figures[measure] for measure in ("rmse", "nll")}, _NOTE)
 
 
 BOSTON = Experiment(
@@ -33,14 +32,5 @@ BOSTON = Experiment(
     doc="RMSE and NLL over Gal's 20 splits, noise N(0, 1) on the standardised target, prior N(0, 1), four chains from"
     " modes, draws along the path under the grid bound.",
     measures=("rmse", "nll", "ess_pc1"),
-    cases=(
-        Case("Boomerang", _specs("boomerang", {}), {"rmse": 2.77, "nll": 0.96}, _NOTE),
-        Case(
-            "Boomerang, reference for prior",
-            _specs("boomerang", {"reference": "prior"}),
-            {"rmse": 2.77, "nll": 0.96},
-            _NOTE,
-        ),
-        Case("Bouncy Particle", _specs("bps", {"refresh_rate": 10.0}), {"rmse": 2.76, "nll": 0.96}, _NOTE),
-    ),
+    cases=tuple(_case(*row) for row in _CASES),
 )

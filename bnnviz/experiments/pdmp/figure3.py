@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.experiments.experiment import Case, Experiment
+from bnnviz.experiments.experiment import Case, Experiment, repeated
 from bnnviz.specs.run import Spec
 
 SEEDS = range(5)
@@ -41,10 +41,7 @@ SAMPLERS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
 
 def _specs(data: str, sampler: str, settings: dict[str, Any]) -> tuple[Spec, ...]:
     target = {"data": data, "hidden": "25-10", "activation": "tanh", "noise_sd": 0.1}
-    settings = {"start": "mode", **settings}
-    return tuple(
-        Spec("network", target, sampler, settings, chains=1, draws=600, warmup=100, seed=seed) for seed in SEEDS
-    )
+    return repeated("network", target, sampler, {"start": "mode", **settings}, seeds=SEEDS, draws=600, warmup=100)
 
 
 FIG3 = Experiment(

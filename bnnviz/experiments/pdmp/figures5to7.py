@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from bnnviz.experiments.pdmp.table2 import TABLE2
-from bnnviz.experiments.uncertainty import Judged
+from bnnviz.experiments.uncertainty import UncertaintyExperiment
 
 
-class _Figure(NamedTuple):
+class _TableFigure(NamedTuple):
     """What a figure shows of the table's runs, and on which data the paper does."""
 
     number: int
@@ -24,7 +24,7 @@ class _Figure(NamedTuple):
 
 _BOTH = ("Boomerang", "SGLD")
 _FIGURES = (
-    _Figure(
+    _TableFigure(
         5,
         "Trace and autocorrelation of the first component",
         "svhn",
@@ -33,7 +33,7 @@ _FIGURES = (
         ("BPS", "sigma-BPS", *_BOTH, "SGHMC"),
         ("trace", "acf"),
     ),
-    _Figure(
+    _TableFigure(
         6,
         "Chances of the images that are hardest to tell",
         "svhn",
@@ -42,7 +42,7 @@ _FIGURES = (
         _BOTH,
         ("digit",),
     ),
-    _Figure(
+    _TableFigure(
         7,
         "Entropies under SGLD and the Boomerang",
         "cifar10",
@@ -54,20 +54,20 @@ _FIGURES = (
 )
 
 
-def _part(figure: _Figure, data: str, scale: str) -> Judged:
+def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
     table = TABLE2.at(data, scale)
-    told = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
+    other_data = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
     return replace(
         table,
         name=f"pdmp-fig{figure.number}",
         title=f"{figure.what} (PDMP paper, Fig. {figure.number})",
-        doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{told} {table.doc}",
+        doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{other_data} {table.doc}",
         measures=figure.measures,
         cases=tuple(replace(case, published={}) for case in table.cases if case.name in figure.cases),
         pictures=figure.pictures,
         minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
-        made=partial(_part, figure),
+        build=partial(_part, figure),
     )
 
 
-PICTURED = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)
+FIGURES_5_TO_7 = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)

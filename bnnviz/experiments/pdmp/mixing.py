@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.experiments import cache
-from bnnviz.experiments.experiment import Case
+from bnnviz.experiments.experiment import Case, repeated
 from bnnviz.experiments.pdmp.table2 import ALGORITHM_2
-from bnnviz.experiments.predictive import Scored
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 _CHAINS = 4
@@ -48,7 +48,7 @@ _NOTES = {
 
 
 @dataclass(frozen=True)
-class Mixing(Scored):
+class MixingExperiment(PredictiveExperiment):
     """How well chains mix: effective draws of the first component and of what the network predicts."""
 
     def _place(self, spec: Spec) -> Any:
@@ -64,20 +64,18 @@ class Mixing(Scored):
 def _case(where: str, name: str) -> Case:
     target, values, draws, warmup, batch, mode_steps, seeds = _TARGETS[where]
     sampler, settings, batched = _LANES[name]
-    own = {"mode_steps": mode_steps, "start": "mode", **settings}
+    chosen = {"mode_steps": mode_steps, "start": "mode", **settings}
     if batched:
-        own |= {"batch_size": batch}
+        chosen |= {"batch_size": batch}
     if "bound" not in settings:
-        own |= {"every": _MOVES[where]}
+        chosen |= {"every": _MOVES[where]}
     if where == "digits" and sampler == "sghmc":
-        own |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
-    specs = tuple(
-        Spec(target, values, sampler, own, chains=_CHAINS, draws=draws, warmup=warmup, seed=seed) for seed in seeds
-    )
+        chosen |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
+    specs = repeated(target, values, sampler, chosen, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)
     return Case(f"{where}, {name}", specs, {}, _NOTES.get(name, ""))
 
 
-MIXING = Mixing(
+MIXING = MixingExperiment(
     name="pdmp-mixing",
     title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
     doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"

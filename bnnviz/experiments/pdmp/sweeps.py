@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from bnnviz.experiments.experiment import Case, Experiment
-from bnnviz.specs.run import Spec
+from bnnviz.experiments.experiment import Case, Experiment, repeated
 
-_REPETITIONS = 2
+_SEEDS = range(2)
 _RATES = (0.1, 0.5, 2.0, 10.0)
 _SPEEDS = (0.1, 0.3, 1.0, 3.0)
 _ALPHAS = (1.0, 1.2, 1.5, 2.0)
@@ -19,34 +19,16 @@ _NOTE = (
 )
 
 
-def _specs(sampler: str, settings: dict[str, Any]) -> tuple[Spec, ...]:
-    return tuple(
-        Spec(
-            target="network",
-            target_settings={"data": "toy_a", "hidden": "25-10", "noise_sd": 1.0},
-            sampler=sampler,
-            settings={"mode_steps": 500, **settings},
-            chains=4,
-            draws=100,
-            warmup=25,
-            seed=seed,
-        )
-        for seed in range(_REPETITIONS)
-    )
+_TARGET = {"data": "toy_a", "hidden": "25-10", "noise_sd": 1.0}
 
 
-def _sweep(setting: str, values: tuple[float, ...], samplers: tuple[str, ...], **fixed: Any) -> tuple[Case, ...]:
-    return tuple(
-        Case(
-            f"{sampler}, {setting} {value:g}",
-            _specs(sampler, fixed | {setting: value}),
-            {},
-            _NOTE,
-            {"sampler": sampler, "setting": setting, "value": value},
-        )
-        for sampler in samplers
-        for value in values
-    )
+def _sweep(setting: str, values: tuple[float, ...], samplers: tuple[str, ...], **fixed: Any) -> Iterator[Case]:
+    for sampler in samplers:
+        for value in values:
+            settings = {"mode_steps": 500, **fixed, setting: value}
+            specs = repeated("network", _TARGET, sampler, settings, seeds=_SEEDS, chains=4, draws=100, warmup=25)
+            at = {"sampler": sampler, "setting": setting, "value": value}
+            yield Case(f"{sampler}, {setting} {value:g}", specs, {}, _NOTE, at)
 
 
 SWEEPS = Experiment(

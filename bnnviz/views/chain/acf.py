@@ -22,7 +22,7 @@ class AcfView(View):
         fig = self._figure("lag (draws)", "ACF", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.source = PackedColumns(_columns(None))
+        self.source = PackedColumns(("lag", "acf", "low", "high"))
         self._coloured(self.canvas.band(self.source, "lag", "low", "high", opacity=0.25), role="grey")
         self._coloured(self.canvas.bars(self.source, "lag", "acf", width=2 * EDGE), role="blue")
 
@@ -31,7 +31,7 @@ class AcfView(View):
         self.note = ""
         self._x.start_at(-EDGE, LAGS[0] + EDGE)
         self._y.start_at(-0.2, 1.0)
-        self._push(self.source, _columns(None))
+        self._empty(self.source)
 
     def _show(self, part: dict) -> bool:
         ess, self.y_label = part["ess"], f"ACF ({part['label']})"
@@ -55,9 +55,7 @@ def _telling(acf: np.ndarray, noise: np.ndarray) -> int:
     return next((lags for lags in LAGS if lags >= wanted), LAGS[-1])
 
 
-def _columns(part: dict | None) -> dict:
-    if part is None:
-        return columns(lag=[], acf=[], low=[], high=[])
+def _columns(part: dict) -> dict:
     lag = np.asarray(part["lag"])[: LAGS[-1] + 1]
     half = np.full(lag.size, 1.96 / np.sqrt(max(part["draws"], 1)))
     return columns(lag=lag, acf=np.asarray(part["acf"])[: LAGS[-1] + 1], low=-half, high=half)

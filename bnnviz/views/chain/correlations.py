@@ -43,8 +43,7 @@ class WeightsView(View):
     def forget(self) -> None:
         """Empty the map."""
         self.note, self._pair, self._part, self._entered = "", None, None, None
-        self._push(self.source, columns(r=[]))
-        self._push(self.chosen, columns(x=[], y=[]))
+        self._empty(self.source, self.chosen)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the map's too."""
@@ -69,7 +68,7 @@ class WeightsView(View):
         if not all(first <= i < first + size for i in pair):
             return None
         self._pair = pair
-        self.note = self._said()
+        self.note = self._text()
         return pair[0]
 
     def _show(self, part: dict) -> bool:
@@ -77,7 +76,7 @@ class WeightsView(View):
         if self._entered != (part["block"], first, size):
             self._enter(part["block"], first, size)
         self._part = part
-        self.note = self._said()
+        self.note = self._text()
         moved = self._push(self.source, columns(r=part["correlation"]))
         return self._push(self.chosen, self._cross(part["chosen"])) or moved
 
@@ -97,7 +96,7 @@ class WeightsView(View):
             return columns(x=[], y=[])
         return columns(x=[low, high, np.nan, chosen, chosen], y=[chosen, chosen, np.nan, low, high])
 
-    def _said(self) -> str:
+    def _text(self) -> str:
         if self._pair is None:
             return f"{self._part['draws']:,} draws"
         first, (i, j) = self._part["first"], self._pair

@@ -5,9 +5,7 @@ Where a sampler's states are densities themselves, the last of them are drawn to
 
 from __future__ import annotations
 
-import numpy as np
-
-from bnnviz.views.base import View, columns, extent
+from bnnviz.views.base import View, columns, extent, strokes
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 
@@ -51,8 +49,7 @@ class DensityView(View):
     def forget(self) -> None:
         """Empty the histogram."""
         self.note = ""
-        for sheet in (self.source, self.curves, self.newest):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self.source, self.curves, self.newest)
 
     def legend_html(self) -> str:
         """Give the legend: the draws and the truth, and the functionals where there are any."""
@@ -75,8 +72,5 @@ class DensityView(View):
         """Draw the functionals; those that were accepted, the newest apart."""
         if curves is None:
             return False
-        taken = curves["y"][curves["accepted"]]
-        gap = np.full((len(taken), 1), np.nan)
-        x = np.column_stack([np.tile(curves["x"], (len(taken), 1)), gap]).ravel()
-        moved = self._push(self.curves, columns(x=x, y=np.column_stack([taken, gap]).ravel()))
+        moved = self._push(self.curves, strokes(curves["x"], curves["y"][curves["accepted"]]))
         return self._push(self.newest, columns(x=curves["x"], y=curves["y"][-1])) or moved

@@ -58,7 +58,7 @@ class JourneyView(TimelineView):
             return None
         return int(self._steps[np.argmin(np.abs(self._steps - (self._right + x * self._length)))])
 
-    def _empty(self) -> Columns:
+    def _no_events(self) -> Columns:
         self._steps = self._kinds = np.empty(0, dtype=np.int64)
         return self._columns(0, None)
 

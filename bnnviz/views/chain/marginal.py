@@ -6,7 +6,7 @@ import numpy as np
 
 from bnnviz.views.base import View, columns, extent
 from bnnviz.views.canvas import PackedColumns
-from bnnviz.views.futures import Futures
+from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, LIGHT
 
 
@@ -25,15 +25,14 @@ class MarginalView(View):
         self.source = PackedColumns(("x", "y", "zero"))
         self._coloured(self.canvas.band(self.source, "x", "zero", "y", opacity=0.25), role="blue")
         self._coloured(self.canvas.line(self.source, "x", "y", width=2.4), role="blue")
-        self.futures = Futures(self.canvas, ("x", "y"), (2.4,))
+        self.futures = FutureLines(self.canvas, ("x", "y"), (2.4,))
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""
         self.note, self._followed = "", None
         self._x.start_at(-3.0, 3.0)
         self._y.start_at(0.0, 0.5)
-        self._push(self.source, columns(x=[], y=[], zero=[]))
-        self._push(self.futures.sheet, self.futures.columns({}))
+        self._empty(self.source, self.futures.sheet)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, those of the futures too."""

@@ -13,6 +13,10 @@ START, FARTHEST = 1.25, 4.0  # of the axis, at first and at most
 EDGE = 0.985  # of the axis: here stands what lies beyond it
 LARGEST = Kind("largest", "circle", "blue", True)
 SIDES = (("", "blue"), ("over_", "magenta"))  # of ratio 1
+_COLUMNS = (
+    *(f"{side}{name}" for side, _ in SIDES for name in ("box", "x", "y", "most")),
+    *("low", "high", "median", "across", "middle"),
+)
 
 
 class RatiosView(View):
@@ -26,7 +30,7 @@ class RatiosView(View):
         fig = self._figure("rate / envelope", "", (0.0, START), (-0.5, 0.5))
         fig.yaxis.visible = fig.ygrid.visible = False
         self._x = self._window(fig.x_range)
-        self.source, one, canvas = PackedColumns(_columns(None, START)), PackedColumns(("x", "y", "word")), self.canvas
+        self.source, one, canvas = PackedColumns(_COLUMNS), PackedColumns(("x", "y", "word")), self.canvas
         one.push(columns(x=[1.0, 1.0], y=[-0.5, 0.5], word=[np.nan, 0.47]))
         for side, role in SIDES:
             self._coloured(canvas.band(self.source, f"{side}box", "low", "high", opacity=0.35), role=role)
@@ -43,7 +47,7 @@ class RatiosView(View):
         """Forget the last run's proposals."""
         self.note = ""
         self._x.start_at(0.0, START)
-        self._push(self.source, _columns(None, START))
+        self._empty(self.source)
 
     def legend_html(self) -> str:
         """Give the legend: box, whiskers, and the largest ratio."""
@@ -66,23 +70,7 @@ class RatiosView(View):
         return self._push(self.source, _columns(part, self._x.range.end))
 
 
-def _columns(part: dict | None, right: float) -> dict:
-    if part is None:
-        names = (
-            "box",
-            "x",
-            "y",
-            "over_box",
-            "over_x",
-            "over_y",
-            "low",
-            "high",
-            "median",
-            "across",
-            "most",
-            "over_most",
-        )
-        return columns(**dict.fromkeys((*names, "middle"), ()))
+def _columns(part: dict, right: float) -> dict:
     least, low, median, high, end = (min(part[name], right) for name in ("least", "q25", "median", "q75", "q99"))
     most = min(part["most"], EDGE * right)
     ends = np.array([[least, low], [high, end], [low, high], [low, high], [least, least], [end, end]])

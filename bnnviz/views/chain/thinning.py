@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, extent, separated
+from bnnviz.views.axis_range import AxisRange
+from bnnviz.views.base import FONT, TICK_SIZE, View, columns, extent, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import (
     ACCEPTED,
@@ -29,6 +30,10 @@ LINES = (
     ("past_t", "past", "red", 2.2, ()),
     ("now_t", "now", "orange", 3.8, ()),
     ("refresh_t", "refresh", "purple", 1.8, DASHED),
+)
+_COLUMNS = (
+    *dict.fromkeys(name for line in LINES for name in line[:2]),
+    *("t", "uniform", "rate", "kind", "label_t", "label"),
 )
 BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
 AHEAD = 0.4  # of all that lies ahead is shown at least
@@ -55,8 +60,8 @@ class ThinningView(View):
         self._segment: int | None = None
         self._frames = self._in_a_row = 0
         self._paused = self._look = False
-        self._needs: dict[Window, tuple[float, float] | None] = {}
-        self.source = source = PackedColumns(_columns(None))
+        self._needs: dict[AxisRange, tuple[float, float] | None] = {}
+        self.source = source = PackedColumns(_COLUMNS)
         zero = PackedColumns(("x", "zero"))
         zero.push(columns(x=[0.0, FAR], zero=[0.0, 0.0]))
         canvas = self.canvas
@@ -76,7 +81,7 @@ class ThinningView(View):
         self._in_a_row = 0
         self._x.start_at(*TIMES)
         self._y.start_at(*RATES)
-        self._push(self.source, _columns(None))
+        self._empty(self.source)
 
     def legend_html(self) -> str:
         """Give the legend: lines and marks."""
@@ -138,8 +143,7 @@ def _heights(part: dict) -> tuple[float, float] | None:
     return max(lowest[0], -BELOW * top), top
 
 
-def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: float = 1.0) -> dict:
-    part = part or _NOTHING
+def _columns(part: dict, right: float, bottom: float, top: float) -> dict:
     t, rate, kind = (
         part["proposal_t"],
         np.maximum(part["proposal_rate"], 0),
@@ -170,15 +174,6 @@ def _columns(part: dict | None, right: float = 1.0, bottom: float = 0.0, top: fl
         label_t=[refresh if refresh <= right else np.nan],
         label=[edge],
     )
-
-
-_LISTS = (
-    "rate_t",
-    "rate",
-    *(f"{when}_{end}" for when in ("past", "now") for end in ("t0", "t1", "h0", "h1")),
-)
-_PROPOSALS = tuple(f"proposal_{name}" for name in ("t", "rate", "height", "u", "kind"))
-_NOTHING = {**{name: np.empty(0) for name in (*_LISTS, *_PROPOSALS)}, "refresh_t": np.nan}
 
 
 def _note(part: dict) -> str:

@@ -36,7 +36,7 @@ class TimelineView(View):
         )
         fig.axis.visible, fig.grid.visible = False, False
         self._span, self._kinds = SPANS[0], np.empty(0)
-        self.source = PackedColumns(self._empty())
+        self.source = PackedColumns(self._no_events())
         canvas = self.canvas
         self._coloured(canvas.line(self.source, "head_x", "head", width=3), role="ink")
         for code, kind in KINDS.items():
@@ -48,7 +48,7 @@ class TimelineView(View):
     def reset(self, scene: dict) -> None:
         """Forget the last run's steps."""
         self._span = SPANS[0]
-        self._push(self.source, self._empty())
+        self._push(self.source, self._no_events())
 
     def legend_html(self) -> str:
         """Give the legend: the kinds of event."""
@@ -59,7 +59,7 @@ class TimelineView(View):
         self._choose_span(float(np.ptp(step[-SHOWN:])) if step.size else 0.0)
         return self._push(self.source, _columns(part, self._span))
 
-    def _empty(self) -> Columns:
+    def _no_events(self) -> Columns:
         return _columns(None)
 
     def _words(self) -> str:

@@ -25,7 +25,7 @@ class TraceView(View):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._shown: tuple | None = None
         self._draws: tuple[float, float] | None = None
-        self.source = PackedColumns(_columns(None))
+        self.source = PackedColumns(("draw", *(f"chain{i}" for i in range(MOST_CHAINS))))
         self._lines = [
             self.canvas.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
         ]
@@ -40,8 +40,7 @@ class TraceView(View):
         self.y_label = "PC 1" if scene["dim"] > 2 else scene["names"][0]
         self._x.start_at(0.0, 100.0)
         self._y.restart()
-        self._push(self.source, _columns(None))
-        self._push(self.picked, columns(x=[], y=[]))
+        self._empty(self.source, self.picked)
 
     def mark(self, selection: dict) -> bool:
         """Mark the picked draws."""
@@ -91,8 +90,7 @@ class TraceView(View):
             self._x.cover(need)
 
 
-def _columns(part: dict | None) -> dict:
-    part = part or {"index": [], "values": np.empty((0, 0))}
+def _columns(part: dict) -> dict:
     lines = dict(enumerate(np.atleast_2d(part["values"])[:MOST_CHAINS]))
     if "futures" in part:
         lines = {number(letter): lines[i] for i, letter in enumerate(part["futures"])}

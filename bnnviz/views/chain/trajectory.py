@@ -6,7 +6,7 @@ import numpy as np
 
 from bnnviz.views.base import columns
 from bnnviz.views.canvas import PackedColumns
-from bnnviz.views.futures import Futures
+from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, EVENTS, KINDS, KNOWN, LIGHT, NOW, PICKED, VISITED, Kind, legend, mark_html
 from bnnviz.views.plane import PlaneView
 from bnnviz.views.pointer import Pointer
@@ -15,6 +15,7 @@ HERE = Kind("here", "dot", "ink", True)
 OLDEST_MARK = 0.35
 ARROW = 34  # pixels
 _STEP_PAGE = 4096  # as in pointer.js
+_MARKS = ("x", "y", "kind", "alpha", "now", "dx", "dy", "step_high", "step_low")
 
 
 class TrajectoryView(PlaneView):
@@ -29,10 +30,10 @@ class TrajectoryView(PlaneView):
         self._build_plane()
         self._picked = self._awaits = ""
         self._events, self._eventful = 0, True
-        self.source, self.marks = PackedColumns(_path_columns(None)), PackedColumns(_mark_columns(None))
+        self.source, self.marks = PackedColumns(("x", "y")), PackedColumns(_MARKS)
         canvas = self.canvas
         self._coloured(canvas.trail(self.source, "x", "y", width=2.4), role="ink")
-        self.futures = Futures(canvas, ("x", "y"), (2.4,))
+        self.futures = FutureLines(canvas, ("x", "y"), (2.4,))
         for code in EVENTS:
             kind = KINDS[code]
             self._coloured(canvas.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
@@ -50,11 +51,7 @@ class TrajectoryView(PlaneView):
         """Show the new run's plane, with its contours if it has any."""
         self._reset_plane(scene)
         self._eventful = "events" in scene["emits"]
-        self._push(self.source, _path_columns(None))
-        self._push(self.marks, _mark_columns(None))
-        self._push(self.futures.sheet, self.futures.columns({}))
-        for sheet in (self.known, self.picked, self.visited):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self.source, self.marks, self.futures.sheet, self.known, self.picked, self.visited)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, those of the futures too."""
@@ -88,7 +85,7 @@ class TrajectoryView(PlaneView):
                 for axis in ("x", "y")
             },
         )
-        moved = self._push(self.source, _path_columns(part))
+        moved = self._push(self.source, columns(x=part["x"], y=part["y"]))
         moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
         visited = columns(x=part.get("visited_x", ()), y=part.get("visited_y", ()))
         moved = self._push(self.visited, visited) or moved
@@ -98,13 +95,7 @@ class TrajectoryView(PlaneView):
         return f"the path of one chain with its last {self._events} events"
 
 
-def _path_columns(part: dict | None) -> dict:
-    return columns(x=[], y=[]) if part is None else columns(x=part["x"], y=part["y"])
-
-
-def _mark_columns(part: dict | None) -> dict:
-    if part is None:
-        return columns(**dict.fromkeys(("x", "y", "kind", "alpha", "now", "dx", "dy", "step_high", "step_low"), ()))
+def _mark_columns(part: dict) -> dict:
     count = len(part["event_kind"])
     nowhere = np.full(count, np.nan)
     return columns(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -30,21 +29,16 @@ class CourseView(SeriesView):
         self._part: dict | None = None
         fig = self._figure("seconds of each sampler", "", (0.0, 10.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.sheets = [PackedColumns(("x", "y")) for _ in range(MOST)]
-        for sheet, dash in zip(self.sheets, DASHES, strict=True):
-            line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
-            dots = self.canvas.marks(sheet, "x", "y", DOT, 6)
-            dots.fill = "set by the theme"
-            self._glyphs.append((line, dots))
+        for sheet, dash in zip(self._make_sheets(("x", "y")), DASHES, strict=True):
+            self._glyphs.append(self._dotted(sheet, "x", "y", dash, DOT, 6))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""
-        self.note, self.names, self._part = "", (), None
+        super().reset(scene)
+        self._part = None
         self._x.start_at(0.0, 10.0)
         self._x.restart()
         self._y.restart()
-        for sheet in self.sheets:
-            self._push(sheet, columns(x=[], y=[]))
 
     def choose(self, measure: str) -> None:
         """Show another measure, a key of `MEASURES`."""
@@ -66,7 +60,5 @@ class CourseView(SeriesView):
             room = max(ROOM * (up[1] - up[0]), 1e-4)
             self._y.cover((up[0] - room, up[1] + room))
         self.note = "; ".join(f"{lane['name']} {y[-1]:.3g}" for lane, y in zip(lanes, values, strict=True) if len(y))
-        for place, sheet in enumerate(self.sheets):
-            x, y = (lanes[place]["seconds"], values[place]) if place < len(lanes) else ([], [])
-            changed |= self._push(sheet, columns(x=x, y=y))
-        return changed
+        series = [columns(x=lane["seconds"], y=y) for lane, y in zip(lanes, values, strict=True)]
+        return self._push_each(series) or changed

@@ -98,8 +98,8 @@ class CurvesView(View):
 
     def _words(self) -> str:
         ends = [(name, sheet.data["end_y"]) for name, sheet in zip(self._names, self.sheets, strict=False)]
-        told = [f"{name} {10 ** float(y[0]):.2g}" for name, y in ends if y.size and np.isfinite(y[0])]
-        return "; ".join(told)
+        texts = [f"{name} {10 ** float(y[0]):.2g}" for name, y in ends if y.size and np.isfinite(y[0])]
+        return "; ".join(texts)
 
     @staticmethod
     def _tick(axis: object, range_: Range1d, word: object) -> None:

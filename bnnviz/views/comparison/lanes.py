@@ -16,12 +16,12 @@ def of_lane(view: type[View], number: int, title: str) -> type[View]:
     title : str
         What the lane is called.
     """
-    own, heading = f"{view.name}.{number}", title
+    lane_name, heading = f"{view.name}.{number}", title
 
     class OfLane(view):
         """One lane's picture."""
 
-        name = own
+        name = lane_name
         needs = tuple(f"{part}.{number}" for part in view.needs)
 
         def reset(self, scene: dict) -> None:

@@ -89,7 +89,7 @@ def settings_text(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
-def verdict(row: dict[str, Any], chains: int) -> str:
+def divergence_text(row: dict[str, Any], chains: int) -> str:
     """Say what befell a lane whose chains met values that are not finite; "" where none did."""
     if row["diverged"]:
         return "diverged"
@@ -113,11 +113,11 @@ def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark:
     heads = "".join(f"<th title='{html.escape(each.doc)}'>{html.escape(each.head)}</th>" for each in shown)
     lines = []
     for row in rows:
-        said = verdict(row, chains)
+        divergence = divergence_text(row, chains)
         settings = settings_text(row["settings"])
         name = f"<i style='background:{colours[row['lane']]}'></i>{html.escape(row['name'])}"
         name += f" <small>{html.escape(settings)}</small>" if settings and settings not in row["name"] else ""
-        name += f" <span class='lost'>{said}</span>" if said else ""
+        name += f" <span class='lost'>{divergence}</span>" if divergence else ""
         cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)
         lines.append(f"<tr><td>{row['rank'] or '–'}</td><td>{name}</td>{cells}</tr>")
     return f"{_STYLE}<table class='race'><tr><th></th><th>sampler</th>{heads}</tr>{''.join(lines)}</table>"
@@ -139,9 +139,9 @@ def race_page(scene: dict[str, Any], frame: dict[str, Any]) -> str:
     caption, table = frame["caption"], frame["table"]
     words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))
     heading = f"<h2>{html.escape(scene['title'])}</h2>"
-    said = f"<div style='font:15px/1.4 sans-serif'>{heading}{words}<br>{view.legend_html()}</div>"
-    told = table_html(table["rows"], table["scores"], scene["spec"]["chains"])
+    head = f"<div style='font:15px/1.4 sans-serif'>{heading}{words}<br>{view.legend_html()}</div>"
+    board = table_html(table["rows"], table["scores"], scene["spec"]["chains"])
     meaning = html.escape(f"Error: {scene['measured']}. {scene['start']}")
     note = f"<div style='font:13px sans-serif; color:{LIGHT.muted}'>{meaning}</div>"
-    parts = (Div(text=said, width=WIDTH), view.root, Div(text=told, width=WIDTH), Div(text=note, width=WIDTH))
+    parts = (Div(text=head, width=WIDTH), view.root, Div(text=board, width=WIDTH), Div(text=note, width=WIDTH))
     return page(column(*parts), scene["title"])

@@ -17,7 +17,7 @@ MOST = 8  # recordings that have a colour of their own
 _WIDTH = 2.2
 
 
-class Course(NamedTuple):
+class RecordingCurves(NamedTuple):
     """What is drawn of one recording: its name, and pairs of arrays (x, y).
 
     Attributes
@@ -33,12 +33,12 @@ class Course(NamedTuple):
     acf: tuple[np.ndarray, np.ndarray]
 
 
-def overlays(courses: Sequence[Course], label: str, dark: bool = False, large: bool = False) -> Column:
+def overlays(courses: Sequence[RecordingCurves], label: str, dark: bool = False, large: bool = False) -> Column:
     """Draw density, trace and autocorrelation of up to eight recordings over each other.
 
     Parameters
     ----------
-    courses : sequence of Course
+    courses : sequence of RecordingCurves
     label : str
         Of the quantity.
     dark, large : bool, default False
@@ -62,7 +62,9 @@ def legend_html(names: Sequence[str], dark: bool = False) -> str:
     )
 
 
-def _lines(courses: Sequence[Course], part: str, x_label: str, y_label: str, palette: Palette, large: bool) -> figure:
+def _lines(
+    courses: Sequence[RecordingCurves], part: str, x_label: str, y_label: str, palette: Palette, large: bool
+) -> figure:
     fig = figure(
         height=270 if large else 225, sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
         toolbar_location="right", x_axis_label=x_label, y_axis_label=y_label,

@@ -10,53 +10,9 @@ import numpy as np
 from bokeh.layouts import column, row
 from bokeh.models import Column, Div, LayoutDOM
 
-from bnnviz.views.base import View
-from bnnviz.views.chain.acf import AcfView
-from bnnviz.views.chain.correlations import WeightsView
-from bnnviz.views.chain.marginal import MarginalView
-from bnnviz.views.chain.rate_ratios import RatiosView
-from bnnviz.views.chain.thinning import ThinningView
-from bnnviz.views.chain.trace import TraceView
-from bnnviz.views.comparison.course import CourseView
-from bnnviz.views.importance.history import HistoryView
+from bnnviz.views import BY_NAME
 from bnnviz.views.palette import DARK, LIGHT
-from bnnviz.views.predictive.attack import AttackEntropyView, AttackView
-from bnnviz.views.predictive.class_probabilities import ClassProbabilitiesView
-from bnnviz.views.predictive.confusion import ConfusionView
-from bnnviz.views.predictive.entropy import EntropyView
-from bnnviz.views.predictive.prediction import PredictionView
-from bnnviz.views.predictive.probability import ProbabilityView
-from bnnviz.views.predictive.reliability import ReliabilityView
-from bnnviz.views.predictive.roc import RocView
-from bnnviz.views.predictive.rotation import TurnedView
-from bnnviz.views.predictive.spread import SpreadView
-from bnnviz.views.predictive.squared_errors import SquaredErrorsView
 
-VIEWS: dict[str, type[View]] = {
-    view.name: view
-    for view in (
-        RocView,
-        HistoryView,
-        ConfusionView,
-        ProbabilityView,
-        SquaredErrorsView,
-        ReliabilityView,
-        EntropyView,
-        AttackView,
-        AttackEntropyView,
-        ClassProbabilitiesView,
-        CourseView,
-        TurnedView,
-        TraceView,
-        AcfView,
-        MarginalView,
-        WeightsView,
-        ThinningView,
-        RatiosView,
-        PredictionView,
-        SpreadView,
-    )
-}
 WIDTH, HEIGHT = 360, 320
 LARGE = 760, 520
 ACROSS = 3
@@ -96,7 +52,7 @@ def panels(found: Sequence[Panel], heading: str = "", dark: bool = False) -> Col
 
 def _card(panel: Panel, dark: bool, width: int, height: int) -> LayoutDOM:
     part = arrays(panel.part)
-    view = VIEWS[panel.view](part.pop("scene", {}), dark)
+    view = BY_NAME[panel.view](part.pop("scene", {}), dark)
     view.update({view.needs[0]: part})
     view.root.update(width=width, height=height, sizing_mode="fixed")
     p = view.palette

@@ -140,7 +140,7 @@ def _panel(dots: Sequence[Dot], cases: Sequence[str], palette: Palette, scale: f
         line_color=palette.ink,
         line_width=1.8,
     )
-    tips = [("", "@case"), ("published", "@told_published"), ("measured", "@told_measured")]
+    tips = [("", "@case"), ("published", "@text_published"), ("measured", "@text_measured")]
     fig.add_tools(HoverTool(renderers=[ours, theirs], tooltips=tips))
     return fig
 
@@ -155,8 +155,8 @@ def _source(dots: Sequence[Dot], palette: Palette) -> ColumnDataSource:
             "high": [dot.reach[1] for dot in dots],
             "colour": [palette.magenta if dot.off else palette.blue for dot in dots],
             "mark": ["square" if dot.off else "circle" for dot in dots],
-            "told_published": [_told(dot.published, None) for dot in dots],
-            "told_measured": [_told(dot.measured, dot.error) for dot in dots],
+            "text_published": [_text(dot.published, None) for dot in dots],
+            "text_measured": [_text(dot.measured, dot.error) for dot in dots],
         }
     )
 
@@ -165,9 +165,9 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
-def _told(value: float | None, error: float | None) -> str:
-    said = "none" if value is None else f"{value:.4g}"
-    return said if error is None else f"{said} ± {error:.2g} s.e."
+def _text(value: float | None, error: float | None) -> str:
+    text = "none" if value is None else f"{value:.4g}"
+    return text if error is None else f"{text} ± {error:.2g} s.e."
 
 
 def legend_html(dark: bool = False) -> str:

@@ -52,7 +52,7 @@ def small_multiples(
     lines = list(dict.fromkeys(row[series] for row in rows))
     grid: list[list[figure]] = []
     # One legend is enough, in the first column that has all lines.
-    told = next((name for name in columns if {row[series] for row in rows if row[column] == name} == set(lines)), None)
+    first = next((name for name in columns if {row[series] for row in rows if row[column] == name} == set(lines)), None)
     for measure, label in measures.items():
         low, high = _reach(rows, measure)
         panels = []
@@ -65,7 +65,7 @@ def small_multiples(
             for number, line in enumerate(lines):
                 _draw(panel, [row for row in shown if row[series] == line], x, measure, line, number, palette)
             paint(panel, palette)
-            panel.legend.visible = not grid and name == told
+            panel.legend.visible = not grid and name == first
             panel.legend.background_fill_alpha = 0.6
             panels.append(panel)
         grid.append(panels)

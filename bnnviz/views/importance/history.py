@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import PackedColumns
+from bnnviz.views.base import Columns, columns, extent
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -24,23 +23,17 @@ class HistoryView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("iteration", "", (0.0, 10.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.sheets = [PackedColumns(("x", "mean", "low", "high")) for _ in range(MOST)]
-        for sheet, dash in zip(self.sheets, DASHES, strict=True):
+        for sheet, dash in zip(self._make_sheets(("x", "mean", "low", "high")), DASHES, strict=True):
             shade = self.canvas.band(sheet, "x", "low", "high", opacity=SHADE)
-            line = self.canvas.line(sheet, "x", "mean", width=2.2, dash=dash)
-            dots = self.canvas.marks(sheet, "x", "mean", DOT, 6)
-            dots.fill = "set by the theme"
-            self._glyphs.append((shade, line, dots))
+            self._glyphs.append((shade, *self._dotted(sheet, "x", "mean", dash, DOT, 6)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""
-        self.note, self.names = "", ()
+        super().reset(scene)
         self._x.start_at(0.0, 10.0)
         self._y.start_at(0.0, 1.0)
         self._x.restart()
         self._y.restart()
-        for sheet in self.sheets:
-            self._push(sheet, columns(x=[], mean=[], low=[], high=[]))
 
     def _show(self, part: dict) -> bool:
         lines = part["lines"][:MOST]
@@ -48,13 +41,7 @@ class HistoryView(SeriesView):
         self.y_label = part["label"]
         self._cover(lines)
         self.note = "; ".join(f"{line['name']} {line['mean'][-1]:.3g}" for line in lines if len(line["mean"]))
-        for place, sheet in enumerate(self.sheets):
-            line = lines[place] if place < len(lines) else {"iteration": [], "mean": [], "sd": []}
-            mean = np.asarray(line["mean"], dtype=float)
-            sd = np.nan_to_num(np.asarray(line["sd"], dtype=float))
-            data = columns(x=line["iteration"], mean=mean, low=mean - sd, high=mean + sd)
-            changed |= self._push(sheet, data)
-        return changed
+        return self._push_each([_columns(line) for line in lines]) or changed
 
     def _cover(self, lines: list[dict]) -> None:
         across = extent(*(line["iteration"] for line in lines)) if lines else None
@@ -66,3 +53,8 @@ class HistoryView(SeriesView):
         if up is not None:
             room = max(ROOM * (up[1] - up[0]), 1e-6)
             self._y.cover((up[0] - room, up[1] + room))
+
+
+def _columns(line: dict) -> Columns:
+    mean, sd = np.asarray(line["mean"], dtype=float), np.nan_to_num(np.asarray(line["sd"], dtype=float))
+    return columns(x=line["iteration"], mean=mean, low=mean - sd, high=mean + sd)

@@ -53,10 +53,8 @@ class PopulationView(PlaneView):
         """Show the new run's plane, with its contours if it has any."""
         self._reset_plane(scene)
         self.note = self._counts = ""
-        self._push(self.draws, columns(x=[], y=[], alpha=[], scale=[]))
-        self._push(self.steps, columns(x=[], y=[], dx=[], dy=[]))
-        for sheet in (self.ellipses, self.means, self.lines, self.survivors, self.tried, self.refused):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self.draws, self.steps, self.ellipses, self.means, self.lines)
+        self._empty(self.survivors, self.tried, self.refused)
 
     def legend_html(self) -> str:
         """Give the legend."""

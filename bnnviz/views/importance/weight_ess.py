@@ -1,4 +1,4 @@
-"""Gauge: what share of the draws the weighted draws are worth, iteration by iteration."""
+"""Gauge: the effective sample size of the weights as a share of the draws, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GaugeView(View):
         self.note = ""
         self._x.start_at(0.0, 20.0)
         self._y.start_at(LOWEST, HIGHEST)
-        self._push(self.source, columns(x=[], y=[], low=[]))
+        self._empty(self.source)
         self._push(self.limit, columns(x=[0.0, 1e6], y=[np.log10(ALARM)] * 2))
 
     def legend_html(self) -> str:

@@ -7,12 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
 SHADE = 0.16
 ROOM = 0.05
-_NOTHING = {"x": (), "y": (), "low": (), "high": ()}
 
 
 class _AgainstSteps(SeriesView):
@@ -23,19 +21,17 @@ class _AgainstSteps(SeriesView):
     def _build(self) -> None:
         fig = self._figure("size of the step", self.figure, (0.0, 0.3), (0.0, 1.02))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.sheets = [PackedColumns(("x", "y", "low", "high")) for _ in range(MOST)]
-        bands = [self.canvas.band(sheet, "x", "low", "high", opacity=SHADE) for sheet in self.sheets]
-        for place, (sheet, band, dash) in enumerate(zip(self.sheets, bands, DASHES, strict=True)):
+        sheets = self._make_sheets(("x", "y", "low", "high"))
+        bands = [self.canvas.band(sheet, "x", "low", "high", opacity=SHADE) for sheet in sheets]
+        for place, (sheet, band, dash) in enumerate(zip(sheets, bands, DASHES, strict=True)):
             line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
             self._glyphs.append((band, line, self._marked(sheet, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""
-        self.note, self.names = "", ()
+        super().reset(scene)
         self._x.start_at(0.0, 0.3)
         self._y.start_at(0.0, 1.02)
-        for sheet in self.sheets:
-            self._push(sheet, columns(**_NOTHING))
 
     def _show(self, part: dict) -> bool:
         lanes = part["lanes"][:MOST]
@@ -45,9 +41,7 @@ class _AgainstSteps(SeriesView):
         across = extent(*(lane["eps"] for lane in lanes)) if lanes else None
         if across is not None:
             self._cover(lanes, across)
-        for place, sheet in enumerate(self.sheets):
-            changed |= self._push(sheet, self._columns(lanes[place]) if place < len(lanes) else columns(**_NOTHING))
-        return changed
+        return self._push_each([self._columns(lane) for lane in lanes]) or changed
 
     def _label(self, part: dict) -> None:
         """Say what the figure is in."""
@@ -57,8 +51,8 @@ class _AgainstSteps(SeriesView):
         if (self.root.x_range.start, self.root.x_range.end) != ends and ends[0] < ends[1]:
             self._x.start_at(*ends)
         last = max(lanes, key=lambda lane: max(lane["eps"]))["eps"][-1]
-        told = (f"{lane['name']} {lane[self.figure][-1]:.3f}" for lane in lanes if lane["eps"][-1] == last)
-        self.note = f"at {last:g}: {'; '.join(told)}"
+        texts = (f"{lane['name']} {lane[self.figure][-1]:.3f}" for lane in lanes if lane["eps"][-1] == last)
+        self.note = f"at {last:g}: {'; '.join(texts)}"
 
     def _columns(self, lane: dict) -> dict[str, np.ndarray]:
         ends = {end: lane[f"{self.figure}_{end}"] for end in ("low", "high")}

@@ -21,7 +21,7 @@ _KEY = (
 )
 
 
-class Panel(NamedTuple):
+class BandPanel(NamedTuple):
     """One place in the grid.
 
     Attributes
@@ -40,12 +40,12 @@ class Panel(NamedTuple):
     parts: Sequence[dict[str, Any]]
 
 
-def band_multiples(panels: Sequence[Panel], dark: bool = False, width: int = WIDTH) -> Column:
+def band_multiples(panels: Sequence[BandPanel], dark: bool = False, width: int = WIDTH) -> Column:
     """Draw predictions; the panels of a row share their axes.
 
     Parameters
     ----------
-    panels : sequence of Panel
+    panels : sequence of BandPanel
     dark : bool, default False
     width : int, default 270
         Of a panel, in pixels.
@@ -63,7 +63,7 @@ def band_multiples(panels: Sequence[Panel], dark: bool = False, width: int = WID
     )
 
 
-def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
+def _reach(panels: Sequence[BandPanel]) -> tuple[float, float]:
     """Return what all panels of a row show: their data and bands, as far as these stay in sight of the data."""
     low, high = panels[0].data["y_range"]
     room = ROOM * (high - low)
@@ -73,7 +73,7 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     return max(least - edge, low - room), min(most + edge, high + room)
 
 
-def _draw(panel: Panel, reach: tuple[float, float], palette: Palette, width: int, first: bool) -> figure:
+def _draw(panel: BandPanel, reach: tuple[float, float], palette: Palette, width: int, first: bool) -> figure:
     data, (band, *others) = panel.data, panel.parts
     fig = figure(
         width=width,

@@ -37,20 +37,18 @@ class ClassProbabilitiesView(SeriesView):
         fig = self._figure("class", "chance", (-0.5, 9.5), (-0.02, 1.02))
         fig.xgrid.visible = False
         self._window(fig.x_range), self._window(fig.y_range)
-        self.own = PackedColumns(("x", "low", "high"))
-        self._coloured(self.canvas.band(self.own, "x", "low", "high", opacity=SHADE), role="pale")
+        self.shade = PackedColumns(("x", "low", "high"))
+        self._coloured(self.canvas.band(self.shade, "x", "low", "high", opacity=SHADE), role="pale")
         self._observed = False
-        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
-        for place, sheet in enumerate(self.sheets):
+        for place, sheet in enumerate(self._make_sheets(_COLUMNS)):
             bars = self.canvas.line(sheet, "line_x", "line_y", width=2.4)
             self._glyphs.append((bars, self._marked(sheet, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the row."""
-        self.note, self.names, self._observed = "", (), False
-        self._push(self.own, columns(x=[], low=[], high=[]))
-        for sheet in self.sheets:
-            self._push(sheet, columns(**dict.fromkeys(_COLUMNS, ())))
+        super().reset(scene)
+        self._observed = False
+        self._empty(self.shade)
 
     def legend_html(self) -> str:
         """Give the legend: the lanes by their marks, and the observed class."""
@@ -63,16 +61,16 @@ class ClassProbabilitiesView(SeriesView):
         changed = self._name([lane["name"] for lane in lanes])
         shown = _shown(lanes, part["observed"], len(part["classes"]))
         self._name_classes([part["classes"][k] for k in shown])
-        self.note = _said(part, lanes, len(shown))
+        self.note = _note(part, lanes, len(shown))
         self._observed = part["observed"] is not None
         place = np.flatnonzero(shown == part["observed"]) if self._observed else np.empty(0)
         edges = [at + side for at in place for side in (-0.5, 0.5)]
-        changed |= self._push(self.own, columns(x=edges, low=np.full(len(edges), -1.0), high=np.full(len(edges), 2.0)))
+        changed |= self._push(
+            self.shade, columns(x=edges, low=np.full(len(edges), -1.0), high=np.full(len(edges), 2.0))
+        )
         apart = min(APART, WIDE / max(len(lanes), 1))
-        for number, sheet in enumerate(self.sheets):
-            lane = lanes[number] if number < len(lanes) else None
-            changed |= self._push(sheet, _columns(lane, shown, apart * (number - (len(lanes) - 1) / 2)))
-        return changed
+        middle = (len(lanes) - 1) / 2
+        return self._push_each([_columns(lane, shown, apart * (k - middle)) for k, lane in enumerate(lanes)]) or changed
 
     def _name_classes(self, names: list[str]) -> None:
         labels = dict(enumerate(names))
@@ -96,7 +94,7 @@ def _shown(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
     return np.sort(np.argsort(-most, kind="stable")[:MOST_CLASSES])
 
 
-def _said(part: dict, lanes: list[dict], shown: int) -> str:
+def _note(part: dict, lanes: list[dict], shown: int) -> str:
     classes, observed = part["classes"], part["observed"]
     lanes = [lane for lane in lanes if np.isfinite(lane["mean"]).all()]
     words = [] if observed is None else [f"observed {classes[observed]}"]
@@ -111,9 +109,7 @@ def _said(part: dict, lanes: list[dict], shown: int) -> str:
     return "; ".join(words)
 
 
-def _columns(lane: dict | None, shown: np.ndarray, shift: float) -> Columns:
-    if lane is None:
-        return columns(**dict.fromkeys(_COLUMNS, ()))
+def _columns(lane: dict, shown: np.ndarray, shift: float) -> Columns:
     mean, low, high = (np.asarray(lane[name], dtype=float)[shown] for name in ("mean", "low", "high"))
     x = np.arange(len(shown)) + shift
     return columns(x=x, y=mean, line_x=separated(x, x), line_y=separated(low, high))

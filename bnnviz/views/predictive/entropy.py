@@ -1,11 +1,10 @@
-"""Entropy: how unsure predictions are of the rows of the trained kind, and of rows from elsewhere."""
+"""Entropy: how unsure predictions are of the rows of the trained kind, and of rows out of distribution."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bnnviz.views.base import Columns, columns
-from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import legend, line_html
 from bnnviz.views.series import MOST, SeriesView
 
@@ -17,7 +16,7 @@ _COLUMNS = tuple(f"{side}_{name}" for side in _SIDES for name in ("x", "y", "mar
 
 
 class EntropyView(SeriesView):
-    """Predictive entropies of test rows (solid) and of rows from elsewhere (dashed): steps of the shares, or bars.
+    """Predictive entropies of test rows (solid) and of rows out of distribution (dashed): steps of the shares, or bars.
 
     Its part of a frame: ``kind``, ``ecdf`` or ``histogram``; ``unit`` of the entropies; ``top``, the largest entropy
     there can be; ``inside`` and ``outside``, what the rows are called; ``lanes``, a list of dicts with ``name``,
@@ -35,8 +34,7 @@ class EntropyView(SeriesView):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._rows = ("", "")
         self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
-        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
-        for place, sheet in enumerate(self.sheets):
+        for place, sheet in enumerate(self._make_sheets(_COLUMNS)):
             inside = self.canvas.line(sheet, "inside_x", "inside_y", width=2.2)
             outside = self.canvas.line(sheet, "outside_x", "outside_y", width=2.2, dash=DASH)
             marks = [self._marked(sheet, f"{side}_mark_x", f"{side}_mark_y", place) for side in _SIDES]
@@ -44,11 +42,10 @@ class EntropyView(SeriesView):
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""
-        self.note, self.names, self._rows = "", (), ("", "")
+        super().reset(scene)
+        self._rows = ("", "")
         self._x.start_at(0.0, 1.0)
         self._y.start_at(0.0, 1.02)
-        for sheet in self.sheets:
-            self._push(sheet, columns(**dict.fromkeys(_COLUMNS, ())))
 
     def legend_html(self) -> str:
         """Give the legend: the lanes by their marks, the rows by their lines."""
@@ -62,17 +59,15 @@ class EntropyView(SeriesView):
     def _show(self, part: dict) -> bool:
         lanes, stepped = part["lanes"][:MOST], part["kind"] == "ecdf"
         changed = self._name([lane["name"] for lane in lanes])
-        foreign = any(lane["outside"] is not None for lane in lanes)
-        self._rows = (part["inside"], part["outside"] if foreign else "")
+        ood = any(lane["outside"] is not None for lane in lanes)
+        self._rows = (part["inside"], part["outside"] if ood else "")
         self.x_label = f"entropy ({part['unit']})"
         self.y_label = "share of the rows up to it" if stepped else "share of the rows"
         self._cover(lanes, float(part["top"]), stepped)
-        self.note = _said(lanes)
-        for place, sheet in enumerate(self.sheets):
-            lane = lanes[place] if place < len(lanes) else dict.fromkeys(_SIDES)
-            turn = place / len(lanes) if len(lanes) > 1 else None
-            changed |= self._push(sheet, _columns(lane, float(part["top"]), stepped, turn))
-        return changed
+        self.note = _note(lanes)
+        turns = [place / len(lanes) if len(lanes) > 1 else None for place in range(len(lanes))]
+        series = [_columns(lane, float(part["top"]), stepped, turn) for lane, turn in zip(lanes, turns, strict=True)]
+        return self._push_each(series) or changed
 
     def _cover(self, lanes: list[dict], top: float, stepped: bool) -> None:
         if self.root.x_range.end != top:
@@ -86,10 +81,10 @@ class EntropyView(SeriesView):
             self._y.start_at(0.0, HEADROOM * float(max(found)))
 
 
-def _said(lanes: list[dict]) -> str:
+def _note(lanes: list[dict]) -> str:
     known = [lane for lane in lanes if lane["auroc"] is not None]
-    told = (f"{lane['name']} {lane['auroc']:.3f}" if len(lanes) > 1 else f"{lane['auroc']:.3f}" for lane in known)
-    return f"AUROC {'; '.join(told)}" if known else ""
+    texts = (f"{lane['name']} {lane['auroc']:.3f}" if len(lanes) > 1 else f"{lane['auroc']:.3f}" for lane in known)
+    return f"AUROC {'; '.join(texts)}" if known else ""
 
 
 def _columns(lane: dict, top: float, stepped: bool, turn: float | None) -> Columns:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from contourpy import LineType, contour_generator
 
-from bnnviz.views.base import Columns, View, columns, extent, separated
+from bnnviz.views.base import Columns, View, columns, extent, separated, strokes
 from bnnviz.views.canvas import PackedColumns
-from bnnviz.views.futures import Futures
+from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, LIGHT, PICKED, Kind, Palette, band_html, legend, line_html, mark_html
 from bnnviz.views.pointer import Pointer
 
@@ -23,6 +23,9 @@ WRONG = Kind("wrong", "square", "red", False)
 NOW = Kind("now", "dash", "orange", False)
 WIDE, NARROW = 0.2, 0.28
 BAND, MAP, AGAINST, CHANCES = "band", "area", "intervals", "classes"
+_BAND = ("x", "mean", "lo50", "hi50", "lo95", "hi95", "current")
+_AGAINST = ("observed", "inside", "outside", "current", "whisker_x", "whisker", "diagonal")
+_CHANCES = ("rank", "right", "wrong", "current", "whisker_x", "whisker")
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
 TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", CHANCES: "Test rows"}
 
@@ -48,7 +51,7 @@ class PredictionView(View):
         self._choose(BAND)
 
     def _build_band(self) -> list:
-        self.band, self.functions = PackedColumns(_band_columns(None)), PackedColumns(("x", "y"))
+        self.band, self.functions = PackedColumns(_BAND), PackedColumns(("x", "y"))
         self.picked = PackedColumns(("x", "y"))
         canvas, coloured = self.canvas, self._coloured
         glyphs = [
@@ -59,7 +62,7 @@ class PredictionView(View):
             coloured(canvas.line(self.band, "x", "mean", width=2.6), role="ink"),
             coloured(canvas.line(self.band, "x", "current", width=2.6), role="orange"),
         ]
-        self.futures = Futures(canvas, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
+        self.futures = FutureLines(canvas, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
         return [*glyphs, *self.futures.glyphs]
 
     def _build_map(self) -> list:
@@ -86,7 +89,7 @@ class PredictionView(View):
         }
 
     def _build_against(self) -> list:
-        self.against = PackedColumns(_against_columns(None))
+        self.against = PackedColumns(_AGAINST)
         canvas, coloured, source = self.canvas, self._coloured, self.against
         return [
             coloured(canvas.line(source, "diagonal", "diagonal", width=1.5, dash=(6, 4)), role="axis"),
@@ -97,7 +100,7 @@ class PredictionView(View):
         ]
 
     def _build_probabilities(self) -> list:
-        self.probabilities = PackedColumns(_probability_columns(None))
+        self.probabilities = PackedColumns(_CHANCES)
         canvas, coloured, source = self.canvas, self._coloured, self.probabilities
         return [
             coloured(canvas.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
@@ -125,13 +128,9 @@ class PredictionView(View):
     def forget(self) -> None:
         """Empty everything but the data."""
         self.note = ""
-        self._push(self.band, _band_columns(None))
-        self._push(self.functions, columns(x=[], y=[]))
-        self._push(self.futures.sheet, self.futures.columns({}))
-        self._push(self.against, _against_columns(None))
-        self._push(self.probabilities, _probability_columns(None))
-        self._push(self.map, columns(mean=[]))
-        self._push(self.edges, columns(x=[], y=[], now_x=[], now_y=[]))
+        self._empty(
+            self.band, self.functions, self.futures.sheet, self.map, self.edges, self.against, self.probabilities
+        )
 
     def _reset_band(self, data: dict) -> None:
         low, high = data["y_range"]
@@ -174,7 +173,7 @@ class PredictionView(View):
         if self._kind == MAP:
             return self._push(self.picked_edges, self._edges(functions))
         shown = self._kind == BAND and functions.size
-        lines = _function_columns(self.band.data["x"], functions) if shown else columns(x=[], y=[])
+        lines = strokes(self.band.data["x"], functions) if shown else columns(x=[], y=[])
         return self._push(self.picked, lines)
 
     def theme(self, dark: bool) -> None:
@@ -220,9 +219,9 @@ class PredictionView(View):
         bands = (part, *part.get("futures", ()))
         self._y.cover(self._limited(*(band[name] for band in bands for name in ("lo95", "hi95"))))
         self._x.cover(extent(part["x"]))
-        moved = self._push(self.band, _band_columns(part))
+        moved = self._push(self.band, columns(**{name: part[name] for name in _BAND}))
         moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
-        return self._push(self.functions, _function_columns(part["x"], part["functions"])) or moved
+        return self._push(self.functions, strokes(part["x"], part["functions"])) or moved
 
     def _show_map(self, part: dict) -> bool:
         self.note = _drawn(part)
@@ -288,22 +287,7 @@ def _drawn(part: dict) -> str:
     return noise + ("warm-up" if part["settling"] else f"from {part['draws']:,} draws")
 
 
-def _band_columns(part: dict | None) -> Columns:
-    names = ("x", "mean", "lo50", "hi50", "lo95", "hi95", "current")
-    return columns(**{name: [] if part is None else part[name] for name in names})
-
-
-def _function_columns(x: np.ndarray, functions: np.ndarray) -> Columns:
-    functions = np.atleast_2d(np.asarray(functions, dtype=np.float32))
-    if functions.size == 0:
-        return columns(x=[], y=[])
-    gap = np.full((len(functions), 1), np.nan, np.float32)
-    x = np.tile(np.append(np.asarray(x, dtype=np.float32), np.float32(np.nan)), len(functions))
-    return columns(x=x, y=np.hstack([functions, gap]))
-
-
-def _against_columns(part: dict | None, low: float = np.nan, high: float = np.nan) -> Columns:
-    part = part or {name: np.empty(0) for name in ("observed", "mean", "lo", "hi", "current")}
+def _against_columns(part: dict, low: float, high: float) -> Columns:
     # By observed value, so that equal frames give equal columns and whiskers run from left to right.
     order = np.argsort(part["observed"])
     observed, mean, lo, hi, current = (
@@ -321,8 +305,7 @@ def _against_columns(part: dict | None, low: float = np.nan, high: float = np.na
     )
 
 
-def _probability_columns(part: dict | None) -> Columns:
-    part = part or {name: np.empty(0) for name in ("mean", "lo", "hi", "current", "right")}
+def _probability_columns(part: dict) -> Columns:
     order = np.argsort(-part["mean"])
     mean, lo, hi, current, right = (np.asarray(part[name])[order] for name in ("mean", "lo", "hi", "current", "right"))
     rank = np.arange(len(mean))

@@ -35,8 +35,7 @@ class ProbabilityView(View):
         self.note = ""
         self._y.start_at(0.0, 5.0)
         self._y.restart()
-        for sheet in (self.source, self.fit):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self.source, self.fit)
 
     def legend_html(self) -> str:
         """Give the legend: draws and fit."""

@@ -29,8 +29,7 @@ class ReliabilityView(SeriesView):
         fig = self._figure("confidence", "accuracy", (0.0, 1.0), (-0.02, 1.02))
         self._window(fig.x_range), self._window(fig.y_range)
         self.exact = PackedColumns(("x", "y"))
-        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
-        self._bars = [self.canvas.bars(sheet, "bar_x", "bar_y", width=0.1) for sheet in self.sheets]
+        self._bars = [self.canvas.bars(sheet, "bar_x", "bar_y", width=0.1) for sheet in self._make_sheets(_COLUMNS)]
         self._coloured(self.canvas.line(self.exact, "x", "y", width=1.2, dash=(4, 4)), role="muted")
         for place, (sheet, bars, dash) in enumerate(zip(self.sheets, self._bars, DASHES, strict=True)):
             bars.opacity = SHADE
@@ -40,10 +39,8 @@ class ReliabilityView(SeriesView):
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""
-        self.note, self.names = "", ()
+        super().reset(scene)
         self._push(self.exact, columns(x=[0, 1], y=[0, 1]))
-        for sheet in self.sheets:
-            self._push(sheet, columns(**dict.fromkeys(_COLUMNS, ())))
 
     def legend_html(self) -> str:
         """Give the legend: the lanes where there are several, the diagonal and the bars."""
@@ -56,14 +53,12 @@ class ReliabilityView(SeriesView):
         lanes = part["lanes"][:MOST]
         changed = self._name([lane["name"] for lane in lanes])
         known = [lane for lane in lanes if np.isfinite(lane["ece"])]
-        told = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
-        self.note = f"ECE {'; '.join(told)}" if known else ""
+        texts = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
+        self.note = f"ECE {'; '.join(texts)}" if known else ""
         if lanes:
             self._set_width(FILLED * float(np.diff(lanes[0]["edges"])[0]) / len(lanes))
-        for place, sheet in enumerate(self.sheets):
-            lane = lanes[place] if place < len(lanes) else None
-            changed |= self._push(sheet, _columns(lane, place - (len(lanes) - 1) / 2, self._bars[place].width))
-        return changed
+        middle, width = (len(lanes) - 1) / 2, self._bars[0].width
+        return self._push_each([_columns(lane, place - middle, width) for place, lane in enumerate(lanes)]) or changed
 
     def _set_width(self, width: float) -> None:
         if self._bars[0].width != width:
@@ -72,10 +67,8 @@ class ReliabilityView(SeriesView):
             self.canvas.publish()
 
 
-def _columns(lane: dict | None, shift: float, width: float) -> Columns:
+def _columns(lane: dict, shift: float, width: float) -> Columns:
     """Return a lane's columns; its bars lie beside those of the others, ``shift`` widths off the middle."""
-    if lane is None:
-        return columns(**dict.fromkeys(_COLUMNS, ()))
     edges, count = np.asarray(lane["edges"], dtype=float), np.asarray(lane["count"], dtype=float)
     x = np.asarray(lane["confidence"], dtype=float)
     known = np.isfinite(x)

@@ -31,18 +31,16 @@ class RocView(SeriesView):
         self.nested = PackedColumns(("x", *(f"{end}{k}" for k in range(LEVELS) for end in ("low", "high"))))
         for k, opacity in enumerate(OPACITIES):
             self._coloured(self.canvas.band(self.nested, "x", f"low{k}", f"high{k}", opacity=opacity), role="blue")
-        self.sheets = [PackedColumns(("x", "low", "high", "mean")) for _ in range(MOST)]
-        for sheet, dash in zip(self.sheets, DASHES, strict=True):
+        for sheet, dash in zip(self._make_sheets(("x", "low", "high", "mean")), DASHES, strict=True):
             shade = self.canvas.band(sheet, "x", "low", "high", opacity=SHADE)
             self._glyphs.append((shade, self.canvas.line(sheet, "x", "mean", width=2.4, dash=dash)))
 
     def reset(self, scene: dict) -> None:
         """Forget the curves."""
-        self.note, self.names, self._levels = "", (), ()
+        super().reset(scene)
+        self._levels = ()
         self._push(self.chance, columns(x=[0, 1], y=[0, 1]))
-        self._push(self.nested, columns(**{name: [] for name in self.nested.data}))
-        for sheet in self.sheets:
-            self._push(sheet, columns(x=[], low=[], high=[], mean=[]))
+        self._empty(self.nested)
 
     def legend_html(self) -> str:
         """Give the legend: the envelopes of the one method, or the methods."""
@@ -58,17 +56,15 @@ class RocView(SeriesView):
     def _show(self, part: dict) -> bool:
         curves = part["curves"][:MOST]
         changed = self._name([curve["name"] for curve in curves])
-        self.note = "; ".join(_said(curve, len(curves) > 1) for curve in curves)
+        self.note = "; ".join(_note(curve, len(curves) > 1) for curve in curves)
         alone = len(curves) == 1
         self._levels = tuple(curves[0]["levels"]) if alone else ()
-        changed |= self._push(self.nested, _nested(curves[0]) if alone else _empty(self.nested))
-        for place, sheet in enumerate(self.sheets):
-            curve = curves[place] if place < len(curves) else None
-            changed |= self._push(sheet, _curve(curve, shaded=not alone))
-        return changed
+        nothing = columns(**dict.fromkeys(self.nested.data, ()))
+        changed |= self._push(self.nested, _nested(curves[0]) if alone else nothing)
+        return self._push_each([_curve(curve, shaded=not alone) for curve in curves]) or changed
 
 
-def _said(curve: dict, named: bool) -> str:
+def _note(curve: dict, named: bool) -> str:
     spread = f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
     return f"{curve['name'] + ' ' if named else 'AUC '}{curve['auc_mean']:.4f}{spread}"
 
@@ -81,13 +77,7 @@ def _nested(curve: dict) -> Columns:
     return columns(x=curve["fpr"], **found, **missing)
 
 
-def _empty(sheet: PackedColumns) -> Columns:
-    return columns(**{name: [] for name in sheet.data})
-
-
-def _curve(curve: dict | None, shaded: bool) -> Columns:
-    if curve is None:
-        return columns(x=[], low=[], high=[], mean=[])
+def _curve(curve: dict, shaded: bool) -> Columns:
     # Several envelopes over each other tell nothing: that of 95 % alone is drawn, where draws differ.
     near = int(np.argmin(np.abs(np.asarray(curve["levels"]) - 0.95)))
     shaded = shaded and curve["auc_sd"] > SAME

@@ -28,19 +28,14 @@ class TurnedView(SeriesView):
         self._y = self._window(fig.y_range)
         self._now = PackedColumns(("x", "y"))
         self._mark = self.canvas.line(self._now, "x", "y", width=1.5, dash=(4, 4))
-        self.sheets = [PackedColumns(("x", "y")) for _ in range(MOST)]
-        for sheet, dash in zip(self.sheets, DASHES, strict=True):
-            line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
-            dots = self.canvas.marks(sheet, "x", "y", DOT, 5)
-            dots.fill = "set by the theme"
-            self._glyphs.append((line, dots))
+        for sheet, dash in zip(self._make_sheets(("x", "y")), DASHES, strict=True):
+            self._glyphs.append(self._dotted(sheet, "x", "y", dash, DOT, 5))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""
-        self.note, self.names = "", ()
+        super().reset(scene)
         self._y.start_at(0.0, float(np.log(max(len(scene.get("classes", ())), 2))))
-        for sheet in (*self.sheets, self._now):
-            self._push(sheet, columns(x=[], y=[]))
+        self._empty(self._now)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place."""
@@ -54,7 +49,4 @@ class TurnedView(SeriesView):
         self._y.cover(extent(*values) if lanes else None)
         top = float(self.root.y_range.end)
         changed |= self._push(self._now, columns(x=[part["angle"]] * 2, y=[0.0, top]))
-        for place, sheet in enumerate(self.sheets):
-            x, y = (part["angles"], values[place]) if place < len(lanes) else ([], [])
-            changed |= self._push(sheet, columns(x=x, y=y))
-        return changed
+        return self._push_each([columns(x=part["angles"], y=y) for y in values]) or changed

@@ -39,7 +39,7 @@ class SpreadView(View):
     def forget(self) -> None:
         """Empty the map."""
         self.note = ""
-        self._push(self.source, columns(sd=[]))
+        self._empty(self.source)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the map's too."""

@@ -8,7 +8,6 @@ import numpy as np
 from bokeh.models import FixedTicker
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, mark_html
 from bnnviz.views.series import MOST, SeriesView
 
@@ -17,20 +16,10 @@ ROOM = 0.02
 _TICKS = 6
 OUTSIDE = Kind("beyond the whiskers", "dot", "ink", True)
 MEAN = Kind("mean", "diamond", "ink", True)
-_COLUMNS = (
-    "x",
-    "low",
-    "high",
-    "box_x",
-    "box_low",
-    "box_high",
-    "line_x",
-    "line_y",
-    "out_x",
-    "out_y",
-    "mean_x",
-    "mean_y",
-)
+_COLUMNS = [
+    *("x", "low", "high", "box_x", "box_low", "box_high"),
+    *("line_x", "line_y", "out_x", "out_y", "mean_x", "mean_y"),
+]
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -44,24 +33,20 @@ class SquaredErrorsView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("squared error", "", (-4.0, 2.0), (0.5, -0.5), min_border_left=110)
         self._x = self._window(fig.x_range)
-        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
-        for sheet in self.sheets:
+        for sheet in self._make_sheets(_COLUMNS):
             violin = self.canvas.band(sheet, "x", "low", "high", opacity=0.3)
             outline = self.canvas.line(sheet, "line_x", "line_y", width=1.8)
             outside = self.canvas.marks(sheet, "out_x", "out_y", OUTSIDE, 3)
             outside.fill = "set by the theme"
-            self._glyphs.append((violin, outline, outside))
             box = self.canvas.band(sheet, "box_x", "box_low", "box_high", opacity=0.65)
-            self._glyphs[-1] += (box,)
+            self._glyphs.append((violin, outline, outside, box))
             self._coloured(self.canvas.marks(sheet, "mean_x", "mean_y", MEAN, 10), MEAN)
 
     def reset(self, scene: dict) -> None:
         """Forget the errors."""
-        self.note, self.names = "", ()
+        super().reset(scene)
         self._x.start_at(-4.0, 2.0)
         self._x.restart()
-        for sheet in self.sheets:
-            self._push(sheet, columns(**dict.fromkeys(_COLUMNS, ())))
 
     def legend_html(self) -> str:
         """Give the legend: the marks; the methods stand at the axis."""
@@ -78,11 +63,7 @@ class SquaredErrorsView(SeriesView):
             room = ROOM * (reach[1] - reach[0] + 1e-9)
             self._x.cover((reach[0] - room, reach[1] + room))
             self._tick()
-        changed = False
-        for place, sheet in enumerate(self.sheets):
-            data = _columns(boxes[place], place) if place < len(boxes) else dict.fromkeys(_COLUMNS, ())
-            changed |= self._push(sheet, columns(**data))
-        return changed
+        return self._push_each([columns(**_columns(box, place)) for place, box in enumerate(boxes)])
 
     def _places(self) -> None:
         """Write the names at the axis, the first one on top."""

@@ -1,0 +1,122 @@
+// What a benchmark asks of the page, by name: an expression, called in the page by browser.py.
+(() => {
+  // Every figure stands where it is to stand, can be seen there, and nothing lies over the first one. Bokeh has
+  // figures finished seconds before that: they are not in the page yet, or under its loader.
+  const figuresSeen = () => {
+    const at = (x, y) => {
+      let found = document.elementFromPoint(x, y), inner = found
+      while ((inner = found?.shadowRoot?.elementFromPoint(x, y)) && inner !== found) { found = inner }
+      return found
+    }
+    const within = (node, outer) => {
+      for (; node; node = node.parentNode ?? node.host) { if (node === outer) { return true } }
+      return false
+    }
+    const models = [...(window.Bokeh?.documents[0]?._all_models.values() ?? [])]
+    const views = models.filter((model) => model.type === "Figure").map((figure) => Bokeh.index.find_one(figure))
+    if (views.length === 0 || !views.every((view) => view?.has_finished() && view.el.checkVisibility())) { return false }
+    const {left, top, width, height} = views[0].el.getBoundingClientRect()
+    return within(at(left + width / 2, top + height / 2), views[0].el)
+  }
+  // Then the controls come one by one; when the last is there Bokeh calls the document idle.
+  const painted = () => figuresSeen() && Bokeh.documents[0].is_idle
+  const frameCame = () => [...Bokeh.documents[0]._all_models.values()].some(
+    (model) => model.type === "ColumnDataSource" && model.data.number?.[0] > 0
+  )
+  // A frame is painted when the task after the animation frame with the figures in it begins: as the page's own
+  // heartbeat counts. A figure counts when it was repainted after its data had changed. All moments are on the clock of
+  // the machine, which the server shares.
+  const probe = (delay) => {
+    const models = [...Bokeh.documents[0]._all_models.values()]
+    const probe = window.bnnvizProbe = {frames: [], paints: {}}
+    const beats = (model) => model.type === "ColumnDataSource" && "number" in model.data
+    const sent = models.find((model) => beats(model) && model.js_property_callbacks["change:data"])
+    sent.properties.data.change.connect(() => {
+      const at = 1000 * (sent.data.at?.[0] ?? NaN), came = Date.now()
+      requestAnimationFrame(() => {
+        for (const begin = performance.now(); performance.now() - begin < delay;) { }
+        const after = new MessageChannel()
+        after.port1.onmessage = () => { probe.frames.push([at, came, Date.now()]); after.port1.close() }
+        after.port2.postMessage(null)
+      })
+    })
+    for (const figure of models.filter((model) => model.type === "Figure")) {
+      const paints = probe.paints[figure.name] = []
+      let fresh = false
+      const painted = () => { if (fresh) { paints.push(Date.now()); fresh = false } }
+      const coloured = figure.tags.flatMap((ink) => ink.tags)
+      const sources = new Set([...figure.renderers.map((r) => r.data_source), ...coloured.map((s) => s.source)])
+      for (const source of [...sources].filter((source) => source?.properties?.data)) {
+        source.properties.data.change.connect(() => { fresh = true })
+      }
+      Bokeh.index.get_one(figure).repainted.connect(painted)
+      document.addEventListener("bnnviz:paint", (event) => { if (event.detail === figure.name) { painted() } })
+    }
+  }
+  const hide = (hidden) => {
+    Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden})
+    document.dispatchEvent(new Event("visibilitychange"))
+  }
+  // Paint old data as often as new ones were painted: hot figures always, the others every fifth time.
+  const repaint = ([rate, hot]) => {
+    clearInterval(window.bnnvizRepainting)
+    if (rate === 0) { return }
+    const figures = [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === "Figure")
+    let turn = 0
+    window.bnnvizRepainting = setInterval(() => {
+      turn += 1
+      figures.forEach((figure, place) => {
+        if (!hot.includes(figure.name) && turn % 5 !== place % 5) { return }
+        const sources = new Set(figure.tags.flatMap((ink) => ink.tags.map((glyph) => glyph.source)))
+        for (const source of sources) { source?.properties?.data?.change.emit() }
+      })
+    }, 1000 / rate)
+  }
+  // Look after look, each of them for so long, from a moment on, whoever is connected.
+  const turns = ([looks, rate, hot, begin, each]) => {
+    const turn = (number) => {
+      const look = looks[number % looks.length]
+      hide(look !== "looked_at")
+      repaint([look === "only_painting" ? rate : 0, hot])
+      setTimeout(turn, begin + (number + 1) * each - Date.now(), number + 1)
+    }
+    setTimeout(turn, begin - Date.now(), 0)
+  }
+  const read = () => JSON.stringify([Date.now(), window.bnnvizProbe])
+  // Milliseconds from a click on this button to the paint of the first frame that was made after it.
+  const untilPainted = async (button) => {
+    const {frames} = bnnvizProbe, before = frames.length, begin = Date.now()
+    button.click()
+    while (true) {
+      const first = frames.slice(before).find(([at]) => at >= begin)
+      if (first) { return first[2] - begin }
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+  // Milliseconds until the mean of the prediction at x has moved by so much from where it is now.
+  const untilMoved = async ([x, least]) => {
+    const models = [...Bokeh.documents[0]._all_models.values()]
+    const figure = models.find((model) => model.type === "Figure" && model.name === "prediction")
+    const band = figure.tags[0].tags.map((glyph) => glyph.source).find((source) => source.tags[0].includes("lo95"))
+    const mean = () => {
+      const {packed} = band.data, names = band.tags[0], rows = packed.length / names.length
+      const column = (name) => packed.slice(names.indexOf(name) * rows, (names.indexOf(name) + 1) * rows)
+      return column("mean")[column("x").findIndex((value) => value >= x)]
+    }
+    const before = mean(), begin = performance.now()
+    return new Promise((resolve, reject) => {
+      band.properties.data.change.connect(() => {
+        if (Math.abs(mean() - before) > least) { requestAnimationFrame(() => resolve(performance.now() - begin)) }
+      })
+      setTimeout(() => reject(new Error("the band did not move")), 30000)
+    })
+  }
+  const place = ([x, y]) => {
+    const models = [...Bokeh.documents[0]._all_models.values()]
+    const figure = models.find((model) => model.type === "Figure" && model.name === "prediction")
+    const view = Bokeh.index.get_one(figure)
+    const {left, top} = view.canvas_view.events_el.getBoundingClientRect()
+    return [left + view.frame.x_scale.compute(x), top + view.frame.y_scale.compute(y)]
+  }
+  return {figuresSeen, painted, frameCame, probe, hide, repaint, turns, read, untilPainted, untilMoved, place}
+})()

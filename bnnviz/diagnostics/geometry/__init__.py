@@ -1,0 +1,1 @@
+"""Principal axes of draws, and the symmetries of a network's weights."""

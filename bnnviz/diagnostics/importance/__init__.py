@@ -1,0 +1,1 @@
+"""Diagnostics of weighted draws, and the ratio of two densities."""

@@ -1,0 +1,195 @@
+r"""The ratio of two densities from samples of both, without estimating either (KLIEP).
+
+With Gaussian kernels :math:`K_l` around points of p's sample,
+
+.. math::
+    \max_{\alpha \ge 0} \; \frac1n \sum_{i=1}^n \log \sum_l \alpha_l K_l(x_i) \quad \text{with} \quad
+    \frac1m \sum_{j=1}^m \sum_l \alpha_l K_l(x'_j) = 1, \qquad x_i \sim p, \; x'_j \sim q
+
+(Sugiyama, Suzuki, Nakajima, Kashima, von Buenau and Kawanabe 2008, https://doi.org/10.1007/s10463-008-0197-x).
+It is written here because `densratio` estimates by least squares, and `adapt` needs TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from bnnviz.errors import BnnvizError
+
+CENTRES, FOLDS = 100, 5
+_WIDTHS = np.logspace(-1.0, 0.75, 8)  # in median distances between the centres
+_GAP = 1e-3  # of the mean log ratio's slope by a weight, at the end
+_ROUNDS = 300
+#: Of a kernel's sum over q's sample. One that no point of it lies within two widths of would get any coefficient.
+_SEEN = np.exp(-2.0)
+_LEAST = 1e-300
+
+
+class Ratio(NamedTuple):
+    """An estimated ratio of densities: call it with points (n, dim) or, in one dimension, (n,).
+
+    Attributes
+    ----------
+    centres : ndarray, shape (kernels, dim)
+        Of the Gaussian kernels.
+    coefficients : ndarray, shape (kernels,)
+        Their factors, not negative.
+    width : float
+        The kernels' standard deviation.
+    scores : dict of float to float
+        The mean log ratio of rows held out, for each width that was tried; empty where there was only one.
+    """
+
+    centres: np.ndarray
+    coefficients: np.ndarray
+    width: float
+    scores: dict[float, float]
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return the ratio (n,) at points."""
+        return _kernels(_table(x, "x"), self.centres, self.width) @ self.coefficients
+
+
+def kliep(
+    numerator: np.ndarray,
+    denominator: np.ndarray,
+    *,
+    widths: Sequence[float] | None = None,
+    centres: int = CENTRES,
+    seed: int = 0,
+) -> Ratio:
+    """Estimate the ratio p / q of the densities that two samples are of.
+
+    The ratio is a sum of Gaussian kernels around points of p's sample, with coefficients that are not negative and such
+    that the mean of the ratio over q's sample is 1. It makes the mean log ratio over p's sample as large as can be: the
+    one that is nearest to p in Kullback-Leibler divergence.
+
+    Parameters
+    ----------
+    numerator : ndarray, shape (n, dim) or (n,)
+        Sample of p.
+    denominator : ndarray, shape (m, dim) or (m,)
+        Sample of q. What the ratio is where q has no points nobody can tell.
+    widths : sequence of float, optional
+        Standard deviations of the kernels to choose from, by the mean log ratio of rows of p's sample held out (five
+        folds). By default eight, from a tenth of the median distance between centres to six times it.
+    centres : int, default 100
+        Kernels, at most.
+    seed : int, default 0
+        Of the choice of the centres and the folds.
+
+    Returns
+    -------
+    Ratio
+
+    Raises
+    ------
+    BnnvizError
+        If a sample is empty or not finite, dimensions differ, a width is not above 0, there are fewer rows of p than
+        folds, or no kernel reaches q's sample.
+    """
+    p, q = _table(numerator, "numerator"), _table(denominator, "denominator")
+    _check(p, q, widths, centres)
+    rng = np.random.default_rng(seed)
+    around = p[rng.permutation(len(p))[:centres]]
+    tried = _spread(around) * _WIDTHS if widths is None else np.asarray(widths, dtype=float)
+    scores = {}
+    if len(tried) > 1:
+        folds = rng.permutation(len(p)) % FOLDS
+        scores = {float(width): _held_out(p, q, around, width, folds) for width in tried}
+    width = max(scores, key=scores.__getitem__) if scores else float(tried[0])
+    coefficients = _fit(_kernels(p, around, width), _kernels(q, around, width))
+    if coefficients is None:
+        raise BnnvizError(
+            "No kernel around a point of the numerator's sample reaches the denominator's: the samples lie too far"
+            " apart, or the widths are too small.",
+            "widths",
+        )
+    return Ratio(around, coefficients, width, scores)
+
+
+def _table(x: np.ndarray, name: str) -> np.ndarray:
+    x = np.asarray(x, dtype=float)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2 or x.size == 0 or not np.isfinite(x).all():
+        raise BnnvizError(f"{name} has the shape {x.shape}; it must hold finite points, one in each row.", name)
+    return x
+
+
+def _check(p: np.ndarray, q: np.ndarray, widths: Sequence[float] | None, centres: int) -> None:
+    if p.shape[1] != q.shape[1]:
+        raise BnnvizError(
+            f"The numerator's points have {p.shape[1]} coordinates and the denominator's {q.shape[1]}; give samples of"
+            " one space.",
+            "denominator",
+        )
+    if len(p) < FOLDS:
+        raise BnnvizError(f"The numerator's sample has {len(p)} points; {FOLDS} are needed to choose a width.",
+                          "numerator")  # fmt: skip
+    if centres < 1:
+        raise BnnvizError(f"centres = {centres} must be at least 1.", "centres")
+    if widths is not None and (len(widths) == 0 or not min(widths) > 0):
+        raise BnnvizError("widths must hold at least one number, and each must be above 0.", "widths")
+
+
+def _spread(points: np.ndarray) -> float:
+    """Return the median distance between points; 1 where they are all the same."""
+    distances = scipy.spatial.distance.pdist(points)
+    return float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+
+
+def _kernels(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
+    """Return Gaussian kernels (n, kernels) at points (n, dim)."""
+    return np.exp(-0.5 * scipy.spatial.distance.cdist(x, centres, "sqeuclidean") / width**2)
+
+
+def _held_out(p: np.ndarray, q: np.ndarray, centres: np.ndarray, width: float, folds: np.ndarray) -> float:
+    """Return the mean log ratio of rows that were held out."""
+    at_p, at_q = _kernels(p, centres, width), _kernels(q, centres, width)
+    found = np.empty(len(p))
+    for fold in range(FOLDS):
+        out = folds == fold
+        coefficients = _fit(at_p[~out], at_q)
+        if coefficients is None:
+            return -np.inf
+        with np.errstate(divide="ignore"):
+            found[out] = np.log(at_p[out] @ coefficients)
+    return float(found.mean())
+
+
+def _fit(at_p: np.ndarray, at_q: np.ndarray) -> np.ndarray | None:
+    """Return the coefficients (kernels,) from the kernels at both samples; None where no kernel reaches both.
+
+    Each kernel is divided by its mean over q's sample, so that the constraint says that the weights sum to 1. It need
+    not be imposed: the mean log ratio minus the weights' sum is largest where the sum is 1.
+    """
+    means = at_q.mean(0)
+    seen = at_q.sum(0) > _SEEN
+    scaled = at_p[:, seen] / means[seen]
+    reached = scaled.max(1, initial=0.0) > 0  # a row that no kernel reaches says nothing of their weights
+    if not reached.any():
+        return None
+    scaled = scaled[reached]
+    scaled /= scaled.max(1, keepdims=True)  # which changes no weight, and keeps far rows from overflowing
+    weights = _likeliest(scaled)
+    coefficients = np.zeros(len(means))
+    coefficients[seen] = weights / weights.sum() / means[seen]
+    return coefficients
+
+
+def _likeliest(rows: np.ndarray) -> np.ndarray:
+    """Return the weights (kernels,), none negative, that make mean log(rows @ weights) - sum(weights) largest."""
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        ratio = np.maximum(rows @ weights, _LEAST)
+        return weights.sum() - np.log(ratio).mean(), 1 - (1 / ratio) @ rows / len(rows)
+
+    count = rows.shape[1]
+    options = {"maxiter": _ROUNDS, "maxfun": 2 * _ROUNDS, "ftol": 1e-9, "gtol": _GAP}
+    return scipy.optimize.minimize(
+        loss, np.full(count, 1 / count), jac=True, bounds=[(0, None)] * count, options=options
+    ).x

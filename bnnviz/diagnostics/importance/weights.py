@@ -1,0 +1,133 @@
+r"""Draws with weights: their effective number, what they estimate, and draws without weights from them.
+
+With weights :math:`w_i` and their shares :math:`\bar w_i = w_i / \sum_j w_j`,
+
+.. math::
+    \hat\mu = \sum_i \bar w_i f(x_i), \qquad
+    \mathrm{ESS} = \frac{1}{\sum_i \bar w_i^2}, \qquad
+    \mathrm{se}(\hat\mu)^2 = \sum_i \bar w_i^2 (f(x_i) - \hat\mu)^2
+
+(Kong, Liu and Wong 1994, https://doi.org/10.1080/01621459.1994.10476469; Owen 2013, section 9.2,
+https://artowen.su.domains/mc/).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bnnviz.diagnostics.packages import array_stats, has_arviz
+
+
+class Weighted(NamedTuple):
+    """Moments of weighted draws with standard errors, each (dim,) but for `cov`, (dim, dim)."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    cov: np.ndarray
+    variance_se: np.ndarray
+
+
+def normalised(logs: np.ndarray) -> np.ndarray:
+    """Return weights of sum 1, in the shape of their logarithms; zeros where no draw has a weight."""
+    logs = np.asarray(logs, dtype=float)
+    most = logs.max(initial=-math.inf)
+    if not math.isfinite(most):
+        return np.zeros_like(logs)
+    weights = np.exp(logs - most)
+    return weights / weights.sum()
+
+
+def weight_ess(logs: np.ndarray) -> float:
+    """Return the effective number of weighted draws, 1 / sum of squared weights; 0 without weights.
+
+    It cannot see a region that no draw has found.
+    """
+    squares = float((normalised(logs) ** 2).sum())
+    return 1 / squares if squares > 0 else 0.0
+
+
+def pareto_k(logs: np.ndarray) -> float:
+    r"""Return the shape :math:`\hat k` of the generalised Pareto tail of the weights.
+
+    Source: Vehtari, Simpson, Gelman, Yao and Gabry 2024, https://jmlr.org/papers/v25/19-556.html.
+
+    Estimates are reliable below 0.7; from 1 on the weights' mean need not exist. nan of fewer than 25 draws, where all
+    weights are equal, or without ArviZ.
+    """
+    found = np.asarray(logs, dtype=float).ravel()
+    found = found[np.isfinite(found)]
+    if len(found) < 25 or np.ptp(found) == 0 or not has_arviz():
+        return float("nan")
+    # It takes log likelihoods, whose reciprocals are the weights of leave-one-out. Of weights that differ by many
+    # powers of ten the smaller ones are lost in rounding.
+    with np.errstate(all="ignore"):
+        return float(array_stats().psislw(-found)[1])
+
+
+def log_evidence(logs: np.ndarray) -> tuple[float, float]:
+    """Return the logarithm of the mean weight, which estimates that of the integral of exp(-U), and its standard error.
+
+    (-inf, nan) without weights. The error is that of a mean of independent draws, and too small where few of them carry
+    the weight.
+    """
+    logs = np.asarray(logs, dtype=float).ravel()
+    most = logs.max(initial=-math.inf)
+    if not math.isfinite(most):
+        return -math.inf, float("nan")
+    scaled = np.exp(logs - most)
+    mean = scaled.mean()
+    error = scaled.std(ddof=1) / math.sqrt(len(scaled)) if len(scaled) > 1 else float("nan")
+    return float(most + math.log(mean)), float(error / mean)
+
+
+def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
+    """Return self-normalised estimates of mean and covariance.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (..., dim)
+    logs : ndarray, shape (...)
+        Logarithms of the weights.
+
+    Returns
+    -------
+    Weighted
+        Standard errors by the delta method.
+    """
+    x = np.asarray(draws, dtype=float).reshape(-1, np.shape(draws)[-1])
+    weights = normalised(logs).ravel()[:, None]
+    mean = (weights * x).sum(0)
+    apart = x - mean
+    cov = (weights * apart).T @ apart
+    spread = apart**2 - np.diag(cov)
+    return Weighted(
+        mean,
+        np.sqrt((weights**2 * apart**2).sum(0)),
+        cov,
+        np.sqrt((weights**2 * spread**2).sum(0)),
+    )
+
+
+def systematic(logs: np.ndarray, count: int, offset: float = 0.5) -> np.ndarray:
+    """Return the numbers (count,) of draws taken in proportion to their weights, evenly along their cumulated sum.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (draws,)
+    count : int
+    offset : float, in [0, 1)
+        Where in the first interval the first one is taken: uniform for an unbiased choice, fixed for one that repeats.
+
+    Raises
+    ------
+    ValueError
+        If no draw has a weight.
+    """
+    shares = normalised(logs)
+    if not shares.any():
+        raise ValueError("No draw has a weight.")
+    places = (np.arange(count) + offset) / count * shares.sum()
+    return np.minimum(np.searchsorted(shares.cumsum(), places), len(shares) - 1)

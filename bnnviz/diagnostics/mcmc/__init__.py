@@ -1,0 +1,1 @@
+"""Diagnostics of chains: convergence, moments, and what a step size does to them."""

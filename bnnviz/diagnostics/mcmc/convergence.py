@@ -1,0 +1,82 @@
+r"""Effective sample size, R-hat and autocorrelation of chains.
+
+Of M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance within chains W and over all draws
+:math:`\widehat{\mathrm{var}}^+`,
+
+.. math::
+    \mathrm{ESS} = \frac{M N}{1 + 2 \sum_{t \ge 1} \hat\rho_t}, \qquad
+    \hat R = \sqrt{\widehat{\mathrm{var}}^+ / W},
+
+with ranks in the place of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
+https://doi.org/10.1214/20-BA1221). Both are ArviZ's. Where it is not installed they are nan, so that a run goes on
+without them; whoever shows them asks `has_arviz`, and says what is missing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.diagnostics.packages import array_stats, has_arviz
+
+_STILL = 1e-12  # of the spread of all: rounding
+_TAILS = (0.05, 0.95)
+
+
+def ess(values: np.ndarray) -> float:
+    """Return the bulk effective sample size of (chains, draws).
+
+    It is nan for fewer than four draws, no spread, or without ArviZ.
+    """
+    if not _measurable(values):
+        return float("nan")
+    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+
+
+def ess_tail(values: np.ndarray) -> float:
+    """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
+
+    It is nan for fewer than four draws, no spread, or without ArviZ.
+    """
+    if not _measurable(values):
+        return float("nan")
+    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="tail", prob=_TAILS))
+
+
+def ess_each(values: np.ndarray) -> np.ndarray:
+    """Return the bulk effective sample size of each column of (chains, draws, columns)."""
+    return np.array([ess(values[:, :, i]) for i in range(values.shape[2])])
+
+
+def rhat(values: np.ndarray) -> float:
+    """Return the rank-normalised split R-hat of (chains, draws).
+
+    It is nan for fewer than four draws, no spread, or without ArviZ; infinite where every chain stands still, each at
+    its own place.
+    """
+    if not _measurable(values):
+        return float("nan")
+    if np.ptp(values, axis=1).max() < _STILL * np.ptp(values):
+        return float("inf")
+    return float(array_stats().rhat(values, chain_axis=0, draw_axis=1))
+
+
+def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
+    r"""Return the autocorrelation :math:`\hat\rho_t` at lags t = 0, 1, ... of (chains, draws), averaged over chains.
+
+    .. math::
+        \hat\rho_t = \frac{\sum_m \sum_n (x_{m, n} - \bar x)(x_{m, n + t} - \bar x)}
+        {\sum_m \sum_n (x_{m, n} - \bar x)^2}
+
+    Each chain is centred at the mean of all, so that chains which sit apart show as correlation
+    that does not fall off.
+    """
+    draws = values.shape[1]
+    centred = values - values.mean()
+    size = 1 << (2 * draws - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
+    covariance = np.fft.irfft(spectrum.mean(0), size)[: min(lags + 1, draws)] / draws
+    return covariance / covariance[0] if covariance[0] > 0 else np.full_like(covariance, np.nan)
+
+
+def _measurable(values: np.ndarray) -> bool:
+    return values.shape[1] >= 4 and np.ptp(values) > 0 and has_arviz()

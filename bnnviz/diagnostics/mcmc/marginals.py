@@ -1,0 +1,28 @@
+r"""Single coordinates of draws and pairs of them: densities and correlations.
+
+The correlation of coordinates i and j is :math:`r_{ij} = \Sigma_{ij} / \sqrt{\Sigma_{ii} \Sigma_{jj}}`, with
+:math:`\Sigma` the covariance of the draws.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz.diagnostics.packages import array_stats, has_arviz
+
+
+def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
+
+    Empty for fewer than four values, no spread, or without ArviZ.
+    """
+    if values.size < 4 or not np.ptp(values) > 0 or not has_arviz():
+        return np.empty(0), np.empty(0)
+    x, y, _ = array_stats().kde(values.ravel(), grid_len=points)
+    return x, y
+
+
+def correlation(draws: np.ndarray) -> np.ndarray:
+    """Return the correlations (dim, dim) of draws (n, dim); nan for a coordinate without spread."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.atleast_2d(np.corrcoef(draws.T))

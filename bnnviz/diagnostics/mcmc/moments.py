@@ -1,0 +1,106 @@
+r"""Mean and covariance of draws with their Monte Carlo errors, by batch means.
+
+Of b batches with averages :math:`\bar x_1, \dots, \bar x_b` the standard error of their mean is
+
+.. math:: \mathrm{se} = \sqrt{\frac{1}{b (b - 1)} \sum_{k=1}^b (\bar x_k - \bar x)^2}
+
+(Flegal and Jones 2010, https://doi.org/10.1214/09-AOS735).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+_BATCHES = 64
+
+
+class Moments(NamedTuple):
+    """Mean (dim,), covariance (dim, dim), and a standard error for each entry."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    cov: np.ndarray
+    cov_se: np.ndarray
+
+
+def moments_with_errors(draws: np.ndarray) -> Moments:
+    """Return moments of (chains, draws, dim) with standard errors by batch means.
+
+    Each chain is cut into equal batches, some 64 over all chains or one a chain if there are more;
+    the spread of the batches' averages is the error, autocorrelation included as long as a batch
+    is longer than it.
+    """
+    chains, count, dim = draws.shape
+    pooled = draws.reshape(-1, dim)
+    mean = pooled.mean(0)
+    per_chain = max(1, min(-(-_BATCHES // chains), count))
+    length = count // per_chain
+    batches = (draws[:, : per_chain * length] - mean).reshape(chains * per_chain, length, dim)
+    products = np.einsum("bli,blj->bij", batches, batches) / length
+    root = np.sqrt(len(batches))
+    if len(batches) < 2:
+        unknown = np.full(dim, np.nan)
+        return Moments(mean, unknown, np.cov(pooled.T, bias=True).reshape(dim, dim), np.full((dim, dim), np.nan))
+    return Moments(
+        mean,
+        batches.mean(1).std(0, ddof=1) / root,
+        (pooled - mean).T @ (pooled - mean) / len(pooled),
+        products.std(0, ddof=1) / root,
+    )
+
+
+class PathMoments(NamedTuple):
+    """Mean and variance of each coordinate (dim,) with a standard error, and the path time of a chain behind them."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    variance: np.ndarray
+    variance_se: np.ndarray
+    time: float
+
+
+def path_moments(sums: np.ndarray) -> PathMoments | None:
+    r"""Return moments from integrals along the paths of chains; None for fewer than two stretches of path.
+
+    Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`; the errors are those of a ratio of
+    sums over batches of stretches, as in `moments_with_errors`.
+
+    All chains are cut at the same path time: chains that were stopped at their events, or after equal work, would count
+    for more where their clocks run slowly.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (chains, marks, 1 + 2 dim)
+        At marks along each chain's path, the time since its beginning, and the integrals of the position and of its
+        square up to there.
+    """
+    chains, marks, columns = sums.shape
+    if marks < 2 or columns < 3:
+        return None
+    time = sums[:, :, 0]
+    stretches = np.diff(sums, axis=1)
+    within = time[:, 1:] <= time[:, -1].min() * (1 + 1e-9)
+    stretches = stretches * within[:, :, None]
+    per_chain = max(1, min(-(-_BATCHES // chains), marks - 1))
+    parts = np.array_split(np.arange(marks - 1), per_chain)
+    batches = np.concatenate([stretches[:, part].sum(1) for part in parts])
+    batches = batches[batches[:, 0] > 0]
+    if len(batches) < 2:
+        return None
+    span = batches[:, :1]
+    first, second = np.split(batches[:, 1:], 2, axis=1)
+    total = span.sum()
+    mean = first.sum(0) / total
+    variance = second.sum(0) / total - mean**2
+    factor = np.sqrt(len(batches) / (len(batches) - 1)) / total
+    off_mean = first - mean * span
+    off_variance = second - 2 * mean * first + (mean**2 - variance) * span
+    return PathMoments(
+        mean,
+        np.sqrt((off_mean**2).sum(0)) * factor,
+        variance,
+        np.sqrt((off_variance**2).sum(0)) * factor,
+        float(total / chains),
+    )

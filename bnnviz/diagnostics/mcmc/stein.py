@@ -1,0 +1,160 @@
+r"""How far the variances of draws are from those of the density exp(-U) that they are of, without knowing these.
+
+Under :math:`\pi \propto e^{-U}` every function :math:`\psi` that does not grow too fast fulfils Stein's identity,
+
+.. math:: E_\pi [\Delta \psi - \nabla U \cdot \nabla \psi] = 0.
+
+Draws from anything else break it, and by how much tells how wrong their moments are: whatever the cause, an envelope
+that is no bound, draws taken at events, or a step size too large (Mira, Solgi and Imparato 2013,
+https://doi.org/10.1007/s11222-012-9344-6).
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+_GROUPS = 8  # of the jackknife
+_DEGREES = {1: 4, 2: 4, 3: 4, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2}  # of the polynomials psi, by dimension
+_ROWS_EACH = 25  # draws for each polynomial, at least
+_TEMPERS = (-0.3, 0.95)  # the least and largest k
+_LEAST = 1e-3  # of a variance's estimate, in units of the weighted one
+
+
+class VarianceInflation(NamedTuple):
+    """By what share variances are too large (negative: too small), with a standard error.
+
+    Attributes
+    ----------
+    share, error : float
+        Averaged over the coordinates.
+    each, each_error : ndarray, shape (dim,), or None
+        Of each coordinate; None in more than 8 dimensions, where the average alone is estimated.
+    """
+
+    share: float
+    error: float
+    each: np.ndarray | None
+    each_error: np.ndarray | None
+
+
+def variance_inflation(
+    draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1
+) -> VarianceInflation | None:
+    """Estimate by what share the variances of draws are too large; None for fewer draws than that takes.
+
+    In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials that Stein's identity says
+    are zero on average; what is left is the variance of the target. The regression is
+    weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = |x - m|^2 / 2: where the
+    draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
+    mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios.
+
+    No polynomial is the whole truth: on the banana the intervals cover what envelopes that are too low do while that is
+    under a half (above, the estimate is too small: few draws are where the target is), but exact draws stretched by
+    a fifth in variance are found 0.44 too wide.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (chains, draws, dim)
+        Draws of each chain, in order.
+    potential : ndarray, shape (chains, some)
+        U at each so manyth of the draws.
+    gradient : ndarray, shape (chains, some, dim)
+        The gradient of U there.
+    every : int, default 1
+        Which draws these are: ``draws[:, ::every]``.
+    """
+    chains, count, dim = draws.shape
+    degree = _DEGREES.get(dim)
+    functions = 1 if degree is None else len(_exponents(dim, degree))
+    if potential.size < max(4 * _GROUPS, _ROWS_EACH * functions) or potential.shape[1] < _GROUPS:
+        return None
+    groups = _groups(chains, count)
+    group, everyones = groups[:, ::every].ravel(), groups.ravel()
+    pooled = draws.reshape(-1, dim)
+    rows = draws[:, ::every].reshape(-1, dim), potential.ravel(), gradient.reshape(-1, dim)
+    if not all(np.isfinite(part).all() for part in rows):
+        return None
+    estimate = _virial if degree is None else partial(_variances, exponents=_exponents(dim, degree))
+
+    def ratios(left_out: int) -> np.ndarray:
+        found = estimate(*(part[group != left_out] for part in rows))
+        return found if degree is None else pooled[everyones != left_out].var(0) / found
+
+    full, without = ratios(-1), np.stack([ratios(one) for one in range(_GROUPS)])
+    share, error = full.mean() - 1, _jackknife(without.mean(1))
+    if degree is None:
+        return VarianceInflation(float(share), float(error), None, None)
+    return VarianceInflation(float(share), float(error), full - 1, _jackknife(without))
+
+
+def _jackknife(without: np.ndarray) -> np.ndarray:
+    """Return the standard error of an estimate from its values with one group (axis 0) left out."""
+    return np.sqrt((len(without) - 1) * without.var(0))
+
+
+def _groups(chains: int, count: int) -> np.ndarray:
+    """Return the group (chains, draws) of each draw: whole chains, or of few chains stretches of time."""
+    if chains >= _GROUPS:
+        return np.broadcast_to((np.arange(chains) % _GROUPS)[:, None], (chains, count))
+    return np.broadcast_to(np.arange(count) * _GROUPS // count, (chains, count))
+
+
+def _virial(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Return the mean (1,) of (x_i - m_i) dU/dx_i over draws and coordinates."""
+    return ((x - x.mean(0)) * gradient).mean(keepdims=True).ravel()
+
+
+def _variances(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, exponents: list[np.ndarray]) -> np.ndarray:
+    """Return an estimate of the target's variances (dim,)."""
+    weights = _tempered(x, potential - potential.min(), gradient)
+    centre = weights @ x
+    scale = np.sqrt(weights @ (x - centre) ** 2)
+    z = (x - centre) / scale
+    zeros = [_stein(z, gradient * scale, exponent) for exponent in exponents]
+    root = np.sqrt(weights)[:, None]
+    columns = np.stack([np.ones(len(z)), *zeros], axis=1) * root
+    solved, *_ = np.linalg.lstsq(columns, z * z * root, rcond=None)
+    return scale**2 * np.maximum(solved[0], _LEAST)
+
+
+def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Return weights exp(-k U) (rows,) of sum 1 that bring the mean of (x_i - m_i) dU/dx_i as near to 1 as it gets."""
+
+    def weights(k: float) -> np.ndarray:
+        w = np.exp(-k * (potential - (potential.max() if k < 0 else 0.0)))
+        return w / w.sum()
+
+    def excess(k: float) -> float:
+        w = weights(k)
+        return float((w @ ((x - w @ x) * gradient)).mean()) - 1
+
+    end = _TEMPERS[1] if excess(0.0) > 0 else _TEMPERS[0]
+    if excess(0.0) * excess(end) >= 0:
+        return weights(end)
+    return weights(scipy.optimize.brentq(excess, *sorted((0.0, end)), xtol=1e-3))
+
+
+def _exponents(dim: int, degree: int) -> list[np.ndarray]:
+    """Return the exponents (dim,) of the monomials of degree 1 and more."""
+    return [
+        np.bincount(factors, minlength=dim)
+        for total in range(1, degree + 1)
+        for factors in itertools.combinations_with_replacement(range(dim), total)
+    ]
+
+
+def _stein(z: np.ndarray, gradient: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """Return div grad psi - grad U . grad psi (rows,) for the monomial psi = prod z_i^e_i."""
+    value = np.zeros(len(z))
+    for i in np.flatnonzero(exponent):
+        once = exponent - (np.arange(len(exponent)) == i)
+        value -= exponent[i] * np.prod(z**once, axis=1) * gradient[:, i]
+        if exponent[i] > 1:
+            twice = once - (np.arange(len(exponent)) == i)
+            value += exponent[i] * (exponent[i] - 1) * np.prod(z**twice, axis=1)
+    return value

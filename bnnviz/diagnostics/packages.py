@@ -1,0 +1,29 @@
+"""The functions of ArviZ and of scikit-learn, where they are installed."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from bnnviz import optional
+
+_ARVIZ, _LEARN = "arviz_stats", "sklearn"
+
+
+def array_stats() -> ModuleType:
+    """Return ArviZ's functions of arrays; raise a `BnnvizError` where it is not installed."""
+    return optional.require(f"{_ARVIZ}.base", "Effective sample sizes, R-hat and densities need").array_stats
+
+
+def has_arviz() -> bool:
+    """Return whether ArviZ's functions are there: a figure of theirs is nan without them."""
+    return optional.has(_ARVIZ)
+
+
+def learn_metrics() -> ModuleType:
+    """Return the module ``sklearn.metrics``; raise a `BnnvizError` where it is not installed."""
+    return optional.require(f"{_LEARN}.metrics", "Precision, recall, F1, AUC and ROC curves need")
+
+
+def has_learn() -> bool:
+    """Return whether scikit-learn is installed."""
+    return optional.has(_LEARN)

@@ -1,0 +1,1 @@
+"""Diagnostics of predictions: metrics, calibration, uncertainty."""

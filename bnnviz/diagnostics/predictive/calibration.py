@@ -1,0 +1,107 @@
+r"""Whether stated probabilities come true.
+
+Rows are put in bins :math:`B_1, \dots, B_M` by the probability of their likeliest class, the confidence. The expected
+calibration error (Guo, Pleiss, Sun and Weinberger 2017, equation 3, https://proceedings.mlr.press/v70/guo17a.html) is
+
+.. math:: \mathrm{ECE} = \sum_{m=1}^M \frac{|B_m|}{n} \left| \mathrm{acc}(B_m) - \mathrm{conf}(B_m) \right|.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bnnviz.diagnostics.predictive.intervals import share_interval
+from bnnviz.errors import BnnvizError
+
+_BINS = 15
+PAPER_BINS = 10  # of the PDMP paper
+
+
+class Reliability(NamedTuple):
+    """A reliability diagram.
+
+    ``edges`` (bins + 1,); of each bin ``count``, its rows, ``confidence``, the mean probability of their likeliest
+    class, ``accuracy``, the share of them that are of that class, and ``low`` and ``high``, the ends of its interval:
+    (bins,), nan in a bin without rows. ``ece``: the expected calibration error, from 0 to 1 (papers print it times
+    100).
+    """
+
+    edges: np.ndarray
+    count: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    ece: float
+
+
+def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int = _BINS) -> float:
+    """Return the expected calibration error of predicted classes, with bins of equal width.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (rows, classes)
+    observed : ndarray, shape (rows,)
+        Class numbers.
+    bins : int, default 15
+    """
+    sure, right, place = _binned(probabilities, observed, bins)
+    # A bin's share of the rows times its gap is the sum of its gaps over all rows.
+    gaps = np.bincount(place, weights=sure - right, minlength=bins)
+    return float(np.abs(gaps).sum() / len(observed))
+
+
+def reliability(
+    probabilities: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95
+) -> Reliability:
+    """Return how often predicted classes are right, by the confidence of the prediction.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (rows, classes)
+        Of the predictive distribution.
+    observed : ndarray, shape (rows,)
+        Class numbers.
+    bins : int, default 10
+        Of equal width from 0 to 1, as in the PDMP paper; a row on an edge is in the bin above it. `calibration_error`
+        and `class_metrics` take 15 where nothing else is said, and so have another error.
+    level : float, default 0.95
+        Of the intervals, which are Wilson's.
+
+    Raises
+    ------
+    BnnvizError
+        If there are no rows, or not an observation for each.
+    """
+    probabilities, observed = np.asarray(probabilities, dtype=float), np.asarray(observed)
+    if probabilities.ndim != 2 or not len(probabilities) or observed.shape != probabilities.shape[:1]:
+        raise BnnvizError(
+            f"Give chances as (rows, classes) and an observation for each row, not shapes {probabilities.shape} and"
+            f" {observed.shape}.",
+            "probabilities",
+        )
+    sure, right, place = _binned(probabilities, observed, bins)
+    count, hits = np.bincount(place, minlength=bins), np.bincount(place, weights=right, minlength=bins)
+    ends = [share_interval(k, n, level) if n else (np.nan, np.nan) for k, n in zip(hits, count, strict=True)]
+    low, high = np.array(ends).T
+    return Reliability(
+        np.linspace(0.0, 1.0, bins + 1),
+        count,
+        _shares(np.bincount(place, weights=sure, minlength=bins), count),
+        _shares(hits, count),
+        low,
+        high,
+        calibration_error(probabilities, observed, bins),
+    )
+
+
+def _binned(probabilities: np.ndarray, observed: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return of each row the probability of its likeliest class, whether it is of that class, and its bin."""
+    sure, right = probabilities.max(1), probabilities.argmax(1) == observed
+    return sure, right, np.minimum((sure * bins).astype(int), bins - 1)
+
+
+def _shares(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
+    return np.divide(sums, count, out=np.full(len(count), np.nan), where=count > 0)

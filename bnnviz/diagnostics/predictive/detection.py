@@ -1,0 +1,128 @@
+r"""How well a score tells rows out of distribution (OOD) from rows of the trained kind, and how the score is spread.
+
+For scores :math:`S_\mathrm{in}` and :math:`S_\mathrm{out}` of random rows of either kind,
+
+.. math::
+    \mathrm{AUROC} = P(S_\mathrm{out} > S_\mathrm{in}) + \tfrac12 P(S_\mathrm{out} = S_\mathrm{in}), \qquad
+    \mathrm{FPR95} = P(S_\mathrm{in} \ge t) \text{ with } P(S_\mathrm{out} \ge t) \ge 0.95
+
+(Hendrycks and Gimpel 2017, https://doi.org/10.48550/arXiv.1610.02136; Liang, Li and Srikant 2018,
+https://doi.org/10.48550/arXiv.1706.02690).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from bnnviz.diagnostics.packages import learn_metrics
+from bnnviz.errors import BnnvizError
+
+TRUE_POSITIVES = 0.95
+_RESAMPLES = 500
+_BINS = 40
+_POINTS = 200
+
+
+class Detection(NamedTuple):
+    """How well a score tells rows apart; each figure with the ends of its interval.
+
+    ``auroc``: the probability that a row out of distribution has the higher score, ties counting half; ``fpr95``: the
+    share of the rows of the trained kind that are taken for others where 95 % of the others are found.
+    """
+
+    auroc: float
+    auroc_low: float
+    auroc_high: float
+    fpr95: float
+    fpr95_low: float
+    fpr95_high: float
+
+
+class Steps(NamedTuple):
+    """A curve over values: ``x`` and ``y``."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+def detection(
+    inside: np.ndarray, outside: np.ndarray, level: float = 0.95, resamples: int = _RESAMPLES, seed: int = 0
+) -> Detection:
+    """Return how well a score tells rows out of distribution, the positive ones, from rows of the trained kind.
+
+    Parameters
+    ----------
+    inside : ndarray, shape (rows,)
+        Scores of rows of the trained kind; of a Bayesian network their predictive entropies.
+    outside : ndarray, shape (other rows,)
+        Scores of rows out of distribution, which are to be the higher ones.
+    level : float, default 0.95
+        Of the intervals: percentiles of the bootstrap, rows of both kinds resampled. Where the scores of the two do
+        not overlap, every resample says the same and the interval is a point.
+    resamples, seed : int
+
+    Raises
+    ------
+    BnnvizError
+        If there are fewer than two rows of a kind, a score is no number, or scikit-learn is not installed.
+    """
+    inside, outside = _scores(inside, "inside"), _scores(outside, "outside")
+    found = scipy.stats.bootstrap(
+        (inside, outside),
+        _figures,
+        n_resamples=resamples,
+        vectorized=False,
+        confidence_level=level,
+        method="percentile",
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval
+    area, rate = _figures(inside, outside)
+    return Detection(*map(float, (area, found.low[0], found.high[0], rate, found.low[1], found.high[1])))
+
+
+def score_histogram(values: np.ndarray, top: float, bins: int = _BINS) -> Steps:
+    """Return the share of the rows (bins,) whose score lies in each bin, and the bins' edges (bins + 1,).
+
+    Parameters
+    ----------
+    values : ndarray, shape (rows,)
+        From 0; what is above ``top`` by rounding counts as ``top``.
+    top : float
+        Where the last bin ends: of entropies the logarithm of the number of classes.
+    bins : int, default 40
+    """
+    count, edges = np.histogram(np.clip(_scores(values, "values", 1), 0.0, top), bins=bins, range=(0.0, top))
+    return Steps(edges, count / count.sum())
+
+
+def score_ecdf(values: np.ndarray, points: int = _POINTS) -> Steps:
+    """Return the share of the rows whose score is at most x, at so many of the steps.
+
+    Parameters
+    ----------
+    values : ndarray, shape (rows,)
+    points : int, default 200
+        Every so many-th, the lowest and the highest among them; all where there are no more.
+    """
+    cdf = scipy.stats.ecdf(_scores(values, "values", 1)).cdf
+    taken = np.unique(np.linspace(0, len(cdf.quantiles) - 1, points).astype(int))
+    return Steps(cdf.quantiles[taken], cdf.probabilities[taken])
+
+
+def _figures(inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    metrics = learn_metrics()
+    ood = np.repeat([False, True], [len(inside), len(outside)])
+    fpr, tpr, _ = metrics.roc_curve(ood, np.concatenate([inside, outside]), drop_intermediate=False)
+    return np.array([metrics.auc(fpr, tpr), fpr[np.argmax(tpr >= TRUE_POSITIVES)]])
+
+
+def _scores(values: np.ndarray, field: str, least: int = 2) -> np.ndarray:
+    values = np.asarray(values, dtype=float).ravel()
+    if len(values) < least or not np.isfinite(values).all():
+        raise BnnvizError(
+            f"{field} holds {len(values)} scores, or one that is no number; give at least {least} finite ones.", field
+        )
+    return values

@@ -1,0 +1,54 @@
+r"""Intervals of a share and of a mean over rows.
+
+Wilson's interval of a share :math:`\hat p` of n rows, with z the normal quantile of the level (Wilson 1927,
+https://doi.org/10.1080/01621459.1927.10502953), is
+
+.. math::
+    \frac{1}{1 + z^2 / n} \left( \hat p + \frac{z^2}{2 n} \pm
+    z \sqrt{\frac{\hat p (1 - \hat p)}{n} + \frac{z^2}{4 n^2}} \right).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+
+_AT_ONCE = 2_000_000  # numbers that are resampled together
+
+
+def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a share: of `rows` rows `right` count.
+
+    Parameters
+    ----------
+    right, rows : int
+        At least one row.
+    level : float, default 0.95
+    """
+    found = scipy.stats.binomtest(int(right), int(rows)).proportion_ci(level, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
+    """Return a bootstrap interval of the mean over rows: the middle of the means of resampled rows.
+
+    Parameters
+    ----------
+    values : ndarray, shape (rows,)
+        With one row both ends are its value.
+    level : float, default 0.95
+    resamples, seed : int
+    """
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return float(values[0]), float(values[0])
+    found = scipy.stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=resamples,
+        batch=max(1, _AT_ONCE // len(values)),
+        confidence_level=level,
+        method="percentile",
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)

@@ -1,0 +1,187 @@
+r"""How good predictions are: metrics of classes and of numbers; what is undefined is None, with a sentence.
+
+With predictive probabilities :math:`p_{ik}`, observed classes :math:`y_i` and predictive distribution functions
+:math:`F_i`,
+
+.. math::
+    \mathrm{NLL} = -\frac1n \sum_i \log p_{i y_i}, \quad
+    \mathrm{Brier} = \frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2, \quad
+    \mathrm{CRPS} = \frac1n \sum_i \int (F_i(z) - 1[z \ge y_i])^2 \,\mathrm{d}z
+
+(Gneiting and Raftery 2007, https://doi.org/10.1198/016214506000001437; of mixtures of normals in closed form: Grimit,
+Gneiting, Berrocal and Johnson 2006, https://doi.org/10.1256/qj.05.235).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from bnnviz import optional
+from bnnviz.diagnostics.packages import has_learn, learn_metrics
+from bnnviz.diagnostics.predictive.calibration import calibration_error
+
+_PARTNERS = 30  # normals of a mixture that all of them are set beside, for its mean distance from itself
+_ROOT = np.sqrt(2 * np.pi)
+# What scikit-learn computes.
+_LEARNT_OF_TWO = ("precision", "recall", "specificity", "f1", "auc")
+_LEARNT_OF_MANY = ("precision", "recall", "f1", "f1_weighted", "auc", "auc_weighted")
+_LEAST = 1e-300  # a probability that is stored as 0 still has a logarithm
+
+
+class Figures(NamedTuple):
+    """Figures by name, None where one is undefined, and why, by the same names."""
+
+    values: dict[str, float | None]
+    unknown: dict[str, str]
+
+
+def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int = 1) -> Figures:
+    """Return the figures of predicted classes; the predicted class is the likeliest one.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (rows, classes)
+        The predicted probability of each class.
+    observed : ndarray, shape (rows,)
+        Class numbers from 0.
+    positive : int, default 1
+        Of two classes the one that precision, recall, specificity and F1 are about.
+
+    Returns
+    -------
+    Figures
+        ``accuracy``, ``precision``, ``recall``, ``f1``, ``auc``, ``nll`` (mean over rows of minus the log
+        probability of the observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the probability
+        from 0 or 1; over more than two classes the sum of the classes'). Of two classes also ``specificity``. Of more,
+        precision, recall, F1 and AUC are means over the classes that have rows, each against the rest, and
+        ``f1_weighted`` and ``auc_weighted`` are means by the classes' rows. Without scikit-learn only accuracy, NLL,
+        ECE and Brier score are known.
+    """
+    observed = np.asarray(observed).astype(int)
+    predicted, classes = probabilities.argmax(1), probabilities.shape[1]
+    present = np.unique(observed)
+    observed_share = np.maximum(probabilities[np.arange(len(observed)), observed].astype(float), _LEAST)
+    exact = np.eye(classes)[observed]
+    distance = ((probabilities - exact) ** 2).sum(1).mean()
+    values: dict[str, float | None] = {
+        "accuracy": float((predicted == observed).mean()),
+        "nll": float(-np.log(observed_share).mean()),
+        "ece": calibration_error(probabilities, observed),
+        "brier": float(distance / 2 if classes == 2 else distance),
+    }
+    if not has_learn():
+        names = _LEARNT_OF_TWO if classes == 2 else _LEARNT_OF_MANY
+        return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()))
+    more, unknown = _of_two(observed, predicted, positive) if classes == 2 else _of_many(observed, predicted, present)
+    aucs, sentence = _aucs(probabilities, observed, present, positive)
+    more["auc"] = float(np.mean(aucs)) if aucs else None
+    if classes > 2:
+        more["auc_weighted"] = float(np.average(aucs, weights=exact.sum(0)[present])) if aucs else None
+    if sentence:
+        unknown |= dict.fromkeys((name for name in more if name.startswith("auc")), sentence)
+    return Figures(values | more, unknown)
+
+
+def without_learn() -> str:
+    """Return the sentence on the metrics that only scikit-learn computes."""
+    return f"Precision, recall, F1 and AUC are missing: {optional.install('sklearn')}."
+
+
+def _of_two(observed: np.ndarray, predicted: np.ndarray, positive: int) -> tuple[dict, dict[str, str]]:
+    score = learn_metrics().precision_recall_fscore_support
+    precision, recall, f1, _ = score(observed, predicted, labels=[positive, 1 - positive], zero_division=np.nan)
+    found = {"precision": precision[0], "recall": recall[0], "specificity": recall[1], "f1": f1[0]}
+    reasons = {
+        "precision": f"No row was predicted to be of class {positive}, so precision is undefined.",
+        "recall": f"No row is of class {positive}, so recall is undefined.",
+        "specificity": f"All rows are of class {positive}, so specificity is undefined.",
+        "f1": f"No row is or was predicted to be of class {positive}, so F1 is undefined.",
+    }
+    undefined = {name for name, value in found.items() if np.isnan(value)}
+    values = {name: None if name in undefined else float(value) for name, value in found.items()}
+    return values, {name: reasons[name] for name in undefined}
+
+
+def _of_many(observed: np.ndarray, predicted: np.ndarray, present: np.ndarray) -> tuple[dict, dict[str, str]]:
+    score = learn_metrics().precision_recall_fscore_support
+    # A class that is never predicted has precision 0, as in scikit-learn's reports.
+    precision, recall, f1, rows = score(observed, predicted, labels=present, zero_division=0.0)
+    means = {"precision": precision.mean(), "recall": recall.mean(), "f1": f1.mean()}
+    values = means | {"f1_weighted": np.average(f1, weights=rows)}
+    return {name: float(value) for name, value in values.items()}, {}
+
+
+def _aucs(
+    probabilities: np.ndarray, observed: np.ndarray, present: np.ndarray, positive: int
+) -> tuple[list[float], str | None]:
+    """Return the area under the ROC curve of each class with rows against the rest, and what cannot be known."""
+    if len(present) < 2:
+        return [], f"All rows are of class {present[0]}, so AUC is undefined."
+    wanted = [positive] if probabilities.shape[1] == 2 else present
+    score = learn_metrics().roc_auc_score
+    missing = sorted(set(range(probabilities.shape[1])) - set(present.tolist()))
+    sentence = f"No row is of class {', '.join(map(str, missing))}; AUC is the mean of the others." if missing else None
+    return [score(observed == k, probabilities[:, k]) for k in wanted], sentence
+
+
+def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.ndarray:
+    """Return how many rows of each class (first axis) were predicted to be of each class (second axis).
+
+    Parameters
+    ----------
+    predicted, observed : ndarray, shape (rows,)
+        Class numbers from 0.
+    classes : int
+    """
+    cells = np.asarray(observed).astype(int) * classes + np.asarray(predicted).astype(int)
+    return np.bincount(cells, minlength=classes**2).reshape(classes, classes)
+
+
+def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> Figures:
+    """Return the figures of predicted numbers, whose law at each row is an equal mixture of normals.
+
+    Parameters
+    ----------
+    means : ndarray, shape (draws, rows)
+        Means of the normals.
+    sds : ndarray, shape (draws,)
+        Their standard deviations, in the same unit.
+    observed : ndarray, shape (rows,)
+
+    Returns
+    -------
+    Figures
+        ``mse`` and ``rmse`` of the mixture's mean, ``nll`` (mean over rows of minus the log density), ``coverage_50``
+        and ``coverage_95`` (share of the rows inside the mixture's central interval) and ``crps``.
+    """
+    sd = sds[:, None]
+    mse = float(np.mean((means.mean(0) - observed) ** 2))
+    z = (observed - means) / sd
+    log_density = np.logaddexp.reduce(-0.5 * z**2 - np.log(sd), axis=0) - np.log(len(means) * _ROOT)
+    below = scipy.special.ndtr(z).mean(0)
+    values = {
+        "mse": mse,
+        "rmse": float(np.sqrt(mse)),
+        "nll": float(-log_density.mean()),
+        "coverage_50": float((np.abs(below - 0.5) <= 0.25).mean()),
+        "coverage_95": float((np.abs(below - 0.5) <= 0.475).mean()),
+        "crps": float(_crps(means, sds, observed)),
+    }
+    return Figures(values, {})
+
+
+def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> float:
+    """Return the mean continuous ranked probability score of equal mixtures of normals."""
+    toward = _mean_distance(observed - means, sds[:, None]).mean()
+    partners = np.linspace(0, len(means) - 1, min(len(means), _PARTNERS)).astype(int)
+    between = [_mean_distance(means - means[k], np.sqrt(sds**2 + sds[k] ** 2)[:, None]).mean() for k in partners]
+    return toward - np.mean(between) / 2
+
+
+def _mean_distance(shift: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """Return the mean of |X| for X ~ N(shift, sd^2)."""
+    z = shift / sd
+    return shift * (2 * scipy.special.ndtr(z) - 1) + 2 * sd * np.exp(-0.5 * z**2) / _ROOT

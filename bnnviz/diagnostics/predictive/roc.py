@@ -1,0 +1,84 @@
+r"""ROC curves of draws, with credible envelopes.
+
+A draw's curve is :math:`t \mapsto (\mathrm{FPR}(t), \mathrm{TPR}(t))`, the shares of negative and of positive rows
+whose score is at least t (Fawcett 2006, https://doi.org/10.1016/j.patrec.2005.10.010). At each false positive rate an
+envelope holds the central share of the draws' values.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bnnviz.diagnostics.packages import learn_metrics
+from bnnviz.errors import BnnvizError
+
+LEVELS = (0.8, 0.95, 0.99)
+_GRID = 201
+
+
+class Roc(NamedTuple):
+    """ROC curves on one grid of false positive rates.
+
+    ``fpr`` (points,), ``mean`` (points,), ``levels`` and ``low`` and ``high`` (levels, points): the pointwise quantiles
+    between which the share ``levels`` of the draws' curves lie; ``auc_mean`` and ``auc_sd`` over the draws.
+    """
+
+    fpr: np.ndarray
+    mean: np.ndarray
+    levels: tuple[float, ...]
+    low: np.ndarray
+    high: np.ndarray
+    auc_mean: float
+    auc_sd: float
+
+
+def roc_envelopes(
+    probabilities: np.ndarray,
+    observed: np.ndarray,
+    weights: np.ndarray | None = None,
+    levels: tuple[float, ...] = LEVELS,
+) -> Roc:
+    """Return the mean of the draws' ROC curves and their credible envelopes.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (draws, rows)
+        What each draw says of each row: the higher, the likelier positive.
+    observed : ndarray of bool, shape (rows,)
+        Which rows are positive.
+    weights : ndarray or None, shape (draws,)
+        None for equal ones.
+    levels : tuple of float, default (0.8, 0.95, 0.99)
+        Shares of the draws that the envelopes hold.
+
+    Returns
+    -------
+    Roc
+        A curve's value where it rises is its upper end; between its points it is a straight line, as in its area.
+
+    Raises
+    ------
+    BnnvizError
+        If all rows are positive or none is, or scikit-learn is not installed.
+    """
+    observed = np.asarray(observed, dtype=bool)
+    if observed.all() or not observed.any():
+        raise BnnvizError("A ROC curve needs rows of both kinds; these are all of one.", "observed")
+    metrics = learn_metrics()
+    grid = np.linspace(0.0, 1.0, _GRID)
+    curves, areas = np.empty((len(probabilities), _GRID)), np.empty(len(probabilities))
+    for k, scores in enumerate(probabilities):
+        fpr, tpr, _ = metrics.roc_curve(observed, scores)
+        curves[k], areas[k] = np.interp(grid, fpr, tpr), metrics.auc(fpr, tpr)
+    shares = (
+        np.full(len(probabilities), 1 / len(probabilities))
+        if weights is None
+        else np.asarray(weights) / np.sum(weights)
+    )
+    tails = np.array([[(1 - level) / 2, (1 + level) / 2] for level in levels])
+    low, high = np.quantile(curves, tails.T, axis=0, weights=shares, method="inverted_cdf")
+    area = float(shares @ areas)
+    spread = float(np.sqrt(max(shares @ (areas - area) ** 2, 0.0)))
+    return Roc(grid, shares @ curves, tuple(levels), low, high, area, spread)

@@ -1,0 +1,77 @@
+r"""How squared errors are spread over the test rows: a box and a violin, both of :math:`\log_{10} (\hat y_i - y_i)^2`.
+
+A whisker ends at the last value within 1.5 heights of the box; the violin is a kernel estimate of the density (Hintze
+and Nelson 1998, https://doi.org/10.1080/00031305.1998.10480559).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+_POINTS = 160
+_REACH = 1.5  # of the box's height: as far as a whisker goes at most
+_MOST = 200  # rows beyond the whiskers that are kept
+
+
+class ErrorSpread(NamedTuple):
+    """Box and violin of the decimal logarithms of squared errors.
+
+    ``low``, ``q1``, ``median``, ``q3``, ``high``: the box and the ends of its whiskers; ``outside``: what lies beyond
+    them, at most 200 evenly spread ones of it, the extremes among them; ``y`` and ``density`` (points,): the violin,
+    empty where all errors are equal; ``mean``: the logarithm of the mean of the squared errors; ``zeros``: rows without
+    any error, which have no logarithm and are left out.
+    """
+
+    low: float
+    q1: float
+    median: float
+    q3: float
+    high: float
+    outside: np.ndarray
+    y: np.ndarray
+    density: np.ndarray
+    mean: float
+    zeros: int
+
+
+def error_spread(squared: np.ndarray) -> ErrorSpread | None:
+    """Return box and violin of squared errors; None where every error is zero.
+
+    Parameters
+    ----------
+    squared : ndarray, shape (rows,)
+        Squared errors.
+    """
+    squared = np.asarray(squared, dtype=float)
+    values = np.log10(squared[squared > 0])
+    if not len(values):
+        return None
+    q1, median, q3 = np.quantile(values, [0.25, 0.5, 0.75])
+    reach = _REACH * (q3 - q1)
+    inside = values[(values >= q1 - reach) & (values <= q3 + reach)]
+    outside = np.sort(values[(values < q1 - reach) | (values > q3 + reach)])
+    if len(outside) > _MOST:
+        outside = outside[np.linspace(0, len(outside) - 1, _MOST).astype(int)]
+    y, density = _violin(values)
+    return ErrorSpread(
+        low=float(inside.min()),
+        q1=float(q1),
+        median=float(median),
+        q3=float(q3),
+        high=float(inside.max()),
+        outside=outside,
+        y=y,
+        density=density,
+        mean=float(np.log10(squared.mean())),
+        zeros=int((squared == 0).sum()),
+    )
+
+
+def _violin(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if np.ptp(values) == 0:
+        return np.empty(0), np.empty(0)
+    y = np.linspace(values.min(), values.max(), _POINTS)
+    return y, scipy.stats.gaussian_kde(values)(y)

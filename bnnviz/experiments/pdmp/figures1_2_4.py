@@ -1,0 +1,104 @@
+"""Figures 1, 2 and 4 of the PDMP paper: what the Lab draws of one run each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bnnviz.experiments import cache
+from bnnviz.experiments.experiment import Case
+from bnnviz.experiments.pdmp.table1 import PAPER
+from bnnviz.experiments.predictive import PredictiveExperiment
+from bnnviz.specs.run import Spec
+
+_VIEWS = {"envelope": "thinning"}  # which views draw parts that are not called as they are
+
+
+@dataclass(frozen=True)
+class FrameExperiment(PredictiveExperiment):
+    """A figure whose pictures are parts of a frame at the end of a run, and whose numbers are of the run's summary.
+
+    Parameters
+    ----------
+    watched : dict
+        What the frames are of, as `ViewedRun.watch` takes it.
+    headings : dict of str
+        Of each picture by its name, what stands above it.
+    """
+
+    watched: dict[str, Any] = field(default_factory=dict)
+    headings: dict[str, str] = field(default_factory=dict)
+
+    def _place(self, spec: Spec) -> Any:
+        return cache.place(spec.checked().to_json(), ["framed", *self.pictures, *map(str, self.watched.items())])
+
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        from bnnviz.experiments.figure_run import result  # with torch
+
+        return result(spec, self.pictures, self.watched, self.measures)
+
+    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
+        parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture)]
+        view = _VIEWS.get(picture, picture)
+        return [(f"{name}: {self.headings[picture]}", view, part) for name, part in parts]
+
+
+def _case(name: str, target: str, values: dict[str, Any], sampler: str, draws: int, note: str, **settings: Any) -> Case:
+    spec = Spec(target, values, sampler, settings, chains=1, draws=draws, warmup=draws // 5, seed=0)
+    return Case(name, (spec,), {}, note)
+
+
+_LINE = {"data": "toy_c", "hidden": "10", "activation": "tanh", "noise_sd": 0.1}
+FIG1 = FrameExperiment(
+    name="pdmp-fig1",
+    title="Correlations of a first layer's weights (PDMP paper, Fig. 1)",
+    doc="A 1-10-1 tanh network on toy_c, one chain of 500 draws: the correlations of the first layer's weights, and the"
+    " density of one of them. The paper's network is not told.",
+    measures=("ess_pc1", "ess_min"),
+    cases=(
+        _case("Boomerang", "network", _LINE, "boomerang", 500, "Weights of a layer are far from independent."),
+        _case("BPS", "network", _LINE, "bps", 500, "It has not been everywhere yet: these are of its way."),
+    ),
+    pictures=("weights", "marginal"),
+    watched={"block": 0, "component": {"kind": "coordinate", "i": 0}},
+    headings={"weights": "correlations of the first layer", "marginal": "one weight"},
+    minutes=1,
+)
+FIG2 = FrameExperiment(
+    name="pdmp-fig2",
+    title="Envelopes of thinning, as they go on (PDMP paper, Fig. 2)",
+    doc="One segment between two events of the Bouncy Particle on a banana: rates, the line through the last two"
+    " of them, proposals. With Algorithm 2 as printed, and with the bound that is right. In the Lab it moves.",
+    measures=("ess_pc1", "violation_share"),
+    cases=(
+        _case("Algorithm 2", "banana", {}, "bps", 500, "Ratios above 1 are events that come too late.", **PAPER),
+        _case("Grid bound", "banana", {}, "bps", 500, "Lines from rates and derivatives, raised where they fail."),
+    ),
+    pictures=("envelope", "ratios"),
+    headings={"envelope": "one segment", "ratios": "rate over envelope, all proposals"},
+    minutes=1,
+)
+_MOONS = {"data": "moons", "hidden": "100-100", "activation": "relu"}
+_NEAR = "It begins at the MAP, and stays near it for as long as this."
+FIG4 = FrameExperiment(
+    name="pdmp-fig4",
+    title="Mean and spread of the chance on two moons (PDMP paper, Fig. 4)",
+    doc="The 2-100-100-1 ReLU network of the paper with batches of 150, one run of 100 draws of each sampler, from a"
+    " MAP of 1,000 steps.",
+    measures=("accuracy", "nll", "ess_pc1"),
+    cases=tuple(
+        _case(name, "network", _MOONS, sampler, 100, note, batch_size=150, mode_steps=1000, **settings)
+        for name, sampler, note, settings in (
+            ("BPS", "bps", _NEAR, {"bound": "interpolated"}),
+            ("sigma-BPS", "sigma_bps", _NEAR, {"bound": "interpolated", "warmup_events": 200}),
+            ("Boomerang", "boomerang", "", {"bound": "interpolated"}),
+            ("SGLD", "sgld", _NEAR, {"decay": 0.55, "every": 20}),
+            ("SGLD-ND", "sgld", _NEAR, {"every": 20}),
+        )
+    ),
+    pictures=("prediction", "spread"),
+    headings={"prediction": "mean", "spread": "standard deviation"},
+    minutes=4,
+)
+FIGURES_1_2_4 = (FIG1, FIG2, FIG4)

@@ -1,0 +1,37 @@
+"""The figures that the papers print, as CSV: a file for each table, by the name of its experiment; empty: not printed.
+
+A figure stands as in print, so a column whose name ends in ``_percent`` holds 100 times what we measure. PMCnet's
+Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs. ``func-wells.csv`` holds the
+figures of another program, since that paper shows a picture only.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+Figures = dict[str, float]
+
+
+@cache
+def read(experiment: str, data: str = "") -> dict[str, Figures]:
+    """Return published figures by case, each by the names of the experiment's measures.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name, such as ``pdmp-table2``.
+    data : str, default ""
+        The data set, in a table of several; none are published of others.
+    """
+    with Path(__file__).with_name(f"{experiment}.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row.pop("data", data) == data]
+    return {row.pop("case"): dict(_figure(name, text) for name, text in row.items() if text) for row in rows}
+
+
+def _figure(name: str, text: str) -> tuple[str, float]:
+    """Return a column's name and figure in the unit of the measure."""
+    value = int(text) if text.isdecimal() else float(text)
+    measure = name.removesuffix("_percent")
+    return measure, value if measure == name else round(value / 100, 6)

@@ -1,0 +1,104 @@
+"""Networks of 5 x 5 convolutions, poolings and linear layers: LeNet-5 of two papers, and one for traffic signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import nn
+
+from bnnviz.models.shapes import check_images
+
+_SIZE = 5  # of a convolution's kernel, in pixels
+
+
+class Convolution(NamedTuple):
+    """A convolution of 5 x 5 with its activation: images that it gives, pixels added around, whether it is pooled."""
+
+    channels: int
+    padding: int
+    pooled: bool
+
+
+def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
+    """Make the classic LeNet-5: conv6 - pool - conv16 - pool - 120 - 84 - classes, with ReLU.
+
+    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 12 x 12 pixels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        61,706 parameters for 28 x 28 grey pixels and 10 classes, 82,826 for 32 x 32.
+
+    Notes
+    -----
+    The first convolution keeps an image's size and the second does not, which gives the counts of the PMCnet paper for
+    both sizes (Huang, Chouzenoux, Elvira and Pesquet 2023, table 8). LeCun et al. 1998 have other activations and a
+    pooling with weights; ReLU and the maximum of 2 x 2 pixels are what is meant by the name today.
+    """
+    convolutions = Convolution(6, 2, True), Convolution(16, 0, True)
+    return _network(check_images(shape, classes, "LeNet-5", 12), classes, convolutions, (120, 84), nn.ReLU)
+
+
+def lenet5_swish(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
+    """Make the LeNet-5 of the PDMP paper: conv6 - pool - conv16 - pool - conv120 - 84 - classes, with swish.
+
+    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 4 x 4 pixels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        545,546 parameters for 28 x 28 grey pixels and 10 classes.
+
+    Notes
+    -----
+    All convolutions keep the size, so the last one hands 120 images of 7 x 7 to the layer of 84 units, where most of
+    the weights are. The paper's code has swish on the logits too, which is an error: not here. It does not say which
+    pooling is meant; the maximum of 2 x 2 pixels is ours.
+    """
+    convolutions = Convolution(6, 2, True), Convolution(16, 2, True), Convolution(120, 2, False)
+    return _network(check_images(shape, classes, "LeNet-5 with swish", 4), classes, convolutions, (84,), nn.SiLU)
+
+
+def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequential:
+    """Make the network for traffic signs: conv6 - pool - conv16 - pool - 128 - classes, with ReLU.
+
+    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 16 x 16 pixels. The paper's are
+    grey.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        59,447 parameters for 32 x 32 grey pixels and 43 classes, 59,747 for colours.
+
+    Notes
+    -----
+    Source: the functional-BNN paper, section 6.1, which gives the layers and no more: convolutions of 5 x 5 without
+    padding, ReLU and the maximum of 2 x 2 pixels are what LeNet-5 in code for this data set has.
+    """
+    convolutions = Convolution(6, 0, True), Convolution(16, 0, True)
+    sizes = check_images(shape, classes, "The network for traffic signs", 16)
+    return _network(sizes, classes, convolutions, (128,), nn.ReLU)
+
+
+def _network(
+    sizes: tuple[int, int, int],
+    classes: int,
+    convolutions: Sequence[Convolution],
+    hidden: Sequence[int],
+    activation: type[nn.Module],
+) -> nn.Sequential:
+    """Make a network of convolutions and hidden layers with one activation."""
+    channels, height, width = sizes
+    layers: list[nn.Module] = []
+    for convolution in convolutions:
+        layers += [nn.Conv2d(channels, convolution.channels, _SIZE, padding=convolution.padding), activation()]
+        lost, halves = _SIZE - 1 - 2 * convolution.padding, 2 if convolution.pooled else 1
+        channels, height, width = convolution.channels, (height - lost) // halves, (width - lost) // halves
+        layers += [nn.MaxPool2d(2)] if convolution.pooled else []
+    layers.append(nn.Flatten())
+    units = channels * height * width
+    for width_of_layer in hidden:
+        layers += [nn.Linear(units, width_of_layer), activation()]
+        units = width_of_layer
+    return nn.Sequential(*layers, nn.Linear(units, classes))

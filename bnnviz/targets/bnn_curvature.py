@@ -1,0 +1,299 @@
+r"""The potential of a network's posterior, its gradient and its curvature: along a direction, and Gauss-Newton's.
+
+For rows :math:`(x_i, y_i)`, outputs :math:`f_i = f_\theta(x_i)` with Jacobians :math:`J_i = \partial f_i / \partial
+\theta`, and losses :math:`\ell_i = -\log p(y_i \mid f_i)`,
+
+.. math::
+    \nabla U = \sum_i J_i^\top \frac{\partial \ell_i}{\partial f_i} + \frac{\theta}{\sigma^2}, \qquad
+    v^\top \nabla^2 U v = \sum_i \Big[ (J_i v)^\top \frac{\partial^2 \ell_i}{\partial f_i^2} (J_i v)
+    + \frac{\partial \ell_i}{\partial f_i} \cdot \frac{\mathrm{d}^2 f_i}{\mathrm{d} s^2} \Big]
+    + \frac{|v|^2}{\sigma^2},
+
+the last derivative along :math:`\theta + s v`. The Gauss-Newton matrix :math:`\sum_i J_i^\top (\partial^2 \ell_i /
+\partial f_i^2) J_i` leaves it out, so that no eigenvalue is negative (Schraudolph 2002,
+https://doi.org/10.1162/08997660260028683).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import likelihoods, mlp_gradients
+from bnnviz.targets.base import differentiate, differentiate_twice
+from bnnviz.targets.bnn_outputs import NetworkOutputs
+from bnnviz.targets.minibatch import Rows
+
+_JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
+# Of all rows' derivatives: beyond, the Gauss-Newton diagonal is estimated.
+_MOST_JACOBIAN = 400_000_000
+# An estimate is the sum over parts of so many rows at most, seen so often that there are 200 terms: its relative
+# standard error is a tenth where rows are alike.
+_SIGNED_ROWS, _SIGNED_TERMS = 50, 200
+_FEWEST_ROWS, _MANY = 256, 4  # rows at a time, and how many times as many there have to be for that
+_CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
+
+
+class NetworkCurvature(NetworkOutputs):
+    """The negative log posterior of a network's weights, with gradient and curvature.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+    widest : int
+        Units of the widest layer of a multilayer perceptron.
+    x, y : Tensor
+        The training rows.
+    """
+
+    likelihood: likelihoods.Likelihood
+    widest: int
+    x: Tensor
+    y: Tensor
+
+    def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
+        """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learnt."""
+        return likelihoods.NormalOfEach(self._log_noise(theta)) if self.noise_is_learnt else self.likelihood
+
+    def _log_noise(self, theta: Tensor) -> Tensor:
+        return math.log(self.likelihood.sd) + self.prior_precision**0.5 * theta[:, -1]
+
+    def noise_sd_of(self, theta: Tensor) -> Tensor:
+        """Return the sd of the observation noise (draws,) of states (draws, dim), on the scale the network sees.
+
+        Raises
+        ------
+        BnnvizError
+            If the likelihood is not gaussian.
+        """
+        if self.likelihood.name != "gaussian":
+            raise BnnvizError(f"A {self.likelihood.name} likelihood has no observation noise.", "likelihood")
+        if self.noise_is_learnt:
+            return torch.exp(self._log_noise(theta))
+        return torch.full(theta.shape[:1], self.likelihood.sd, dtype=theta.dtype, device=theta.device)
+
+    def all_rows(self) -> Rows:
+        """Return the training rows."""
+        return Rows(self.x, self.y)
+
+    def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
+        """Return weighted negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
+        each = 1 if rows.y.ndim == 1 and self._takes_turns(theta) else len(theta)
+        loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, each))
+        return rows.weight * loss + self._penalty(theta)
+
+    def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
+        """Return the negative log likelihood (chains,) of rows as the network sees them, up to a constant."""
+        likelihood = self.likelihood_at(theta)
+        if rows.y.ndim == 2:
+            return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
+        each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.dtype.itemsize))
+        if not self._takes_turns(theta) or len(rows.y) <= _MANY * each:
+            return likelihood.loss(self._outputs_of(theta, rows.x), rows.y)
+        # What comes between the layers of so many rows would leave the cache for memory and come back.
+        parts = list(zip(torch.split(rows.x, each), torch.split(rows.y, each), strict=True))
+        return torch.cat(
+            [sum(self.likelihood_at(one).loss(self._outputs_of(one, x), y) for x, y in parts) for one in theta.split(1)]
+        )
+
+    def _takes_turns(self, theta: Tensor) -> bool:
+        """Whether chains may be computed one after another, a few rows at a time."""
+        return self.layers is not None and self.device.type == "cpu" and not theta.requires_grad
+
+    def _penalty(self, theta: Tensor) -> Tensor:
+        return 0.5 * self.prior_precision * theta.square().sum(-1)
+
+    def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
+        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron whose units are multiplied.
+
+        ``masks`` as in `bnnviz.targets.mlp_gradients.outputs`.
+        """
+        f = mlp_gradients.outputs(self.layers, theta, self.seen(rows.x), masks)
+        return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
+
+    def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
+        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with normal weights.
+
+        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_gradients.noisy_outputs`; where
+        the observation noise is learnt, it is drawn with the last of them, (chains, 1).
+        """
+        *layers, last = noise if self.noise_is_learnt else [*noise, noise[-1].new_zeros(len(mean), 1)]
+        f = mlp_gradients.noisy_outputs(self.layers, mean, sd, self.seen(rows.x), layers)
+        return rows.weight * self.likelihood_at(mean[:, -1:] + sd[:, -1:] * last).loss(f, rows.y)
+
+    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient; by hand for multilayer perceptrons, by autograd for other modules."""
+        if self.layers is None:
+            return self._value_and_gradient(rows, theta)
+        return self._in_parts(self._value_and_gradient, rows, theta)
+
+    def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Compute for a few chains at a time, so that on a CPU what comes between stays in its cache."""
+        each = self.widest * max(rows.y.shape[-1], 1) * self.dtype.itemsize
+        chains = max(1, _CACHE_BYTES // each)
+        if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
+            return compute(rows, *tensors)
+        parts = zip(*(torch.split(tensor, chains) for tensor in tensors), strict=True)
+        chainwise = rows.y.ndim == 2
+        done = [
+            compute(rows._replace(x=rows.x[k : k + chains], y=rows.y[k : k + chains]) if chainwise else rows, *part)
+            for k, part in zip(range(0, len(tensors[0]), chains), parts, strict=True)
+        ]
+        return tuple(torch.cat(column) for column in zip(*done, strict=True))
+
+    def _value_and_gradient(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
+        loss, gradient = self._summed(self._derived, rows, theta)
+        return self._with_prior(theta, rows.weight, loss, gradient)
+
+    def _with_prior(self, theta: Tensor, weight: float, loss: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient from those of the negative log likelihood, which are overwritten."""
+        if weight != 1:
+            gradient, loss = gradient.mul_(weight), loss.mul_(weight)
+        gradient.add_(theta, alpha=self.prior_precision)
+        return loss + self._penalty(theta), gradient
+
+    def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the negative log likelihood of rows as the network sees them, and its gradient."""
+        if self.layers is not None:
+            run = mlp_gradients.forward(self.layers, theta, rows.x)
+            return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
+        if not self._loops(len(theta)) or self.noise_is_learnt:
+            return differentiate(lambda x: self._loss(x, rows), theta)
+        loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
+        for k, flat in enumerate(theta):
+            loss[k], parts = self._derived_of_one(flat, *((rows.x[k], rows.y[k]) if chainwise else (rows.x, rows.y)))
+            torch.cat([part.flatten() for part in parts], out=gradient[k])
+        return loss, gradient
+
+    def _derived_of_one(self, flat: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
+        """Return one chain's negative log likelihood, and its derivatives by each of the module's parameters.
+
+        The parameters themselves are what is differentiated by: through their views of a flat vector each would be
+        copied once more, which costs a tenth of a small network's gradient.
+        """
+        leaves = {name: part.detach().requires_grad_(True) for name, part in self.unflatten(flat).items()}
+        with torch.enable_grad():
+            f = torch.func.functional_call(self.module, leaves, (x,))
+            loss = self.likelihood.loss(f[None], y)[0]
+            return loss.detach(), torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
+
+    def _derived_by_hand(
+        self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass, residual: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
+        likelihood = self.likelihood_at(theta)
+        gradient = mlp_gradients.backward(self.layers, theta, run, residual)
+        if self.noise_is_learnt:
+            gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
+        return likelihood.loss(run.outputs, rows.y), gradient
+
+    def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and v' H v; by hand for multilayer perceptrons."""
+        if self.layers is None:
+            return super().curvature_on(theta, v, rows)
+        return self._in_parts(self._all_derivatives, rows, theta, v)
+
+    def _all_derivatives(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        loss, gradient, fit = self._summed(self._derived_twice, rows, theta, v)
+        derived = self._with_prior(theta, rows.weight, loss, gradient)
+        return *derived, rows.weight * fit + self.prior_precision * v.square().sum(-1)
+
+    def _derived_twice(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a multilayer perceptron's negative log likelihood, its gradient and its curvature along v."""
+        run = mlp_gradients.forward(self.layers, theta, rows.x)
+        first, second = mlp_gradients.directional(self.layers, theta, v, run)
+        likelihood = self.likelihood_at(theta)
+        residual = likelihood.residual(run.outputs, rows.y)
+        fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
+        if self.noise_is_learnt:
+            fit = fit + likelihood.bend(run.outputs, rows.y, first, self.prior_precision**0.5 * v[:, -1])
+        return *self._derived_by_hand(theta, rows, run, residual), fit
+
+    def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient and H v, by automatic differentiation."""
+        loss, gradient, product = self._summed(
+            lambda piece, x, along: differentiate_twice(lambda at: self._loss(at, piece), x, along), rows, theta, v
+        )
+        product = product.mul_(rows.weight).add_(v, alpha=self.prior_precision)
+        return *self._with_prior(theta, rows.weight, loss, gradient), product
+
+    def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
+        """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
+
+        For the noise it is the expected curvature, 2 for each row and unit of log sd. Where the outputs' derivatives
+        by all weights would be more than 4e8 numbers over all rows, it is an estimate without bias, made of random
+        signs.
+        """
+        large = len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
+        total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
+        if self._holds_noise(part):
+            total[-1] = 2 * len(self.x) * self.prior_precision
+        return total
+
+    def _exact_diagonal(self, x: Tensor, part: slice) -> Tensor:
+        total = torch.zeros_like(x[part])
+        for jacobian, f in self._jacobians(x, part):
+            # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
+            total += self.likelihood_at(x[None]).curvature(f[None], jacobian.permute(2, 0, 1))
+        return total
+
+    def _signed_diagonal(self, x: Tensor) -> Tensor:
+        """Return an estimate (dim,) of the Gauss-Newton diagonal.
+
+        With H = L L' the Hessian of a row's loss by its outputs, J their derivatives by the weights and z random signs,
+        (sum of J' L z over some rows)^2 has the mean sum of diag(J' H J): what two rows have in common cancels.
+        """
+        rng = torch.Generator(device=x.device).manual_seed(0)
+        rows = torch.split(self.x, min(_SIGNED_ROWS, self._rows_at_once(1)))
+        times, total = -(-_SIGNED_TERMS // len(rows)), torch.zeros_like(x)
+        for part in rows:
+            leaves = {name: view.detach().requires_grad_(True) for name, view in self.unflatten(x).items()}
+            with torch.enable_grad():
+                f = torch.func.functional_call(self.module, leaves, (self.seen(part),))
+            root = self.likelihood_at(x[None]).root(f.detach()[None])[0]
+            for _ in range(times):
+                signs = torch.randint(2, f.shape, generator=rng, device=x.device).to(x.dtype) * 2 - 1
+                pull = torch.einsum("rok,rk->ro", root, signs)
+                found = torch.autograd.grad(f, list(leaves.values()), pull, retain_graph=True, materialize_grads=True)
+                total[: self.dim - self.noise_is_learnt] += torch.cat([one.flatten() for one in found]).square()
+        return total / times
+
+    def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
+        """Return the Gauss-Newton matrix of the negative log likelihood at one point (dim,), of a part of it.
+
+        For the noise it is the expected curvature, as in `curvature_diagonal`, which knows of no other weight.
+        """
+        total = x.new_zeros(len(x[part]), len(x[part]))
+        for jacobian, f in self._jacobians(x, part):
+            inner = self.likelihood_at(x[None]).hessian(f[None])[0] @ jacobian
+            total += torch.einsum("rod,roe->de", jacobian, inner)
+        if self._holds_noise(part):
+            total[-1, -1] = 2 * len(self.x) * self.prior_precision
+        return total
+
+    def _holds_noise(self, part: slice) -> bool:
+        return self.noise_is_learnt and part.indices(self.dim)[1] == self.dim
+
+    def _jacobians(self, theta: Tensor, part: slice) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield for a few rows at a time the outputs' derivatives by a part of the weights, and the outputs.
+
+        They are (rows, outputs, weights) and (rows, outputs).
+        """
+        first, last, _ = part.indices(self.dim)
+
+        def one(flat: Tensor, row: Tensor) -> Tensor:
+            return self._one(torch.cat([theta[:first], flat, theta[last:]]), row[None])[0]
+
+        at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, self._units) * self._outputs))
+        for rows in map(self.seen, torch.split(self.x, at_once) if len(self.x) else ()):
+            # Weights of its own for each row, which tell its derivatives apart. Not torch.func.jacrev, which imports
+            # torch's compiler: a second and more, for which the first run of a worker would wait.
+            with torch.enable_grad():
+                copies = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
+                f = torch.func.vmap(one)(copies, rows)
+                slopes = [torch.autograd.grad(of_one.sum(), copies, retain_graph=True)[0] for of_one in f.unbind(1)]
+            yield torch.stack(slopes, 1), f.detach()

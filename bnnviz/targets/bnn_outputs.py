@@ -1,0 +1,222 @@
+r"""The outputs :math:`f_\theta(x)` of a network for many draws :math:`\theta` at once, in pieces of bounded memory."""
+
+from __future__ import annotations
+
+import bisect
+import copy
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self, overload
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import mlp_gradients
+from bnnviz.targets.minibatch import Rows, RowTarget
+
+# Numbers that a network computes of all rows and chains at once, of which a gradient keeps a few times as many.
+_UNIT_NUMBERS = {"cpu": 32_000_000, "cuda": 400_000_000}
+# Of convolutions on a CPU, where more leave the cache, and the fewest rows that fill it.
+_CONVOLVED_NUMBERS, _CONVOLVED_ROWS = 6_000_000, 40
+
+
+class WeightNames(Sequence[str]):
+    """Labels of the coordinates of a network, each made when it is asked for: large networks have half a million.
+
+    Parameters
+    ----------
+    shapes : dict
+        The parameters' shapes by name, in their order.
+    last : list of str
+        Labels of what comes after the parameters.
+    """
+
+    def __init__(self, shapes: dict[str, torch.Size], last: Sequence[str] = ()) -> None:
+        self._shapes, self._last = list(shapes.items()), list(last)
+        self._ends = list(itertools.accumulate(shape.numel() for _, shape in self._shapes))
+
+    def __len__(self) -> int:
+        return (self._ends[-1] if self._ends else 0) + len(self._last)
+
+    def __iter__(self) -> Iterator[str]:
+        for name, shape in self._shapes:
+            yield from (f"{name}{list(index)}" for index in np.ndindex(*shape))
+        yield from self._last
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        k = range(len(self))[place]
+        owner = bisect.bisect_right(self._ends, k)
+        if owner == len(self._ends):
+            return self._last[k - len(self) + len(self._last)]
+        name, shape = self._shapes[owner]
+        index = np.unravel_index(k - self._ends[owner] + shape.numel(), shape)
+        return f"{name}{[int(i) for i in index]}"
+
+
+class NetworkOutputs(RowTarget):
+    """A target whose states are the weights of a module, one after another.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+    layers : list of LinearLayer or None
+        Those of a multilayer perceptron, which is computed by hand; None of any other module.
+    shapes : dict
+        The parameters' shapes by name, in their order.
+    noise_is_learnt : bool
+        Whether the last coordinate is the noise's.
+    """
+
+    module: nn.Module
+    layers: list[mlp_gradients.LinearLayer] | None
+    shapes: dict[str, torch.Size]
+    noise_is_learnt: bool
+    _outputs: int
+    _units: int
+    _multiplied: int
+    _convolves: bool
+
+    def clone(self) -> Self:
+        """Return a copy for one run, with a copy of the module: a gradient puts weights into it."""
+        found = super().clone()
+        found.module = copy.deepcopy(self.module)
+        return found
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
+        """Move data and module to a device and precision; return the target."""
+        super().to(device, dtype)
+        self.module.to(device=self.device, dtype=dtype)
+        return self
+
+    def seen(self, x: Tensor) -> Tensor:
+        """Return inputs (rows, ...) as the network sees them, from what the target keeps; others stay as they are."""
+        return x
+
+    def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
+        """Return the module's parameters by name as views of a flat vector (..., dim)."""
+        sizes = [shape.numel() for shape in self.shapes.values()]
+        parts = torch.split(theta[..., : sum(sizes)], sizes, dim=-1)
+        return {
+            name: part.view(*theta.shape[:-1], *shape)
+            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
+        }
+
+    def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Return the outputs (draws, rows, outputs) of weights on inputs: predictions of a run's draws at any inputs.
+
+        Parameters
+        ----------
+        theta : Tensor or array, shape (draws, dim)
+            Or (chains, draws, dim), as a run has them, which are put one chain after the other.
+        x : Tensor or array, shape (rows, ...)
+            As the target was given them; of a data set by name, scaled as `bnnviz.data` scales it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are not ``dim`` weights.
+        """
+        theta, x = (torch.as_tensor(each, device=self.device) for each in (theta, x))
+        if theta.dim() > 2:
+            theta = theta.reshape(-1, theta.shape[-1])
+        if theta.dim() != 2 or theta.shape[1] != self.dim:
+            raise BnnvizError(f"Give weights as (draws, {self.dim}), not of shape {tuple(theta.shape)}.", "theta")
+        theta = theta.to(self.dtype)
+        pieces = torch.split(x, self._rows_at_once(len(theta)))
+        parts = [self._outputs_of(theta, self.seen(part).to(self.dtype)) for part in pieces]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
+    def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
+        if self.layers is not None:
+            return mlp_gradients.outputs(self.layers, theta, x)
+        if self._loops(len(theta)):
+            return torch.stack([self._one(flat, x) for flat in theta])
+        return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
+
+    def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
+        if self.layers is not None:
+            return mlp_gradients.outputs(self.layers, theta, x)
+        if self._loops(len(theta)):
+            return torch.stack([self._one(flat, rows) for flat, rows in zip(theta, x, strict=True)])
+        return torch.func.vmap(self._one)(theta, x)
+
+    def _one(self, flat: Tensor, x: Tensor) -> Tensor:
+        return torch.func.functional_call(self.module, self.unflatten(flat), (x,))
+
+    def _loops(self, chains: int) -> bool:
+        """Whether so many chains are computed one after another: a CPU convolves faster with one set of weights."""
+        return self._convolves and (self.device.type == "cpu" or chains == 1)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether a step on it pays to be compiled: convolutions are the same routines either way."""
+        return not self._convolves
+
+    def _rows_at_once(self, chains: int) -> int:
+        """Return how many rows are computed at once, so that memory does not grow with the data."""
+        if self._convolves and self.device.type == "cpu":
+            return max(_CONVOLVED_ROWS, _CONVOLVED_NUMBERS // self._units)
+        most = _UNIT_NUMBERS.get(self.device.type, _UNIT_NUMBERS["cpu"])
+        return max(1, most // (self._units * max(chains, 1)))
+
+    def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
+        """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
+        axis, each = int(rows.y.ndim == 2), self._rows_at_once(chains)
+        if rows.y.shape[axis] <= each:
+            yield rows._replace(x=self.seen(rows.x))
+            return
+        for x, y in zip(torch.split(rows.x, each, axis), torch.split(rows.y, each, axis), strict=True):
+            yield rows._replace(x=self.seen(x), y=y)
+
+    def _summed(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Return the sums over pieces of the rows of what is computed of each."""
+        total: tuple[Tensor, ...] = ()
+        for piece in self._pieces(rows, len(tensors[0])):
+            part = compute(piece, *tensors)
+            total = tuple(a.add_(b) for a, b in zip(total, part, strict=True)) if total else part
+        return total
+
+    @property
+    def row_work(self) -> int:
+        """Multiply-adds that the network takes of one row, about; a convolution uses a weight many times."""
+        return self._multiplied if self._convolves else self.dim
+
+    @property
+    def outputs_per_row(self) -> int:
+        """Number of outputs of the module."""
+        return self._outputs
+
+    def state_dict(self, draw: Tensor) -> dict[str, Tensor]:
+        """Return what the module's ``load_state_dict`` takes, with the weights of a draw (dim,)."""
+        state = self.module.state_dict()
+        weights = {name: part[0].clone() for name, part in self.unflatten(draw[None]).items()}
+        return {name: weights.get(name, state[name].clone()) for name in state}
+
+    def names(self) -> Sequence[str]:
+        """Return a label for each weight, made when it is asked for: the parameter's name and its index."""
+        return WeightNames(self.shapes, ["log noise"] if self.noise_is_learnt else [])
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Return the parameters' names and number of weights of each layer, and the noise if it is learnt."""
+        found = []
+        for _, layer in itertools.groupby(self.shapes.items(), lambda item: item[0].rpartition(".")[0] or item[0]):
+            names, shapes = zip(*layer, strict=True)
+            found.append((", ".join(names), sum(shape.numel() for shape in shapes)))
+        return [*found, ("log noise", 1)] if self.noise_is_learnt else found
+
+    def last_layer(self) -> slice:
+        """Return where the weights of the last layer lie."""
+        size = self.groups()[-1 - self.noise_is_learnt][1]
+        end = self.dim - self.noise_is_learnt
+        return slice(end - size, end)

@@ -1,0 +1,141 @@
+"""The range of an axis: it grows in round steps, and shrinks where it has been much too wide for some time."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from bokeh.models import Range1d
+
+_ROOM = 0.08  # of a range, between its ends and a large mark
+
+
+class AxisRange:
+    """A range of an axis that grows in round steps and otherwise stays.
+
+    Parameters
+    ----------
+    range_ : bokeh.models.Range1d
+        The range to keep.
+    memory : int, default 20
+        The range shrinks when most of the last so many things that it is told to remember would fit in half
+        of it.
+    """
+
+    def __init__(self, range_: Range1d, memory: int = 20) -> None:
+        self.range = range_
+        self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
+        self._glimpses: deque[tuple[float, float]] = deque(maxlen=memory)
+        self.slack = 1.0  # how much wider it was made than what it covers needs
+        self._follow = True
+        self._fresh = True
+        self._need = (float(range_.start), float(range_.end))
+
+    @property
+    def follow(self) -> bool:
+        """Whether the range moves by itself."""
+        return self._follow
+
+    @follow.setter
+    def follow(self, value: bool) -> None:
+        self._follow = value
+        if value:
+            self._set(*self._need)
+
+    def start_at(self, low: float, high: float) -> None:
+        """Take exactly these ends, as a new beginning."""
+        self._need = (float(low), float(high))
+        self._fresh, self.slack = False, 1.0
+        self._recent.clear()
+        self._glimpses.clear()
+        self.range.update(start=float(low), end=float(high))
+
+    def restart(self) -> None:
+        """Fit to the next values instead of growing to them."""
+        self._fresh = True
+
+    def cover(self, need: tuple[float, float] | None) -> None:
+        """Grow if something that is needed lies outside; None needs nothing."""
+        if need is None:
+            return
+        self._need = need
+        if not self._follow:
+            return
+        if self._fresh:
+            self._set(*need)
+        elif need[0] < self.range.start or need[1] > self.range.end:
+            self._grow(*need)
+
+    def make_room(self, at: float) -> None:
+        """Grow if this lies so near an edge that a large mark there would be cut."""
+        if not self._follow or not np.isfinite(at):
+            return
+        room = _ROOM * (self.range.end - self.range.start)
+        if at - room < self.range.start or at + room > self.range.end:
+            self._grow(at - room, at + room)
+
+    def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
+        """Shrink if the range has been much too wide for some time.
+
+        Parameters
+        ----------
+        need : tuple of float or None
+            What one more thing needed in the end.
+        settle : bool, default False
+            Do not wait: shrink to this one.
+        """
+        if need is None or not self._follow:
+            return
+        self._recent.append(need)
+        width = self.width
+        if settle and need[1] - need[0] < 0.5 * width:
+            self._set(*need)
+        elif len(self._recent) == self._recent.maxlen:
+            lows, highs = np.array(self._recent).T
+            if np.quantile(highs - lows, 0.75) < 0.5 * width:
+                self._set(np.quantile(lows, 0.15), np.quantile(highs, 0.85))
+
+    def glimpse(self, need: tuple[float, float] | None) -> None:
+        """Cover most of the last few things, each of which is seen for a moment only; the widest may reach out."""
+        if need is None or not self._follow:
+            return
+        self._need = need
+        self._glimpses.append(need)
+        lows, highs = np.array(self._glimpses).T
+        low, high = float(np.quantile(lows, 0.2)), float(np.quantile(highs, 0.8))
+        if high - low < 0.4 * (self.range.end - self.range.start):
+            self._set(low, high)
+        else:
+            self.cover((low, high))
+
+    @property
+    def width(self) -> float:
+        """How wide the range is without what `widen` has added."""
+        return (self.range.end - self.range.start) / self.slack
+
+    def widen(self, width: float, tolerance: float) -> None:
+        """Show so much, more on both sides than is needed, so that another axis has the same scale."""
+        now = self.range.end - self.range.start
+        if abs(now / width - 1) > tolerance:
+            middle, self.slack = (self.range.start + self.range.end) / 2, width / self.width
+            self.range.update(start=middle - width / 2, end=middle + width / 2)
+
+    def _grow(self, low: float, high: float) -> None:
+        start, end = min(low, self.range.start), max(high, self.range.end)
+        spare = 0.08 * (end - start)
+        self._set(start - spare * (low < self.range.start), end + spare * (high > self.range.end))
+
+    def _set(self, low: float, high: float) -> None:
+        self._fresh, self.slack = False, 1.0
+        self._recent.clear()
+        if high <= low:
+            low, high = low - 0.5, high + 0.5
+        step = _round_up((high - low) / 20)
+        # Rounding outwards must not add a step where float noise alone lies over the edge.
+        start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step
+        self.range.update(start=float(start), end=float(end))
+
+
+def _round_up(value: float) -> float:
+    power = 10.0 ** np.floor(np.log10(value))
+    return power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= value * (1 - 1e-9))
