@@ -11,7 +11,7 @@ import torch
 import bnnviz
 from bnnviz.diagnostics import path_moments
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import PathDrawCollector
 from bnnviz.specs.run import Spec
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.run.block_store import Vault
     from bnnviz.engine.run.draw_store import DrawStore
     from bnnviz.samplers import Sampler
-    from bnnviz.samplers.base import Projection, StepBatch
+    from bnnviz.samplers.observers import Projection, StepBatch
     from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 

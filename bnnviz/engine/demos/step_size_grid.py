@@ -18,10 +18,13 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics, samplers, settings, targets
+from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import DrawCollector, StepBatch
+from bnnviz.samplers import warmup
+from bnnviz.samplers.observers import DrawCollector, StepBatch
 from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
 from bnnviz.specs.run import Spec
 
@@ -29,7 +32,6 @@ CHAINS, SIZES = 512, 8
 _BLOCK = 8  # moves of one lens at a turn, and between its draws
 _LEFT = 1e-3  # of the bias is still missing when a lens begins to count
 _OVER_FOUND = 10.0  # times the step size that a sampler finds: the largest that is looked at, if no law is known
-_GRAIN, _LONGEST_TUNING = 50, 5000  # moves
 _BINS, _REACH = 61, 4.5  # of the histogram; standard deviations on each side
 _CURVE = 80
 _LINEAR = 0.25  # of the largest stable size: below it the error grows as a power
@@ -71,16 +73,17 @@ class _Lens:
         kept = {name: getattr(self, name) for name in ("moves", "tuned", "squares", "draws")}
         draw_collector = None if self.draw_collector is None else self.draw_collector.save()
         kept |= {"counts": torch.as_tensor(self.counts), "emitter": draw_collector}
-        return kept | {"kernel": self.sampler.save(self.state)}
+        return kept | {"kernel": checkpoint.saved_state(self.sampler, self.state)}
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> None:
+    def load(self, saved: dict[str, Any], rng: RandomNumbers) -> None:
         """Take everything over."""
         for name in ("moves", "tuned", "squares", "draws"):
             setattr(self, name, saved[name])
         self.counts = saved["counts"].numpy().copy()
-        self.state = self.sampler.load(saved["kernel"], rng)
-        if saved["emitter"] is not None:
-            self.draw_collector = self.sampler.draw_collector(self.state)
+        frozen = saved["emitter"] is not None
+        self.state = checkpoint.restored_state(self.sampler, saved["kernel"], rng, frozen)
+        if frozen:
+            self.draw_collector = self.sampler.draw_collector(rng, self.state)
             self.draw_collector.load(saved["emitter"])
 
 
@@ -110,6 +113,7 @@ class Microscope:
             raise BnnvizError(f"sizes = {sizes} and chains = {chains} must both be at least 2.", "sizes")
         self.target = target.to("cpu", torch.float64)
         self.rng = torch.Generator().manual_seed(seed)
+        self.numbers = RandomNumbers(self.rng)
         self.chains = chains
         self._direction, self.precision = _stiffest(target)
         self._mean = float(self._direction @ target.mean())
@@ -131,21 +135,22 @@ class Microscope:
     def _limit(self, sampler: StochasticGradient) -> float:
         """Return the largest stable step size; where the recursion is not known, ten times what the sampler finds."""
         if sampler.recursion(1e-3 / self.precision, self.precision) is None:
-            self._begun(sampler)
-            return _OVER_FOUND * sampler.found
+            return _OVER_FOUND * self._begun(sampler).adaptation.step_size
         return diagnostics.largest_stable(lambda size: sampler.recursion(size, self.precision), 1e-3 / self.precision)
 
     def _begun(self, sampler: StochasticGradient) -> Any:
         """Bind a sampler; return the state of chains that have set out from exact draws."""
         sampler.prepare(self.target, None)
         seed = int(torch.randint(2**31, (), generator=self.rng))
-        return sampler.init(torch.as_tensor(self.target.exact_draws(self.chains, seed=seed)).double(), self.rng)
+        return sampler.init(torch.as_tensor(self.target.exact_draws(self.chains, seed=seed)).double(), self.numbers)
 
     def _lens(self, sampler: StochasticGradient, limit: float) -> _Lens:
         state, size = self._begun(sampler), sampler.step_size
         recursion = sampler.recursion(size, self.precision)
         # A variance forgets twice as fast as a position; where nothing is known, as under SGLD with the size it found.
-        forgotten = 1 - 0.1 * size / sampler.found if recursion is None else diagnostics.forgetting(recursion[0])
+        forgotten = (
+            1 - 0.1 * size / state.adaptation.step_size if recursion is None else diagnostics.forgetting(recursion[0])
+        )
         wait = math.log(_LEFT) / (2 * math.log(max(abs(forgotten), 0.5)))
         nothing = torch.zeros(self.chains, dtype=torch.float64)
         return _Lens(
@@ -167,7 +172,7 @@ class Microscope:
     @property
     def gradients(self) -> int:
         """Gradients that the chains of all lenses have taken."""
-        return self.chains * sum((lens.tuned + lens.moves) * lens.sampler.examples_per_step for lens in self._everyone)
+        return self.chains * sum((lens.tuned + lens.moves) * lens.sampler.gradients_per_step for lens in self._everyone)
 
     @property
     def counting(self) -> int:
@@ -209,7 +214,7 @@ class Microscope:
         before, infos = [], []
         for _ in range(_BLOCK):
             before.append(lens.state)
-            lens.state, info = lens.sampler.step(lens.state)
+            lens.state, info = lens.sampler.step(self.numbers, lens.state)
             infos.append(info)
         rows = lens.draw_collector.collect(StepBatch(before, infos, lens.state, lens.moves))
         lens.moves += _BLOCK
@@ -220,13 +225,13 @@ class Microscope:
             lens.counts += np.histogram(x.numpy(), self._edges)[0]
 
     def _tune(self, lens: _Lens) -> None:
-        for _ in range(_GRAIN):
-            lens.state, _ = lens.sampler.step(lens.state)
-        lens.tuned += _GRAIN
-        last = lens.tuned >= _LONGEST_TUNING
-        lens.state, enough = lens.sampler.tune(lens.state, last)
-        if enough or last:
-            lens.draw_collector = lens.sampler.draw_collector(lens.state)
+        for _ in range(warmup.WINDOW):
+            lens.state, _ = warmup.step(lens.sampler, self.numbers, lens.state)
+        lens.tuned += warmup.WINDOW
+        lens.state, over = warmup.end_window(lens.sampler, self.numbers, lens.state, lens.tuned)
+        if over:
+            lens.state = lens.sampler.freeze(self.numbers, lens.state)
+            lens.draw_collector = lens.sampler.draw_collector(self.numbers, lens.state)
 
     def choose(self, sampler: str, place: int) -> None:
         """Choose whose density is shown: a sampler by its registered name, and the place of a step size.

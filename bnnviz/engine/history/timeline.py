@@ -21,7 +21,7 @@ from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     from bnnviz.engine.run.block_store import Vault
-    from bnnviz.samplers.base import StepBatch
+    from bnnviz.samplers.observers import StepBatch
 
 _MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
 _EVENTS = 100_000  # of the timeline; of more every second one is forgotten

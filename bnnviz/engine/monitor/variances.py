@@ -274,7 +274,7 @@ def measured_widening(
     x = draws[:, ::every]
     if not x.numel() or bool((x == x[:, :1]).all()):
         return None
-    parts = [run.sampler.aim(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
+    parts = [run.sampler.tempered_target(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
     shape = x.shape
     return diagnostics.widening(

@@ -15,7 +15,7 @@ from torch import Tensor
 from bnnviz import paths
 from bnnviz.engine.run.block_store import Vault
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Draws
+from bnnviz.samplers.observers import Draws
 
 LIVE_CAPACITY = 2000
 _EARLY = 16

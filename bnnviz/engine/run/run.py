@@ -16,7 +16,7 @@ import torch
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.evaluation.output_cache import Answers
 from bnnviz.engine.monitor.importance import resampled
-from bnnviz.engine.run import checkpoint
+from bnnviz.engine.run import checkpoint, old_checkpoints
 from bnnviz.engine.run.block_store import Vault
 from bnnviz.engine.run.compiled_step import Compilation, CompiledKernel
 from bnnviz.engine.run.device import Clock, choose_device
@@ -25,20 +25,19 @@ from bnnviz.engine.run.initialization import Descent, Start, first_points
 from bnnviz.engine.run.memory import keep_freed
 from bnnviz.engine.run.start_points import Points, attached, held
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers import warmup
+from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
 log = logging.getLogger(__name__)
 
-_CHECKPOINT_VERSION = 7
+_CHECKPOINT_VERSION = 8
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
 _OF_TARGET = "target."
 #: Settings that may be too large where every chain meets values that are not finite.
 _STEP_SIZES = ("step_size", "learning_rate")
-# The tuning may end at multiples of this many steps only, however the steps are grouped into blocks:
-# stepping, playing and a batch run then give the same draws.
-_TUNING_GRAIN = 50
 _LONGEST_BLOCK = 32
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
@@ -120,8 +119,9 @@ class Run:
         self.target = _make_target(spec) if target is None else target.own()
         self.target.to(self.device, self.dtype)
         chosen = samplers.REGISTRY.get(spec.sampler)
-        self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.own()
+        self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.clone()
         self.rng = torch.Generator(self.device).manual_seed(spec.seed)
+        self.numbers = RandomNumbers(self.rng)
         self.phase, self.steps, self.gradients = "start", 0, 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self.notes: list[str] = []
@@ -270,7 +270,7 @@ class Run:
         self.mode, self.origin = start.mode, start.x[0].clone()
         self.sampler.prepare(self.target, start.mode)
         self.notes += [*self.target.remarks(), *self.sampler.remarks()]
-        self.state = self.sampler.init(start.x.clone(), self.rng)
+        self.state = self.sampler.init(start.x.clone(), self.numbers)
         if self._points is not None and not torch.allclose(self.state.x, self._points):
             self.notes.append(f"{self.sampler.title} begins elsewhere on this target, whatever the points are.")
         self._descent = None
@@ -283,7 +283,7 @@ class Run:
                 " way."
             )
         if not self.sampler.tunes:
-            self.draw_collector, self.phase = self.sampler.draw_collector(self.state), "warm-up"
+            self._end_warmup()
 
     def _first_points(self) -> Start:
         if self._points is not None:
@@ -295,7 +295,7 @@ class Run:
         by_memory = _BLOCK_NUMBERS // (self.sampler.width * self.spec.chains * self.target.dim)
         length = max(1, min(_LONGEST_BLOCK, by_time, by_memory))
         if self.phase == "tuning":
-            length = min(length, _TUNING_GRAIN - self.steps % _TUNING_GRAIN)
+            length = min(length, warmup.WINDOW - self.steps % warmup.WINDOW)
         return length
 
     def _block(self, length: int) -> None:
@@ -303,19 +303,23 @@ class Run:
         if self._awaits_kernel():
             self._compilation.wait()
         self._swap_kernel()
-        step = self.sampler.step if self._kernel is None else self._kernel.step
         clock = Clock(self)
         with clock:
             before, infos, state = [], [], self.state
             for _ in range(length):
                 before.append(state)
-                state, info = step(state)
+                state, info = self._step(state)
                 infos.append(info)
             step_batch = StepBatch(before, infos, state, self.steps)
             self.state = state
             self.steps += length
             self._account(step_batch)
         self._step_seconds += 0.2 * (clock.worked / length - self._step_seconds)
+
+    def _step(self, state: Any) -> tuple[Any, Any]:
+        if self.phase == "tuning":
+            return warmup.step(self.sampler, self.numbers, state)
+        return (self.sampler if self._kernel is None else self._kernel).step(self.numbers, state)
 
     @property
     def _wants_kernel(self) -> bool:
@@ -353,7 +357,7 @@ class Run:
     def _account(self, step_batch: StepBatch) -> None:
         self._mark_of_target()  # now, as one that has failed could not be asked
         counted = self.alive & ~self.store.full()
-        self.gradients += self.sampler.charge(step_batch, counted)
+        self.gradients += self.sampler.gradient_cost(step_batch, counted)
         self.sampler_stats.add(step_batch, counted)
         events = self.sampler.events_in(step_batch)
         if events is not None:
@@ -362,7 +366,7 @@ class Run:
             hear(step_batch)
         self._note_failures(step_batch)
         if self.phase == "tuning":
-            self._end_tuning()
+            self._end_window()
         elif not self.finished:
             rows = self.draw_collector.collect(step_batch)
             self.store.add(rows)
@@ -372,23 +376,27 @@ class Run:
                 self.path.add(rows._replace(x=rows.path))
             self._next_phase()
 
-    def _end_tuning(self) -> None:
-        if self.steps % _TUNING_GRAIN:
+    def _end_window(self) -> None:
+        if self.steps % warmup.WINDOW:
             return
-        last = self.steps >= self.sampler.tuning_limit
-        self.state, enough = self.sampler.tune(self.state, last)
-        if last and not enough:
+        self.state, over = warmup.end_window(self.sampler, self.numbers, self.state, self.steps)
+        if not over:
+            return
+        if not self.sampler.is_tuned(self.state):
             self.notes.append(f"The tuning ended after {self.steps} steps, before the sampler had seen enough events.")
-        if last or enough:
-            if self._points is not None and self.sampler.converges:
-                # Chains that took equally many steps are not spread as the target is, however they began.
-                self.state = self.sampler.placed(self.state, self._points.clone())
-                # No path leads from where they were to there.
-                _call(self.on_move)
-                _call(self.on_renewal)
-            self.draw_collector = self.sampler.draw_collector(self.state)
-            self.sampler_stats = self.sampler.sampler_stats()
-            self.phase = "warm-up"
+        if self._points is not None and self.sampler.converges:
+            # Chains that took equally many steps are not spread as the target is, however they began.
+            self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
+            # No path leads from where they were to there.
+            _call(self.on_move)
+            _call(self.on_renewal)
+        self._end_warmup()
+
+    def _end_warmup(self) -> None:
+        self.state = self.sampler.freeze(self.numbers, self.state)
+        self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
+        self.sampler_stats = self.sampler.sampler_stats()
+        self.phase = "warm-up"
 
     def _next_phase(self) -> None:
         living = self.alive if self.alive.any() else ~self.alive
@@ -474,12 +482,11 @@ class Run:
                 # A descent on the old data would end elsewhere.
                 self._descent = Descent(self.target, self._x0, new.mode_steps)
             return
-        state = old.resume(self.state)
-        new.adopt(old)
+        state = old.resume(self.numbers, self.state)
         if moved and new.needs_mode:
             self.mode = self._refit()
-            new.recentre(self.mode)
-        self.state = new.resume(state, moved=moved)
+        checkpoint.bind(new, self.target, self.mode, old, moved)
+        self.state = new.resume(self.numbers, state, moved=moved)
 
     def _refit(self) -> torch.Tensor:
         """Return the mode of the changed target, descending from the old one."""
@@ -495,7 +502,7 @@ class Run:
         self._new_stores()
         self.sampler_stats = self.sampler.sampler_stats()
         if self.phase in ("warm-up", "sampling", "done"):
-            self.draw_collector = self.sampler.draw_collector(self.state)
+            self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.phase = "warm-up"
         _call(self.on_move)
         _call(self.on_renewal)
@@ -526,7 +533,8 @@ class Run:
         draws = self.store.view(self.alive)[:, ::every]
         if not self.sampler.weighs or not draws.shape[1]:
             return None
-        return self.sampler.event_weights(draws.flatten(0, 1)).view(draws.shape[:2]).cpu().numpy()
+        weights = self.sampler.event_weights(draws.flatten(0, 1), self.draw_collector)
+        return weights.view(draws.shape[:2]).cpu().numpy()
 
     @property
     def log_weights(self) -> np.ndarray | None:
@@ -596,7 +604,7 @@ class Run:
             "events": self.events,
             "given": self._mark_of_target(),
             "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
-            "kernel": self.sampler.save(self.state) if self.state is not None else None,
+            "kernel": None if self.state is None else checkpoint.saved_state(self.sampler, self.state),
             "compiled_since": self.compiled_since,
         }
         return checkpoint.pack(saved)
@@ -660,7 +668,7 @@ class Run:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the run anew")
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the run anew", older=(old_checkpoints.VERSION,))
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
         held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
         run = cls(Spec(**said, **held), target=target, sampler=sampler)
@@ -685,18 +693,20 @@ class Run:
         self.alive = saved["alive"].numpy().copy()
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
         self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
-        self.sampler.prepare(self.target, None)
-        self.state = self.sampler.load(saved["kernel"], self.rng)
+        self.sampler.prepare(self.target, self.mode)
+        self.state = checkpoint.restored_state(
+            self.sampler, saved["kernel"], self.numbers, saved["emitter"] is not None
+        )
         self._mark = saved.get("given")
         self._check_target(self._mark)
         self.rng.set_state(saved["rng"])
         if saved["emitter"] is not None:
-            self.draw_collector = self.sampler.draw_collector(self.state)
+            self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])
         self.store.load(saved["store"], vault)
         self.logs.load(saved["logs"], vault)
         self.path.load(saved["path"], vault)
-        self.sampler_stats.load(saved["tally"])
+        self.sampler_stats.load(old_checkpoints.stats(saved["tally"]))
         events = saved.get("events")  # checkpoints of before events were numbered have none
         self.events = None if events is None else events.to(self.device)
         _call(self.on_move)

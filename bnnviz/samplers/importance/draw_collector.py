@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, MOVE, Draws, Projection, StepBatch
+from bnnviz.samplers.observers import LATELY, MOVE, Draws, Projection, StepBatch
 
 _WEIGH, _MOVE = 1, 4
 _SHOWN = 1500  # draws in one picture: half of them those with the largest weights
