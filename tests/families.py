@@ -6,14 +6,14 @@ from typing import Any
 
 from bnnviz import samplers, settings
 from bnnviz.samplers.baselines.adam import Trained
-from bnnviz.samplers.discrete import Moving
+from bnnviz.samplers.importance.population import Population
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
 
 PDMPS = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, PDMP)]
 STOCHASTIC = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, StochasticGradient)]
 TRAINED = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Trained)]
-DISCRETE = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Moving)]
+DISCRETE = [cls.registered for cls in samplers.REGISTRY if not issubclass(cls, PDMP | Population)]
 
 #: Settings that make the others of them quick.
 QUICK: dict[str, dict[str, Any]] = {

@@ -169,5 +169,5 @@ def test_a_batch_costs_what_it_reads() -> None:
     )
     for run in (plain, controlled):
         run.prepare()
-    assert plain.sampler.examples_per_step == 20
-    assert controlled.sampler.examples_per_step == 40
+    assert plain.sampler.gradients_per_step == 20
+    assert controlled.sampler.gradients_per_step == 40

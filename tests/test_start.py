@@ -98,7 +98,7 @@ def test_random_numbers_do_not_depend_on_where_the_points_come_from(source: Path
     for run in (warm, cold):
         run.prepare()
     assert torch.equal(warm.rng.get_state(), cold.rng.get_state())
-    assert torch.equal(warm.state.v, cold.state.v)
+    assert torch.equal(warm.state.momentum, cold.state.momentum)
 
 
 def test_draws_are_chosen_by_the_seed_without_replacement(source: Path) -> None:

@@ -2,8 +2,8 @@ r"""Laplace approximations.
 
 With m a mode of $\pi(x) \propto \exp(-U(x))$ and P the curvature of U there, draws are independent ones of
 $N(m, P^{-1})$. References: D. J. C. MacKay, A practical Bayesian framework for backpropagation networks, Neural
-Computation 4 (1992), 448-472, doi:10.1162/neco.1992.4.3.448; E. Daxberger and others, Laplace redux: effortless Bayesian
-deep learning, NeurIPS 2021, doi:10.48550/arXiv.2106.14806.
+Computation 4 (1992), 448-472, doi:10.1162/neco.1992.4.3.448; E. Daxberger and others, Laplace redux: effortless
+Bayesian deep learning, NeurIPS 2021, doi:10.48550/arXiv.2106.14806.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 5000  # weights that a full matrix is made of: 100 MB
 
 
 class State(NamedTuple):
-    """All chains between two draws: the last draws (chains, dim), their number, and which chains are alive (chains,)."""
+    """All chains between two draws: the last ones (chains, dim), their number, and which chains are alive (chains,)."""
 
     x: Tensor
     count: Tensor

@@ -22,7 +22,7 @@ class State(NamedTuple):
     Attributes
     ----------
     x, mean, count, alive, square, taken, loss, penalty : Tensor
-        As of `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts the steps of its training.
+        As of `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its steps of training.
     anchor, heading : Tensor, shape (chains, dim)
         What the member is drawn to, and which way each of its coordinates walks, 1 or -1.
     """

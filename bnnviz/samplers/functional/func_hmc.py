@@ -77,14 +77,15 @@ class Info(NamedTuple):
 class FuncHMC(Functional, Hamiltonian):
     """Hamiltonian Monte Carlo on functionals: a state is a distribution, from which draws are made.
 
-    The energy of N(mu, sd^2) is the mean of U less log sd; the velocity is kept in part, v <- a v + sqrt(1 - a^2) xi,
-    and turned where the trajectory's end is rejected (Horowitz 1991). The paper gives learning rate .2, momentum a = .5
-    and 10 moves, not what a functional is nor the number of leapfrog steps: ``reading="mean_field"``, c = (mu, log sd),
-    and 10 leapfrog steps are ours, after its section 4.1; ``reading="hermite"`` is the finite sum of basis functions of its
-    section 3 (Beskos et al. 2011). Without the entropy sd goes to 0, and the sampler becomes HMC. What is drawn is the
-    mixture of the functionals, which is wider than the target: twice its variance on a round Gaussian; weights exp(-U)
-    over the mixture's density correct it in few dimensions. In one dimension means are by quadrature; in more by
-    ``pairs`` of draws, fresh for each move, whose noise the acceptance does not know of.
+    The energy of N(mu, sd^2) is the mean of U less log sd; the velocity is kept in part, v <- a v + sqrt(1 - a^2)
+    xi, and turned where the trajectory's end is rejected (Horowitz 1991). The paper gives learning rate .2,
+    momentum a = .5 and 10 moves, not what a functional is nor the number of leapfrog steps:
+    ``reading="mean_field"``, c = (mu, log sd), and 10 leapfrog steps are ours, after its section 4.1;
+    ``reading="hermite"`` is the finite sum of basis functions of its section 3 (Beskos et al. 2011). Without the
+    entropy sd goes to 0, and the sampler becomes HMC. What is drawn is the mixture of the functionals, which is
+    wider than the target: twice its variance on a round Gaussian; weights exp(-U) over the mixture's density
+    correct it in few dimensions. In one dimension means are by quadrature; in more by ``pairs`` of draws, fresh for
+    each move, whose noise the acceptance does not know of.
     Source: the functional-BNN paper, section 5.1.
     """
 

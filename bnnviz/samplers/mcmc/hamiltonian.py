@@ -3,7 +3,8 @@ r"""What the Hamiltonian samplers share: the leapfrog, the acceptance, and a war
 They sample $\pi(x, p) \propto \exp(-H(x, p) / T)$ with the energy $H = U(x) + |p|^2 / 2$. In coordinates divided by
 scales s a leapfrog step of size h is
 
-$$p \leftarrow p - \tfrac h2 s \nabla U(x), \qquad x \leftarrow x + h s p, \qquad p \leftarrow p - \tfrac h2 s \nabla U(x).$$
+$$p \leftarrow p - \tfrac h2 s \nabla U(x), \quad x \leftarrow x + h s p, \quad
+  p \leftarrow p - \tfrac h2 s \nabla U(x).$$
 
 The warm-up finds h by dual averaging, such that the mean acceptance is the wanted one: after n updates with the mean
 shortfall $\bar H_n$,

@@ -13,7 +13,7 @@ Carlo algorithm, Physics Letters B 268 (1991), 247-252, doi:10.1016/0370-2693(91
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -158,7 +158,7 @@ class HMC(Hamiltonian):
     def _trajectory(
         self, x: Tensor, momentum: Tensor, potential: Tensor, gradient: Tensor, step: Tensor, taken: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return position, momentum and U at the end of a trajectory; a step that is not ``taken`` has the size zero."""
+        """Return position, momentum and U at a trajectory's end; a step that is not ``taken`` has the size zero."""
         for each in taken.unbind():
             if self.host_sync and not bool(each):
                 break

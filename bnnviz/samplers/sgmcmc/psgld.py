@@ -60,13 +60,14 @@ class State(NamedTuple):
 class PSGLD(StochasticGradient):
     """SGLD with RMSprop's preconditioner G = 1 / (floor + sqrt(V)): x - (eps / 2) (G grad U - T Gamma) + N(0, eps G T).
 
-    V is a running mean of the squared gradient for one row, (grad U / N)^2, and Gamma = dG/dx. By default V is learnt
-    in the tuning and then kept: SGLD in other coordinates, right as eps goes to 0. With ``learn_preconditioner="always"``, as printed,
-    V goes on moving with x, and what is sampled depends on ``gamma``. Without it, as the paper recommends, the density
-    is that of exp(-U) (floor + sqrt(V(x))) as eps goes to 0: wider than the target where gradients are exact, and less
-    so the more the batches' noise hides the gradient in V. The paper's Gamma is the derivative of the newest square
-    alone, (1 - smoothing) times what V does when x moves slowly; ``running`` averages it as V is averaged. The second
-    derivative that Gamma needs comes from one random sign a move (Hutchinson), and is charged as a gradient.
+    V is a running mean of the squared gradient for one row, (grad U / N)^2, and Gamma = dG/dx. By default V is
+    learnt in the tuning and then kept: SGLD in other coordinates, right as eps goes to 0. With
+    ``learn_preconditioner="always"``, as printed, V goes on moving with x, and what is sampled depends on
+    ``gamma``. Without it, as the paper recommends, the density is that of exp(-U) (floor + sqrt(V(x))) as eps goes
+    to 0: wider than the target where gradients are exact, and less so the more the batches' noise hides the
+    gradient in V. The paper's Gamma is the derivative of the newest square alone, (1 - smoothing) times what V does
+    when x moves slowly; ``running`` averages it as V is averaged. The second derivative that Gamma needs comes from
+    one random sign a move (Hutchinson), and is charged as a gradient.
     Source: Li, Chen, Carlson and Carin 2016, algorithm 1.
     """
 
