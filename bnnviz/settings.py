@@ -223,6 +223,11 @@ def current_name(name: str, known: Container[str]) -> str:
     return name if name in known else next((new for new in OLD_NAMES.get(name, ()) if new in known), name)
 
 
+def old_names(name: str) -> list[str]:
+    """Return the names that a setting had."""
+    return [old for old, new in OLD_NAMES.items() if name in new]
+
+
 def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
     """Check the given values, add the defaults of the others, and return them in declared order.
 

@@ -21,7 +21,7 @@ from bnnviz.engine.history.fork import Fork, taken_up
 from bnnviz.engine.history.timeline import History, Journey, Mark, Timeline, log_of
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import Recorder
-from bnnviz.engine.run import block_store
+from bnnviz.engine.run import draw_store
 from bnnviz.engine.run import run as runs
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -500,7 +500,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     each = sum(store.buffer[:, 0].numel() * store.buffer.element_size() for store in stores)
     times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
-    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * block_store.BLOCK * each
+    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * draw_store.BLOCK * each
     history.part(500)
     history.note(history.taken_up(history._marks[-1]))
     assert all_come_back(history, had) == 20

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from bnnviz import diagnostics
-    from bnnviz.engine.run.block_store import Vault
-    from bnnviz.engine.run.draw_store import DrawStore
+    from bnnviz.engine.run.draw_store import DrawStore, Vault
     from bnnviz.samplers import Sampler
     from bnnviz.samplers.observers import Projection, StepBatch
     from bnnviz.specs.run import Spec

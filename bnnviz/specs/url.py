@@ -230,7 +230,8 @@ class _Reading:
         values = dict(begin)
         for setting in item["settings"]:
             name = setting["name"]
-            text = self._texts.get(prefix + name)
+            texts = (self._texts.get(prefix + each) for each in (name, *settings.old_names(name)))
+            text = next((text for text in texts if text is not None), None)
             if text is not None:
                 try:
                     values[name] = self._value(setting, text, item["title"])
@@ -289,7 +290,7 @@ class _Reading:
                 self.sentences.append(f"A link has no parameter {_short(name)}; it was left out.")
                 continue
             item = catalogue.find(_PREFIXES[prefix][0], spec.target if prefix == "t" else spec.sampler)
-            if rest not in (setting["name"] for setting in item["settings"]):
+            if settings.current_name(rest, names := {s["name"] for s in item["settings"]}) not in names:
                 self.sentences.append(f"{item['title']} has no setting {_short(rest)}; it was left out.")
 
     def _within_limits(self, spec: Spec) -> Spec:

@@ -20,7 +20,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.history.timeline import MAGIC, Change, Mark, Timeline, asked
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.block_store import Vault
+from bnnviz.engine.run.draw_store import Vault
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue

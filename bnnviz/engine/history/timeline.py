@@ -20,7 +20,7 @@ from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run.block_store import Vault
+    from bnnviz.engine.run.draw_store import Vault
     from bnnviz.samplers.observers import StepBatch
 
 _MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
@@ -169,7 +169,7 @@ class History:
     def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
         if self._vault is None:
-            from bnnviz.engine.run.block_store import Vault
+            from bnnviz.engine.run.draw_store import Vault
 
             self._vault = Vault()
         self._vault.asked.clear()

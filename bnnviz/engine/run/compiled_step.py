@@ -29,6 +29,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import Draw, PreDrawnNumbers, RandomNumbers, RecordedNumbers
 from bnnviz.samplers.tree import builder, flat, rebuilt
+from bnnviz.targets import Target
 
 log = logging.getLogger(__name__)
 
@@ -196,6 +197,70 @@ class Compilation:
             lines = said.strip().splitlines()
             raise BnnvizError(f"The step could not be compiled ({lines[-1] if lines else 'no word of why'}).", "kernel")
         return made
+
+
+class KernelSwitch:
+    """Has a sampler's step compiled, and takes it over between two blocks.
+
+    Attributes
+    ----------
+    compiled : CompiledKernel or None
+    compiled_since : int or None
+        The step from which on the kernel is the compiled one.
+    """
+
+    def __init__(self) -> None:
+        self.compiled: CompiledKernel | None = None
+        self.compiled_since: int | None = None
+        self._compilation: Compilation | None = None
+
+    @property
+    def state(self) -> str:
+        """What computes a step: "eager", "compiling" (eager still) or "compiled"."""
+        if self.compiled is not None:
+            return "compiled"
+        return "compiling" if self._compilation is not None and not self._compilation.done else "eager"
+
+    def begin(self, sampler: Sampler, state: Any, threads: int) -> None:
+        """Begin to compile, unless that was begun before."""
+        if self._compilation is None:
+            self._compilation = Compilation(sampler, state, threads)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it is compiled, or for so many seconds."""
+        self._compilation.wait(seconds)
+
+    @property
+    def due(self) -> bool:
+        """Whether there is a compiled step, or an error, that is yet to be taken over."""
+        return self.compiled is None and self._compilation is not None and self._compilation.done
+
+    def take_over(self, steps: int) -> tuple[bool, str | None]:
+        """Take the compiled step over after so many steps; return whether that is a change, or why there is none."""
+        self.compiled = self._compilation.kernel
+        if self.compiled is None:
+            self.compiled_since = None
+            return False, self._compilation.error
+        first = self.compiled_since is None
+        if first:
+            self.compiled_since = steps
+        return first, None
+
+    def drop(self) -> None:
+        """Go on without the compiled step: it was made for other settings."""
+        if self._compilation is not None:
+            self._compilation.cancel()
+        self.compiled = self._compilation = self.compiled_since = None
+
+
+def remarks(sampler: Sampler, target: Target) -> list[str]:
+    """Return why steps of a sampler on a target are not compiled, though that was asked for."""
+    if not sampler.compiles:
+        return [f"Steps of {sampler.title} are not compiled: each phase is another computation."]
+    if not target.compiles:
+        what = target.describe_value()
+        return [f"Steps on {what} are not compiled: convolutions are the same routines either way."]
+    return []
 
 
 def trace(sampler: Sampler, state: Any) -> Trace:
