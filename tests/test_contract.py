@@ -12,6 +12,7 @@ from families import QUICK, target_of
 from torch import Tensor
 
 from bnnviz import BnnvizError, samplers, settings
+from bnnviz.cli.request import find_setting
 from bnnviz.engine.run import compiled_step
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
@@ -19,6 +20,7 @@ from bnnviz.samplers import warmup
 from bnnviz.samplers.base import Sampler, counters
 from bnnviz.samplers.random import RandomNumbers, seeded
 from bnnviz.samplers.tree import flat, plain, restored
+from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Gaussian
 
@@ -164,3 +166,10 @@ def test_a_change_may_have_an_old_name() -> None:
     run.prepare()
     run.change({"leaps": 4})
     assert run.spec.settings["num_leapfrog_steps"] == 4 and run.sampler.num_leapfrog_steps == 4
+
+
+def test_a_link_and_a_command_may_have_an_old_name() -> None:
+    spec, sentences = url.from_query({"sampler": ["hmc"], "s.leaps": ["7"]}, GAUSSIAN)
+    assert sentences == [] and spec.settings["num_leapfrog_steps"] == 7
+    item = catalogue.find("samplers", "psgld")
+    assert find_setting(item, "adapt")["name"] == "learn_preconditioner"

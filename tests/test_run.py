@@ -51,7 +51,7 @@ SPECS = [
     spec(settings={"bound": "interpolated"}),
     spec(settings={"samples": "events"}),
     spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="boomerang", draws=20),
-    spec(sampler="boomerang", settings={"adapt": True, "adapt_events": 100}),
+    spec(sampler="boomerang", settings={"learn_reference": True, "adapt_events": 100}),
 ]
 
 

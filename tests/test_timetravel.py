@@ -34,7 +34,12 @@ from bnnviz.views.predictive.prediction import PredictionView
 
 PARTS = ["status", "timeline", "path", "trace", "table", "marginal", "prediction"]
 # A setting of each that can change while it runs.
-SAMPLERS = {"bps": {"refresh_rate": 5.0}, "hmc": {"leaps": 3}, "sgld": {"step_size": 1e-4}, "boomerang": {"alpha": 1.5}}
+SAMPLERS = {
+    "bps": {"refresh_rate": 5.0},
+    "hmc": {"num_leapfrog_steps": 3},
+    "sgld": {"step_size": 1e-4},
+    "boomerang": {"alpha": 1.5},
+}
 
 QUICK, LONGER = ("bps", "hmc"), ("sgld", "boomerang")
 

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, MOVE, Draws, Projection, StepBatch
+from bnnviz.samplers.observers import LATELY, MOVE, Draws, Projection, Saved, StepBatch
 
 _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
-class MoveDrawCollector:
+class MoveDrawCollector(Saved):
     """Draws every few moves, of the chains that still move.
 
     Parameters
@@ -28,10 +28,11 @@ class MoveDrawCollector:
     """
 
     spacing = float("nan")
+    kept = ("first", "made")
 
     def __init__(self, sampler: Any, state: Any) -> None:
         self._sampler, self._every = sampler, sampler.every
-        self._first = state.count.clone()
+        self.first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
     def collect(self, step_batch: StepBatch) -> Draws:
@@ -47,7 +48,7 @@ class MoveDrawCollector:
         """Return the states after each step, and step, chain and number (n,) of what is due, step by step."""
         states = [*step_batch.before, step_batch.after]
         count = torch.stack([state.count for state in states])
-        due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self._first, self._every) == 0)
+        due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self.first, self._every) == 0)
         arrived = self._sampler.arrived(states[1:])
         if arrived is not None:
             due = due & arrived
@@ -56,17 +57,11 @@ class MoveDrawCollector:
         steps, chains = due.nonzero(as_tuple=True)
         return states[1:], steps, chains, index[steps, chains]
 
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"first": self._first, "made": self.made}
 
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self._first, self.made = (saved[name].to(self.made.device) for name in ("first", "made"))
-
-
-class MoveStats:
+class MoveStats(Saved):
     """Counts of moves, and means of what the sampler reports of each (`Sampler.info_means`)."""
+
+    kept = ("moves", "sums")
 
     def __init__(self, sampler: Any) -> None:
         self._text = sampler.text(sampler)
@@ -98,14 +93,6 @@ class MoveStats:
     def sentence(self) -> str:
         """Return the counts in one sentence."""
         return f"All chains so far: {self.moves:,} moves, {self._text.mean_words(self.summary())}."
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"moves": self.moves, "sums": self.sums}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self.moves, self.sums = saved["moves"], saved["sums"]
 
 
 class MoveTrace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -43,6 +43,23 @@ class Draws(NamedTuple):
     x: Tensor
     path: Tensor | None = None
     log_weight: Tensor | None = None
+
+
+class Saved:
+    """What is written into a checkpoint by the names of some attributes."""
+
+    #: The attributes, tensors and plain values.
+    kept: ClassVar[tuple[str, ...]] = ()
+
+    def save(self) -> dict[str, Any]:
+        """Return its state for a checkpoint."""
+        return {name: getattr(self, name) for name in self.kept}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take a saved state over, tensors on the devices where they are."""
+        for name in self.kept:
+            value = saved[name]
+            setattr(self, name, value.to(getattr(self, name).device) if isinstance(value, Tensor) else value)
 
 
 class DrawCollector(Protocol):

@@ -125,7 +125,11 @@ def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name:
 
 @pytest.mark.slow
 def test_hmc_is_right_whatever_its_step_size() -> None:
-    for settings in ({}, {"step_size": 0.5, "leaps": 5}, {"momentum": 0.7, "leaps": 3, "vary": False}):
+    for settings in (
+        {},
+        {"step_size": 0.5, "num_leapfrog_steps": 5},
+        {"momentum_persistence": 0.7, "num_leapfrog_steps": 3, "vary": False},
+    ):
         for name in ("gaussian", "double_well"):
             found = row(Cell("hmc", settings), known_targets()[name], draws=40, chains=600)
             assert found.ok, (settings, name, found)
@@ -190,5 +194,7 @@ def louder(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> t
 @pytest.mark.parametrize(("method", "wrong"), [("uniform", always), ("normal", louder)])
 def test_a_broken_hmc_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
     monkeypatch.setattr(RandomNumbers, method, wrong)
-    found = row(Cell("hmc", {"step_size": 1.0, "leaps": 4}), known_targets()["gaussian"], draws=40, chains=600)
+    found = row(
+        Cell("hmc", {"step_size": 1.0, "num_leapfrog_steps": 4}), known_targets()["gaussian"], draws=40, chains=600
+    )
     assert not found.ok, found

@@ -59,7 +59,7 @@ def after(sampler: Any, state: Any, moves: int) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "leaps": 3}])
+@pytest.mark.parametrize("settings", [{}, {"momentum_persistence": 0.9, "num_leapfrog_steps": 3}])
 def test_func_hmc_keeps_its_law(settings: dict) -> None:
     sampler, state = begun("func_hmc", step_size=0.3, **settings)
     assert worst(after(sampler, state, 60), sampler) < LIMIT

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from bnnviz import diagnostics, samplers, targets
+from bnnviz import diagnostics
 from bnnviz.engine.evaluation.output_cache import Answers
 from bnnviz.engine.monitor.importance import resampled
 from bnnviz.engine.run.draw_store import LIVE_CAPACITY, DrawStore, Vault
-from bnnviz.samplers.observers import DrawCollector, StepBatch
-from bnnviz.specs.run import Spec
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
 
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
@@ -20,21 +19,13 @@ _STORES = ("store", "logs", "path")
 
 
 class KeptDraws:
-    """The part of a run that keeps its draws.
+    """The part of a run that keeps its draws; all else that it knows is of `Run`.
 
     Attributes
     ----------
     store, logs, path : DrawStore
         Draws, the logarithms of their weights, and integrals along the path.
     """
-
-    spec: Spec
-    target: targets.Target
-    sampler: samplers.Sampler
-    device: torch.device
-    dtype: torch.dtype
-    alive: np.ndarray
-    draw_collector: DrawCollector | None
 
     def begin_draws(self) -> None:
         """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import torch
@@ -10,12 +9,9 @@ from torch import Tensor
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run import checkpoint, old_checkpoints
-from bnnviz.engine.run.compiled_step import KernelSwitch
 from bnnviz.engine.run.draw_store import Vault
 from bnnviz.engine.run.kept_draws import KeptDraws
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import SamplerStats
-from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 
@@ -78,25 +74,7 @@ class TargetMark:
 
 
 class Restorable(KeptDraws):
-    """The part of a run that writes it into a checkpoint, and goes on from one."""
-
-    phase: str
-    steps: int
-    gradients: int
-    era: int
-    changes: list[tuple[int, dict[str, Any]]]
-    begun: Spec
-    search: dict[str, Any] | None
-    state: Any
-    mode: Tensor | None
-    origin: Tensor | None
-    events: Tensor | None
-    rng: torch.Generator
-    numbers: RandomNumbers
-    sampler_stats: SamplerStats
-    on_move: list[Callable[[], None]]
-    _switch: KernelSwitch
-    _mark: TargetMark
+    """The part of a run that writes it into a checkpoint, and goes on from one; its attributes are those of `Run`."""
 
     @property
     def _x(self) -> torch.Tensor | None:

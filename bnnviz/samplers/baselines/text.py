@@ -7,33 +7,26 @@ from typing import Any
 from bnnviz.samplers.base import length
 from bnnviz.samplers.text import Text
 
+_LOSS = "{loss:.4g} = {fit:.4g} + {penalty:.4g}"
+
 
 class TrainedText(Text):
     """Says what a step of Adam did, and the parts of the loss."""
 
-    #: What the penalty, and the loss, are called in the table.
-    penalty, loss = "penalty", "Loss"
-
-    def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say what a step of Adam did to a chain."""
-        loss, rate, distance = (float(part[chain]) for part in (info.loss, info.learning_rate, info.jump_distance))
-        return f"the loss was {loss:.4g}; Adam at learning rate {rate:.2g} moves the chain by {distance:.3g}."
+    move = "the loss was {loss:.4g}; Adam at learning rate {learning_rate:.2g} moves the chain by {jump_distance:.3g}."
+    table = {"Loss = fit + penalty": _LOSS}
+    words = "with a loss of {loss:.4g} on average"
 
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return the loss, and the parts that it has."""
-        loss, penalty = means["loss"], means["penalty"]
-        return [[f"{self.loss} = fit + {self.penalty}", f"{loss:.4g} = {loss - penalty:.4g} + {penalty:.4g}", ""]]
-
-    def mean_words(self, means: dict[str, float]) -> str:
-        """Return the loss."""
-        return f"with a loss of {means['loss']:.4g} on average"
+        return super().mean_rows(means | {"fit": means["loss"] - means["penalty"]})
 
 
 class DescentText(TrainedText):
     """Says how far descents are."""
 
     waiting = "The descent has not begun yet."
-    penalty = "prior"
+    table = {"Loss = fit + prior": _LOSS}
     #: What is drawn at rest.
     at_rest = "every draw is the point that it came to."
 
@@ -69,12 +62,13 @@ class DropoutText(DescentText):
 class ELBOText(DescentText):
     """Says how far descents of -ELBO are."""
 
-    penalty, loss = "KL", "-ELBO"
+    table = {"-ELBO = fit + KL": _LOSS}
+    words = "with an ELBO of {elbo:.4g} on average"
     at_rest = "draws are made of the distribution that it came to."
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return the ELBO."""
-        return f"with an ELBO of {-means['loss']:.4g} on average"
+        return super().mean_words(means | {"elbo": -means["loss"]})
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return how far the descents are, and the sds."""
@@ -89,23 +83,12 @@ class AnchoredText(TrainedText):
     """Says how members of a sequential anchored ensemble are trained, and how their anchors walk."""
 
     waiting = "The first member is not trained yet."
-    penalty = "anchor"
-
-    def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say what came of a chain's member."""
-        loss, penalty, accepted = (float(part[chain]) for part in (info.loss, info.penalty, info.accepted))
-        return (
-            f"a member is trained, with a loss of {loss:.4g}, of which its anchor makes {penalty:.4g};"
-            f" {100 * accepted:.0f} % of the anchor's coordinates walked on, the others turned round."
-        )
-
-    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return the members' loss, and how the anchors walk."""
-        return [*super().mean_rows(means), ["Anchor acceptance", f"{means['accepted']:.3f}", ""]]
-
-    def mean_words(self, means: dict[str, float]) -> str:
-        """Return the members' loss and the anchors' acceptance."""
-        return f"each a member, {super().mean_words(means)}; anchors were accepted at {100 * means['accepted']:.1f} %"
+    move = (
+        "a member is trained, with a loss of {loss:.4g}, of which its anchor makes {penalty:.4g}; {accepted:.0%} of the"
+        " anchor's coordinates walked on, the others turned round."
+    )
+    table = {"Loss = fit + anchor": _LOSS, "Anchor acceptance": "{accepted:.3f}"}
+    words = "each a member, with a loss of {loss:.4g} on average; anchors were accepted at {accepted:.1%}"
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return how far the members are that are being trained."""
@@ -125,18 +108,9 @@ class LaplaceText(Text):
     """Says where draws of a normal law around the mode are."""
 
     waiting = "Nothing has been drawn yet."
-
-    def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say where a draw is."""
-        return f"a draw of the normal law around the mode, {float(info.distance[chain]):.3g} away from it."
-
-    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return how far draws are from the mode."""
-        return [["Distance of draws to the mode", f"{means['distance']:.3g}", ""]]
-
-    def mean_words(self, means: dict[str, float]) -> str:
-        """Return how far draws are from the mode."""
-        return f"each an independent draw, on average {means['distance']:.3g} from the mode"
+    move = "a draw of the normal law around the mode, {distance:.3g} away from it."
+    table = {"Distance of draws to the mode": "{distance:.3g}"}
+    words = "each an independent draw, on average {distance:.3g} from the mode"
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the sds."""

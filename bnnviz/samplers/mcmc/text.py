@@ -18,52 +18,43 @@ class LeapfrogText(Text):
 class HMCText(LeapfrogText):
     """Says what became of trajectories."""
 
-    def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say what became of a chain's trajectory."""
-        parts = (info.energy_error, info.acceptance_rate, info.jump_distance)
-        error, probability, distance = (float(part[chain]) for part in parts)
-        fate = f"accepted, {distance:.3g} away" if float(info.accepted[chain]) else "rejected: the chain stays"
-        return (
-            f"the energy changed by {error:.3g} along the trajectory; its end, of chance {probability:.2f}, was {fate}."
-        )
+    move = (
+        "the energy changed by {energy_error:.3g} along the trajectory; its end, of chance {acceptance_rate:.2f},"
+        " was {fate}."
+    )
+    table = {"Acceptance; a move's length": "{accepted:.2f}; {jump_distance:.3g}"}
+    words = "of which {accepted:.0%} were accepted; a move leads {jump_distance:.3g} away on average"
 
-    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return acceptance and how far a move leads."""
-        return [["Acceptance; a move's length", f"{means['accepted']:.2f}; {means['jump_distance']:.3g}", ""]]
-
-    def mean_words(self, means: dict[str, float]) -> str:
-        """Return acceptance and how far a move leads."""
-        accepted, distance = means["accepted"], means["jump_distance"]
-        return f"of which {100 * accepted:.0f} % were accepted; a move leads {distance:.3g} away on average"
+    def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
+        """Say whether the trajectory's end was accepted."""
+        accepted = f"accepted, {values['jump_distance']:.3g} away"
+        return {"fate": accepted if values["accepted"] else "rejected: the chain stays"}
 
 
 class NUTSText(LeapfrogText):
     """Says how trees have ended."""
 
     waiting = "The first tree has not ended yet."
+    move = (
+        "a tree of {n_steps:.0f} leapfrog steps, of mean chance {acceptance_rate:.2f}; {end}. The draw is"
+        " {jump_distance:.3g} off."
+    )
+    words = "each a tree of {n_steps:.3g} leapfrog steps on average; {percent:.2g}% diverged"
+    table = {"Acceptance; leapfrog steps of a tree": "{acceptance_rate:.2f}; {n_steps:.3g}"}
 
-    def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say how a chain's tree has ended."""
-        parts = (info.n_steps, info.acceptance_rate, info.jump_distance)
-        leaves, probability, distance = (float(part[chain]) for part in parts)
-        if float(info.diverging[chain]):
-            end = "the energy's error ended it: it diverged"
-        elif leaves + 1 >= 1 << self.sampler.deepest(state.adaptation):
-            end = "it has doubled as often as it may"
-        else:
-            end = "it turned back"
-        tree = f"a tree of {leaves:.0f} leapfrog steps, of mean chance {probability:.2f}; {end}."
-        return f"{tree} The draw is {distance:.3g} off."
+    def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
+        """Say what ended the tree."""
+        if values["diverging"]:
+            return {"end": "the energy's error ended it: it diverged"}
+        whole = values["n_steps"] + 1 >= 1 << self.sampler.deepest(state.adaptation)
+        return {"end": "it has doubled as often as it may" if whole else "it turned back"}
 
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return acceptance, the trees' sizes, and the share that diverged."""
-        share, size = means["diverging"], means["n_steps"]
-        return [
-            ["Acceptance; leapfrog steps of a tree", f"{means['acceptance_rate']:.2f}; {size:.3g}", ""],
-            ["Trees that diverged", f"{100 * share:.2g} %", "bad" if share > 0.01 else ""],
-        ]
+        share = means["diverging"]
+        tone = "bad" if share > 0.01 else ""
+        return [*super().mean_rows(means), ["Trees that diverged", f"{100 * share:.2g} %", tone]]
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return the trees' sizes and the share that diverged."""
-        size, share = means["n_steps"], means["diverging"]
-        return f"each a tree of {size:.3g} leapfrog steps on average; {100 * share:.2g} % diverged"
+        return super().mean_words(means | {"percent": 100 * means["diverging"]})

@@ -10,18 +10,9 @@ from bnnviz.samplers.text import Text
 class DriftText(Text):
     """Says how far gradient and chance move chains."""
 
-    def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say how far gradient and chance moved a chain."""
-        potential, drift, noise = (float(part[chain]) for part in (info.potential, info.drift, info.noise))
-        return f"U was {potential:.4g}; the gradient moves the chain by {drift:.3g}, chance by {noise:.3g}."
-
-    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return how far gradient and chance move a chain."""
-        return [["A move: by gradient, by chance", f"{means['drift']:.3g}, {means['noise']:.3g}", ""]]
-
-    def mean_words(self, means: dict[str, float]) -> str:
-        """Return how far gradient and chance move a chain."""
-        return f"on average {means['drift']:.3g} by the gradient and {means['noise']:.3g} by chance"
+    move = "U was {potential:.4g}; the gradient moves the chain by {drift:.3g}, chance by {noise:.3g}."
+    table = {"A move: by gradient, by chance": "{drift:.3g}, {noise:.3g}"}
+    words = "on average {drift:.3g} by the gradient and {noise:.3g} by chance"
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the step size."""
