@@ -45,7 +45,6 @@ class Walk(Sampler):
     registered = "walk"
     title = "Random walk"
     gradients_per_step = 1
-    info_means = {"accepted": "acceptance rate"}
     width_of_step = settings.Number(1.0, bounds=(0.01, 10.0), live=True)
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
@@ -70,9 +69,9 @@ def walking(**changes: object) -> ViewedRun:
 
 
 def test_a_family_defines_a_few_members() -> None:
-    own = [name for name in vars(Walk) if not name.startswith("_") and name != "param"]
-    # State and Info count too, the settings together as one.
-    assert len(own) + 2 <= MOST_MEMBERS, own
+    own = {name for name in vars(Walk) if not name.startswith("_")} - {"name"}  # which param sets itself
+    members = {"State", "Info", "settings"} | (own - settings.declared(Walk).keys())
+    assert len(members) <= MOST_MEMBERS, members
 
 
 def test_a_family_of_one_s_own_runs_and_is_checkpointed() -> None:
@@ -85,14 +84,17 @@ def test_a_family_of_one_s_own_runs_and_is_checkpointed() -> None:
     assert np.array_equal(finished(ViewedRun.restore(half.checkpoint(), sampler=Walk(width_of_step=0.7))), whole)
 
 
-def test_a_family_of_one_s_own_says_what_it_does() -> None:
+@pytest.mark.parametrize("means", [{}, {"accepted": "acceptance rate"}], ids=str)
+def test_a_family_of_one_s_own_says_what_it_does(monkeypatch: pytest.MonkeyPatch, means: dict[str, str]) -> None:
+    monkeypatch.setattr(Walk, "info_means", means)
     run = walking(draws=None)
     run.prepare()
     for _ in range(80):
         run.step_proposal()
     frame = run.frame(["caption", "table", "path"])
-    assert "acceptance rate" in frame["caption"]["text"]
-    assert any(row[0] == "Acceptance rate" for row in frame["table"]["rows"])
+    assert ("acceptance rate" if means else "the chain has moved") in frame["caption"]["text"]
+    assert any(row[0] == "Acceptance rate" for row in frame["table"]["rows"]) == bool(means)
+    assert run.sampler_stats.sentence().endswith("." if means else " moves.")
     assert len(frame["path"]["x"]) > 1
 
 

@@ -92,7 +92,8 @@ class MoveStats(Saved):
 
     def sentence(self) -> str:
         """Return the counts in one sentence."""
-        return f"All chains so far: {self.moves:,} moves, {self._text.mean_words(self.summary())}."
+        words = self._text.mean_words(self.summary())
+        return f"All chains so far: {self.moves:,} moves{words and ', '}{words}."
 
 
 class MoveTrace:

@@ -35,7 +35,7 @@ class Text:
     def caption(self, state: Any, info: Any, chain: int) -> str:
         """Say what the last move did to a chain."""
         values = {name: float(part[chain]) for name, part in info._asdict().items()}
-        return filled(self.move or f"{self._names()}.", values | self.more(state, values))
+        return filled(self.move or f"{self._names() or 'the chain has moved'}.", values | self.more(state, values))
 
     def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
         """Return what follows from the fields of an info, for the caption."""
@@ -48,7 +48,8 @@ class Text:
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return means over moves as the end of a sentence."""
-        return filled(self.words or f"on average {self._names()}", means)
+        names = self._names()
+        return filled(self.words or (names and f"on average {names}"), means)
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return figures on the chains where they are now, as rows (label, text, tone) of the table view."""
