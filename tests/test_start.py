@@ -18,7 +18,7 @@ from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import film, past_of_run, read_past
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.warm_start import Points, of_run, read, resolved
+from bnnviz.engine.recording.warm_start import StartPoints, of_run, read, resolved
 from bnnviz.engine.recording.writer import Recorder
 from bnnviz.engine.sweep.sweep import Sweep
 from bnnviz.engine.sweep.worker import record
@@ -384,7 +384,7 @@ def test_a_start_that_is_not_quite_as_it_should_be_is_remarked_on(source: Path) 
 
 def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
     points = read("source", "draws", 4, 1)
-    same = Points.unpack(points.pack())
+    same = StartPoints.unpack(points.pack())
     assert np.array_equal(points.x, same.x)
     assert (points.sha256, points.about, points.chosen) == (same.sha256, same.about, same.chosen)
     packed = points.pack()
@@ -407,7 +407,7 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
     assert "a run that was not recorded" in after._run.notes[0]
     assert "no link can hold" in url.shareable(after.spec)
     chosen = bnnviz.sample("banana", "hmc", draws=3, seed=2, start=before, start_from="draws")
-    assert np.array_equal(of_run(before._run, "draws", 4, 2).x, Points.unpack(chosen.spec.start_points).x)
+    assert np.array_equal(of_run(before._run, "draws", 4, 2).x, StartPoints.unpack(chosen.spec.start_points).x)
     with pytest.raises(BnnvizError, match="no draws yet"):
         bnnviz.sample("banana", "hmc", start=bnnviz.start(SOURCE, paused=True).stop())
     with pytest.raises(BnnvizError, match="a recording's name or folder"):

@@ -30,7 +30,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-class Course(NamedTuple):
+class ChainDraws(NamedTuple):
     """Draws (chains, draws, dim) and, where the sampler gives them, the integrals along the path up to each.
 
     ``path`` has the shape (chains, draws, 1 + 2 dim): time, and the integrals of the position and of its square.
@@ -63,7 +63,7 @@ def move(sampler: Sampler, rng: RandomNumbers, state: Any, x0: np.ndarray) -> An
     return sampler.moved_to(rng, state, torch.as_tensor(x0, dtype=state.x.dtype))
 
 
-def follow(sampler: Sampler, rng: RandomNumbers, state: Any, draws: int, patience: float = float("inf")) -> Course:
+def follow(sampler: Sampler, rng: RandomNumbers, state: Any, draws: int, patience: float = float("inf")) -> ChainDraws:
     """Follow all chains until each has made its draws.
 
     Raises
@@ -88,7 +88,7 @@ def follow(sampler: Sampler, rng: RandomNumbers, state: Any, draws: int, patienc
         kept[where] = rows.x[inside]
         if path is not None and rows.path is not None:
             path[where] = rows.path[inside]
-    return Course(kept.numpy(), None if path is None else path.numpy())
+    return ChainDraws(kept.numpy(), None if path is None else path.numpy())
 
 
 def _block(sampler: Sampler, rng: RandomNumbers, draw_collector: Any, state: Any) -> tuple[Any, Any]:

@@ -44,7 +44,7 @@ class Replications(BNN):
         return compute(*tensors)
 
 
-class Simulation:
+class SimulatedData:
     """Weights from the prior, and data from the weights.
 
     Parameters

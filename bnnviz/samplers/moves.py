@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, MOVE, Draws, Projection, Saved, StepBatch
+from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
 
 _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
-class MoveDrawCollector(Saved):
+class MoveDrawCollector(Checkpointed):
     """Draws every few moves, of the chains that still move.
 
     Parameters
@@ -58,7 +58,7 @@ class MoveDrawCollector(Saved):
         return states[1:], steps, chains, index[steps, chains]
 
 
-class MoveStats(Saved):
+class MoveStats(Checkpointed):
     """Counts of moves, and means of what the sampler reports of each (`Sampler.info_means`)."""
 
     kept = ("moves", "sums")

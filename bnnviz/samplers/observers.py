@@ -45,7 +45,7 @@ class Draws(NamedTuple):
     log_weight: Tensor | None = None
 
 
-class Saved:
+class Checkpointed:
     """What is written into a checkpoint by the names of some attributes."""
 
     #: The attributes, tensors and plain values.

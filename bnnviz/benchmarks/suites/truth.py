@@ -25,8 +25,8 @@ import torch
 
 from bnnviz import samplers, settings, targets
 from bnnviz.benchmarks.calibration import Test, Truth, limit, of_draws, of_path, p_value
-from bnnviz.benchmarks.chains import Course, begin, follow, move, one_thread
-from bnnviz.benchmarks.simulated import PLACES, Simulation, uniformity
+from bnnviz.benchmarks.chains import ChainDraws, begin, follow, move, one_thread
+from bnnviz.benchmarks.simulated import PLACES, SimulatedData, uniformity
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.run.initialization import Descent
 from bnnviz.errors import BnnvizError
@@ -146,7 +146,7 @@ def measure(
     return of_draws(course.draws[:, draws:], truth)
 
 
-def _weights(sampler: samplers.Sampler, course: Course, settled: bool) -> np.ndarray:
+def _weights(sampler: samplers.Sampler, course: ChainDraws, settled: bool) -> np.ndarray:
     """Return weights (chains, draws) of draws at events: of those within a stretch of path time, the same for all.
 
     The events of a stretch of a path in equilibrium are spread as their law is. The first hundred are not.
@@ -280,7 +280,7 @@ def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
 
 def _sbc_case(seconds: float, tell: Tell) -> Iterator[Row]:
     """Rank true functions and weights of simulated networks among the draws given simulated data."""
-    simulation = Simulation()
+    simulation = SimulatedData()
     found = [cell for cell in cells(simulation.target) if "bound" in cell.settings]
     least = Goal(">=", LEVEL / (len(simulation.quantities) * sum(cell.right for cell in found)))
     for cell in found:

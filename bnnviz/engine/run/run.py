@@ -20,7 +20,7 @@ from bnnviz.engine.run.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
 from bnnviz.engine.run.initialization import Descent, Start, StartSearch, refit, starts_at_mode
 from bnnviz.engine.run.restorable import Restorable, TargetMark
-from bnnviz.engine.run.start_points import Points, attached, held
+from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
@@ -137,7 +137,7 @@ class Run(Restorable):
 
     def _given_points(self) -> torch.Tensor:
         """Return where chains set out that a recording gives their start, (chains, dim)."""
-        points = Points.unpack(self.spec.start_points)
+        points = StartPoints.unpack(self.spec.start_points)
         points.check(self.target.dim)
         self.notes += points.remarks(self.spec)
         return torch.as_tensor(points.dealt(self.spec.chains)).to(self.device, self.dtype)

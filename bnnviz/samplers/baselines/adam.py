@@ -47,7 +47,7 @@ class Info(NamedTuple):
     failed: Tensor
 
 
-class Slope(NamedTuple):
+class LossGradient(NamedTuple):
     """A loss and its penalty (chains,), and the gradient of the loss, shaped like what is trained."""
 
     loss: Tensor

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.adam import Slope, untrained
+from bnnviz.samplers.baselines.adam import LossGradient, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import ELBOText
 from bnnviz.samplers.functional.base import Functional, MeanField
@@ -116,7 +116,7 @@ class BayesByBackprop(Functional, Descending):
         """Return the coefficients and the means."""
         return {"c": trained, "x": self.reading.centre(trained)}
 
-    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> Slope:
+    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return -ELBO of coefficients (chains, 2, dim), KL, and the gradient of the first."""
         fit, g = (self._by_units if self._local else self._by_weights)(rng, trained, batch)
         mu, sd = trained[:, 0], self.reading.sd(trained)[:, 0]
@@ -128,7 +128,7 @@ class BayesByBackprop(Functional, Descending):
         kl = (cross - entropy).sum(1)
         pull = torch.stack([(precision or 0.0) * mu, (precision or 0.0) * sd - 1 / sd], 1)
         pull[:, 1] *= self.reading.sd_slope(trained)[:, 0]
-        return Slope(fit + kl, kl, g + pull)
+        return LossGradient(fit + kl, kl, g + pull)
 
     def _repeated(self, batch: Any) -> Any:
         """Return a batch for each chain and draw."""

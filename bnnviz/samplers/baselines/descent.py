@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import StepBatch
-from bnnviz.samplers.baselines.adam import Info, Slope, Trained, adam, norm, squared, untrained
+from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
 from bnnviz.samplers.random import RandomNumbers
 
@@ -84,7 +84,7 @@ class Descending(Trained):
         """Draw the batch; nothing at rest."""
         return () if state.adaptation.resting else super().pre_draw(rng, state)
 
-    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> Slope:
+    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss at what is trained, (chains, ...), and its gradient."""
         raise NotImplementedError
 
@@ -161,8 +161,8 @@ class Point(Descending):
         """Whether the prior's term is part of the loss."""
         raise NotImplementedError
 
-    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> Slope:
+    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss at points (chains, dim) and its gradient."""
         fit, g = self.fit(trained, batch)
         penalty, pull = squared(trained, self.target.prior_precision if self.regular else None)
-        return Slope(fit + penalty, penalty, g + pull)
+        return LossGradient(fit + penalty, penalty, g + pull)

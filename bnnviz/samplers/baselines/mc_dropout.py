@@ -11,7 +11,7 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.adam import Info, Slope, squared, untrained
+from bnnviz.samplers.baselines.adam import Info, LossGradient, squared, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import DropoutText
 from bnnviz.samplers.random import RandomNumbers
@@ -148,11 +148,11 @@ class MCDropout(Descending):
             factors[:, reader.start : reader.start + reader.shape.numel()] = reader.spread(keep)
         return factors
 
-    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> Slope:
+    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss of weights (chains, dim) under fresh masks, and its gradient."""
         fit, g = (self._by_factors if self.target.layers is None else self._by_units)(rng, trained, batch)
         penalty, pull = squared(trained, self.target.prior_precision)
-        return Slope(fit + penalty, penalty, g + pull)
+        return LossGradient(fit + penalty, penalty, g + pull)
 
     def _by_factors(self, rng: RandomNumbers, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return -log likelihood with one mask for all rows, and its gradient."""

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, MOVE, Draws, Projection, Saved, StepBatch
+from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
 
 _WEIGH, _MOVE = 1, 4
 _SHOWN = 1500  # draws in one picture: half of them those with the largest weights
 _REMEMBERED = 400  # iterations of which the effective number of draws is known
 
 
-class PopulationDrawCollector(Saved):
+class PopulationDrawCollector(Checkpointed):
     """Hands on the draws of each iteration when they have been weighed."""
 
     spacing = float("nan")
@@ -47,7 +47,7 @@ class PopulationDrawCollector(Saved):
         )
 
 
-class PopulationStats(Saved):
+class PopulationStats(Checkpointed):
     """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
 
     kept = ("counts", "worth", "of")
