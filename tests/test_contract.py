@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bnnviz import BnnvizError, samplers, settings
 from bnnviz.cli.request import find_setting
-from bnnviz.engine.run import compiled_step
+from bnnviz.engine.run import compiled_step, old_checkpoints
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers import warmup
@@ -175,3 +175,16 @@ def test_a_link_and_a_command_may_have_an_old_name() -> None:
     assert sentences == [] and spec.settings["num_leapfrog_steps"] == 7
     item = catalogue.find("samplers", "psgld")
     assert find_setting(item, "adapt")["name"] == "learn_preconditioner"
+
+
+def test_logs_of_older_versions_have_the_names_of_today() -> None:
+    names, told = ["potential", "chance", "gradients"], np.array([[1.0, 0.5, 11.0]], dtype=np.float32)
+    found = old_checkpoints.log_by_name(names, told)
+    assert {name: column.tolist() for name, column in found.items()} == {
+        "potential": [1.0],
+        "acceptance_rate": [0.5],
+        "n_steps": [10.0],
+    }
+    new = np.array([[1.0, 0.5, 10.0]], dtype=np.float32)
+    assert np.array_equal(old_checkpoints.log_as_stored(names, new), told)
+    assert np.array_equal(old_checkpoints.log_as_stored([*names[:2], "n_steps"], new), new)

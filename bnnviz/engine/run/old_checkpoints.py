@@ -1,11 +1,16 @@
-"""Checkpoints of version 7: what samplers had learnt lay beside their states, which were lists of tensors."""
+"""Checkpoints of version 7, and logs of their time: infos had other names.
+
+What samplers had learnt lay beside their states, which were lists of tensors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from torch import Tensor
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
 
 VERSION = 7
 #: What infos called their fields.
@@ -14,7 +19,10 @@ INFO_NAMES = {
     "went": "jump_distance",
     "leaves": "n_steps",
     "diverged": "diverging",
+    "error": "energy_error",
+    "size": "step_size",
 }
+_GRADIENTS = "gradients"  # of HMC: leapfrog steps, and one
 
 
 def is_old(saved: dict[str, Any]) -> bool:
@@ -33,7 +41,7 @@ def state(kind: Any, saved: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: Any, tensors: Iterator[Tensor]) -> Any:
-    if kind is Tensor:
+    if not hasattr(kind, "_fields"):
         return next(tensors)
     return {name: _named(hint, tensors) for name, hint in get_type_hints(kind).items()}
 
@@ -56,3 +64,16 @@ def stats(saved: dict[str, Any]) -> dict[str, Any]:
     if "sums" not in saved:
         return saved
     return saved | {"sums": {INFO_NAMES.get(name, name): value for name, value in saved["sums"].items()}}
+
+
+def log_by_name(names: list[str], told: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the figures of a stored log (steps, names) by the names that they have now."""
+    named = {INFO_NAMES.get(name, name): told[:, k] for k, name in enumerate(names)}
+    if _GRADIENTS in named:
+        named["n_steps"] = named.pop(_GRADIENTS) - 1
+    return named
+
+
+def log_as_stored(names: list[str], told: np.ndarray) -> np.ndarray:
+    """Return new figures (steps, names) as a log that was begun with these names holds them."""
+    return told + [name == _GRADIENTS for name in names]
