@@ -28,7 +28,7 @@ class MoveDrawCollector(Checkpointed):
     """
 
     spacing = float("nan")
-    kept = ("first", "made")
+    saved_names = ("first", "made")
 
     def __init__(self, sampler: Any, state: Any) -> None:
         self._sampler, self._every = sampler, sampler.every
@@ -61,7 +61,7 @@ class MoveDrawCollector(Checkpointed):
 class MoveStats(Checkpointed):
     """Counts of moves, and means of what the sampler reports of each (`Sampler.info_means`)."""
 
-    kept = ("moves", "sums")
+    saved_names = ("moves", "sums")
 
     def __init__(self, sampler: Any) -> None:
         self._text = sampler.text(sampler)

@@ -49,15 +49,15 @@ class Checkpointed:
     """What is written into a checkpoint by the names of some attributes."""
 
     #: The attributes, tensors and plain values.
-    kept: ClassVar[tuple[str, ...]] = ()
+    saved_names: ClassVar[tuple[str, ...]] = ()
 
     def save(self) -> dict[str, Any]:
         """Return its state for a checkpoint."""
-        return {name: getattr(self, name) for name in self.kept}
+        return {name: getattr(self, name) for name in self.saved_names}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take a saved state over, tensors on the devices where they are."""
-        for name in self.kept:
+        for name in self.saved_names:
             value = saved[name]
             setattr(self, name, value.to(getattr(self, name).device) if isinstance(value, Tensor) else value)
 

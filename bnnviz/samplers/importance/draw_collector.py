@@ -21,7 +21,7 @@ class PopulationDrawCollector(Checkpointed):
     """Hands on the draws of each iteration when they have been weighed."""
 
     spacing = float("nan")
-    kept = ("made",)
+    saved_names = ("made",)
 
     def __init__(self, state: Any) -> None:
         self.made = 0
@@ -50,7 +50,7 @@ class PopulationDrawCollector(Checkpointed):
 class PopulationStats(Checkpointed):
     """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
 
-    kept = ("counts", "worth", "of")
+    saved_names = ("counts", "worth", "of")
     _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
 
     def __init__(self) -> None:
