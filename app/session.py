@@ -185,7 +185,7 @@ class Session:
         self._send(kind)
 
     def travel(self, name: str, **args: Any) -> None:
-        """Go ``back`` to a step, or ``return``; ``fork``, ``follow`` a branch or ``keep`` it (`Past.obey`)."""
+        """Go ``back`` to a step, or ``return``; ``fork``, ``follow`` a branch or ``keep`` it (`obey`)."""
         self.playing = self.playing and name in ("fork", "follow", "keep")
         self._send(name, **args)
 

@@ -14,7 +14,7 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.background import Background
-from bnnviz.engine.demos.double_well import Wells
+from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.evaluation import attack as attacking
 from bnnviz.engine.evaluation import metrics
 from bnnviz.engine.evaluation import prior_search as searching
@@ -26,7 +26,7 @@ from bnnviz.engine.recording import export, reader, recorded_frames, warm_start
 from bnnviz.engine.recording import replay_frames as filming
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.double_well import WellsSpec
@@ -68,11 +68,11 @@ class Run(Background):
     """
 
     _run: ViewedRun
-    _recorder: Recorder | None = None
+    _recorder: RecordingWriter | None = None
 
     def _keep(self, folder: Path) -> Run:
         """Record the run from now on."""
-        self._recorder = Recorder(self._run, folder)
+        self._recorder = RecordingWriter(self._run, folder)
         return self
 
     @property
@@ -451,7 +451,7 @@ def search_prior(
     return searching.search_prior(spec.checked(), low=low, high=high, tries=tries, by=by, progress=progress)
 
 
-def wells(**settings: Any) -> Wells:
+def wells(**settings: Any) -> DoubleWellDemo:
     """Sample the double well with FuncHMC and with HMC, 400 runs of each, and return what came out.
 
     Parameters
@@ -461,8 +461,8 @@ def wells(**settings: Any) -> Wells:
 
     Returns
     -------
-    Wells
-        Finished; `Wells.figures` has distances from the truth, coverage, crossings and costs.
+    DoubleWellDemo
+        Finished; `DoubleWellDemo.figures` has distances from the truth, coverage, crossings and costs.
 
     Raises
     ------
@@ -475,7 +475,7 @@ def wells(**settings: Any) -> Wells:
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
     20
     """
-    made = Wells(WellsSpec(settings))
+    made = DoubleWellDemo(WellsSpec(settings))
     while not made.finished:
         made.advance(1.0)
     return made
@@ -554,7 +554,7 @@ def replay(
 
     Parameters
     ----------
-    run : Run, Spec, Film, str or Path
+    run : Run, Spec, ReplayFrames, str or Path
         A run of this process, which is done again from its spec and change log and not touched; what to run; a film; or
         where one is: a recording's folder, a saved run (.nc), a spec (.json) or a film (.npz).
     out : str or Path
@@ -590,11 +590,12 @@ def replay(
         with run._lock:
             run = filming.past_of_run(run._run)
     elif isinstance(run, str | Path):
-        run = recorded_frames.film_of(run, frames, steps=steps, recorded=recorded, progress=progress)
-    elif not isinstance(run, Spec | filming.Film):
-        raise BnnvizError(f"Give a run, a Spec, a Film or a path to replay, not {type(run).__name__}.", "run")
-    found = run if isinstance(run, filming.Film) else filming.film(run, frames, steps=steps, progress=progress)
-    return write(found, out, dark)
+        run = recorded_frames.frames_of(run, frames, steps=steps, recorded=recorded, progress=progress)
+    elif not isinstance(run, Spec | filming.ReplayFrames):
+        raise BnnvizError(f"Give a run, a Spec, a film or a path to replay, not {type(run).__name__}.", "run")
+    if not isinstance(run, filming.ReplayFrames):
+        run = filming.take_frames(run, frames, steps=steps, progress=progress)
+    return write(run, out, dark)
 
 
 def _leaderboard() -> Any:

@@ -27,7 +27,7 @@ import bnnviz
 from bnnviz import samplers, targets
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.random import seeded
 from bnnviz.specs import catalogue
@@ -85,14 +85,14 @@ assert np.array_equal(finished(ViewedRun.restore(halfway(ViewedRun(spec)).checkp
 
 def leave():
     run = ViewedRun(spec)
-    recorder = Recorder(run, Path(PLACE))
+    recorder = RecordingWriter(run, Path(PLACE))
     halfway(run)
     recorder.note(now=True)
     run.take(5)
 
 leave()
 again = resume(PLACE)
-recorder = Recorder(again, Path(PLACE))
+recorder = RecordingWriter(again, Path(PLACE))
 assert np.array_equal(finished(again), whole)
 recorder.close()
 assert np.array_equal(Recording(Path(PLACE)).draws(), whole)

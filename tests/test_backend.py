@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from bnnviz.engine.cluster import backend as backends
-from bnnviz.engine.cluster import local_cluster, slot
+from bnnviz.engine.cluster import checkpoints, live_handle, local_cluster, slot
 from bnnviz.engine.cluster import loop as live
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.backend import Backend
@@ -72,6 +72,10 @@ class PlainRun:
         self.steps += 1
         if self.steps == self.spec.draws:
             self.phase, self.finished = "done", True
+
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        self.step_proposal()
+        return 1
 
     def step_event(self) -> None:
         self.step_proposal()
@@ -379,7 +383,7 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(loop: LiveLoop) -> None:
     async def main() -> None:
         run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True, lease_s=None)
         await run.ready()
-        kept = [weakref.ref(run._slot.run), weakref.ref(run._slot.past)]
+        kept = [weakref.ref(run._slot.run), weakref.ref(run._slot.history)]
         await until(lambda: run._slot.step > 100)
         await run.stop()
         await until(lambda: loop.census() == [] and [ref() for ref in kept] == [None, None])
@@ -392,7 +396,7 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(loop: LiveLoop) -> None:
 
 
 def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "CHECKPOINT_S", 0.1)
+    monkeypatch.setattr(checkpoints, "LEAST_S", 0.1)
     old, young = tmp_path / "old.ckpt", tmp_path / "young.ckpt"
     for path in (old, young):
         path.write_bytes(b"{}\n")
@@ -487,8 +491,8 @@ async def pull(handle, *want: str, seconds: float = 20.0) -> dict:
 
 
 async def kill_worker_of(backend: Backend, handle) -> None:
-    pids = await asyncio.to_thread(backend._client.run, os.getpid)
-    os.kill(pids[handle._address], signal.SIGKILL)
+    pids = await asyncio.to_thread(backend.client.run, os.getpid)
+    os.kill(pids[handle.address], signal.SIGKILL)
 
 
 @pytest.mark.demand
@@ -600,7 +604,7 @@ def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
         assert "lost" in handle.notice
         status = (await pull(handle, "status"))["status"]
         assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
-        assert status["step"] >= step - 100 * live.CHECKPOINT_S
+        assert status["step"] >= step - 100 * checkpoints.LEAST_S
         assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
         await handle.stop()
 
@@ -608,7 +612,7 @@ def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
 
 
 def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BNNVIZ_SCHEDULER", backend._client.scheduler.address)
+    monkeypatch.setenv("BNNVIZ_SCHEDULER", backend.client.scheduler.address)
 
     async def main(remote: Backend) -> None:
         handle = remote.start(plain(), play=True, factory=PLAIN)
@@ -624,7 +628,7 @@ def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: 
 
 def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker counts it as seen: were it dropped, nothing would bring what it shows again."""
-    monkeypatch.setattr(backends, "CALL_S", 0.05)
+    monkeypatch.setattr(live_handle, "CALL_S", 0.05)
     asked: list[list[str]] = []
 
     async def slowly(want: list[str], seen: int) -> bytes:
@@ -633,7 +637,7 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         return pickle.dumps(LIVE_REPORT | {"frame": {name: len(asked) for name in want}, "version": 1})
 
     async def main() -> None:
-        handle = backends.LiveHandle(
+        handle = live_handle.LiveHandle(
             SimpleNamespace(), plain(), play=True, fixed={"lease_s": None, "factory": PLAIN, "origin": None}
         )
         handle._actor = SimpleNamespace(frame=slowly)
@@ -655,8 +659,8 @@ def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
     monkeypatch: pytest.MonkeyPatch, lasts: float, there: bool, done: bool
 ) -> None:
     """A command that comes late is executed all the same: to say that it was not would be wrong."""
-    monkeypatch.setattr(backends, "CALL_S", 0.03)
-    monkeypatch.setattr(backends, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(live_handle, "CALL_S", 0.03)
+    monkeypatch.setattr(live_handle, "PATIENCE_S", 0.5)
 
     async def slowly(name: str, args: dict) -> dict:
         await asyncio.sleep(lasts)
@@ -666,13 +670,13 @@ def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
         return {"tcp://here:1": "0"} if there else {}
 
     async def main() -> None:
-        handle = backends.LiveHandle(
-            SimpleNamespace(_workers=workers),
+        handle = live_handle.LiveHandle(
+            SimpleNamespace(workers=workers),
             plain(),
             play=True,
             fixed={"lease_s": None, "factory": PLAIN, "origin": None},
         )
-        handle._actor, handle._address = SimpleNamespace(command=slowly), "tcp://here:1"
+        handle._actor, handle.address = SimpleNamespace(command=slowly), "tcp://here:1"
         handle._up.set()
         if done:
             assert await handle._command("play", {}) == LIVE_REPORT
@@ -692,7 +696,7 @@ def test_the_spare_worker_and_one_in_the_place_of_a_lost_one_are_forked(backend:
         return all("forkserver" in " ".join(psutil.Process(pid).cmdline()) for pid in pids)
 
     async def pids() -> set[int]:
-        return set((await asyncio.to_thread(backend._client.run, os.getpid, on_error="ignore")).values())
+        return set((await asyncio.to_thread(backend.client.run, os.getpid, on_error="ignore")).values())
 
     async def main() -> None:
         backend._cluster.scale(2)
@@ -711,7 +715,7 @@ def test_the_spare_worker_and_one_in_the_place_of_a_lost_one_are_forked(backend:
 
 @pytest.mark.slow
 def test_a_run_survives_the_process_of_its_scheduler(backend: Backend) -> None:
-    async def lose(handle: backends.LiveHandle) -> None:
+    async def lose(handle: live_handle.LiveHandle) -> None:
         before = backend._cluster
         before._process.kill()
         await until(lambda: backend._cluster is not before, 5)
@@ -720,11 +724,11 @@ def test_a_run_survives_the_process_of_its_scheduler(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(), play=True, factory=PLAIN, lease_s=None)
         await pull(handle, "status")
-        address = backend._client.scheduler.address
+        address = backend.client.scheduler.address
         for _ in range(2):
             await lose(handle)
             assert (await pull(handle, "status"))["status"]["step"] >= 0
-            assert backend._client.scheduler.address == address and backend.notice is None
+            assert backend.client.scheduler.address == address and backend.notice is None
         await handle.stop()
 
     asyncio.run(main())
@@ -741,7 +745,7 @@ def test_a_scheduler_that_ends_each_time_is_not_started_for_ever(monkeypatch: py
             begun.append(1)
             return Ended()
 
-    monkeypatch.setattr(Backend, "_spawn", lambda self, coroutine: coroutine.close())
+    monkeypatch.setattr(Backend, "spawn", lambda self, coroutine: coroutine.close())
     monkeypatch.setattr(backends, "WATCH_S", 0.001)
     backend = Backend(SimpleNamespace(status="connecting"), Ended(), 1)
     with pytest.raises(TimeoutError):
@@ -831,4 +835,4 @@ def test_a_run_that_kills_its_workers_is_given_up(backend: Backend) -> None:
             await handle.scene()
 
     asyncio.run(asyncio.wait_for(main(), 60))
-    asyncio.run(until(lambda: len(backend._client.run(os.getpid)) >= 1, 20))
+    asyncio.run(until(lambda: len(backend.client.run(os.getpid)) >= 1, 20))

@@ -10,7 +10,7 @@ import pytest
 
 from bnnviz.diagnostics import Widening
 from bnnviz.engine.monitor.run_warnings import warnings
-from bnnviz.engine.monitor.variances import Measures
+from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -31,7 +31,7 @@ def run(weighted: bool = False, converges: bool = True, functional: bool = False
         ({}, ""),
         ({"rhat_max": None, "ess_min": None, "widening": None}, ""),
         ({"rhat_max": 1.15, "ess_min": 80.0}, "disagree on a coordinate (R-hat up to 1.15"),
-        ({"ess_min": 80.4}, "are worth 80 (ESS)"),
+        ({"ess_min": 80.4}, "that mixes worst is 80,"),
         ({"widening": {"share": 0.4, "se": 0.05}}, "40 ± 5 % too large"),
         ({"widening": {"share": -0.41, "se": 0.003}}, "41 ± 0 % too small"),
         ({"widening": {"share": -0.41, "se": 0.2}}, ""),
@@ -49,7 +49,7 @@ def test_a_bad_figure_of_chains_is_told(found: dict[str, Any], says: str) -> Non
         ({}, ""),
         ({"pareto_k": None}, ""),
         ({"pareto_k": 1.2, "weight_ess_share": 0.001}, "k-hat 1.20"),
-        ({"weight_ess_share": 0.001}, "worth 0.1 % of their number"),
+        ({"weight_ess_share": 0.001}, "weight ESS is 0.1 % of the number"),
     ],
 )
 def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> None:
@@ -96,11 +96,11 @@ def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_a
         assert says in " ".join(made.summary()["warnings"])
 
 
-def measures(variance: float) -> Measures:
+def measures(variance: float) -> Variances:
     """Return the measures of draws whose second variance, truly 4, is this, and which Stein's identity finds wide."""
-    found = Measures(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
+    found = Variances(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
     found._moments, found._count = (np.array([1.0, variance]), np.array([0.1, 0.1]), np.array([1.0, 4.0])), 1000
-    found.widening = Widening(0.49, 0.05, None, None)
+    found.variance_inflation = Widening(0.49, 0.05, None, None)
     return found
 
 

@@ -25,7 +25,7 @@ from bnnviz.cli import request, sample
 from bnnviz.cli.main import main
 from bnnviz.cli.output import print_json
 from bnnviz.engine.recording import reader
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
@@ -97,8 +97,8 @@ def answers(lines: list[str]) -> list[int]:
     codes = []
     for line in lines:
         for name in re.findall(r"--start ([\w-]+)", line):
-            if not reader.on_shelf(name):
-                Recorder(ViewedRun(Spec(target="gaussian", draws=5)), reader.new_place(name))
+            if not reader.is_recording_name(name):
+                RecordingWriter(ViewedRun(Spec(target="gaussian", draws=5)), reader.new_place(name))
         codes.append(run_here(line))
     return codes
 

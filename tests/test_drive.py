@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pytest
 
 from bnnviz.engine import drive as driving
-from bnnviz.engine.drive import Pace, drive
+from bnnviz.engine.drive import Pace, drive, make_changes, replay
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
@@ -89,3 +91,22 @@ def test_a_checkpoint_is_of_the_run_whoever_looks_on() -> None:
         drive(run, 0.1)
     assert np.array_equal(alone.draws, viewed.draws)
     assert np.array_equal(again.draws, viewed.draws)
+
+
+def test_a_run_is_repeated_with_its_changes_however_the_time_is_cut() -> None:
+    first = Run(SPECS["bps"])
+    first.prepare()
+    for number in range(60):
+        if number == 35:
+            first.change({"refresh_rate": 3.0})
+        first.step_proposal()
+    found = []
+    for slice_s in (1e-4, 0.05):
+        again, changes = Run(SPECS["bps"]), deque(first.changes)
+        steps = replay(again, changes, 20, slice_s=slice_s) + replay(again, changes, 60, slice_s=slice_s)
+        assert (steps, again.steps, len(changes)) == (60, 60, 0)
+        found.append(again.draws)
+    assert np.array_equal(found[0], first.draws) and np.array_equal(found[1], first.draws)
+    left = deque([(60, {"refresh_rate": 1.0}), (61, {"refresh_rate": 2.0})])
+    make_changes(again, left)
+    assert list(left) == [(61, {"refresh_rate": 2.0})] and again.spec.settings["refresh_rate"] == 1.0

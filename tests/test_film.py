@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.recording.arviz import save
-from bnnviz.engine.recording.replay_frames import Film, Past, film, next_stride, past_of, plain, read_past
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.replay_frames import (
+    PastRun,
+    ReplayFrames,
+    next_stride,
+    past_of,
+    plain,
+    read_past,
+    take_frames,
+)
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -34,8 +42,8 @@ def same(a: object, b: object) -> bool:
 
 
 @pytest.fixture(scope="module")
-def shot() -> Film:
-    return film(SPEC, 40)
+def shot() -> ReplayFrames:
+    return take_frames(SPEC, 40)
 
 
 def strides(frames: int, total: int) -> list[int]:
@@ -58,7 +66,7 @@ def test_strides_are_single_then_grow_and_reach_the_end(frames: int, total: int)
     assert all(after >= before - 1 for before, after in zip(found[:-2], found[1:-1], strict=True))
 
 
-def test_a_film_ends_where_the_run_ends(shot: Film) -> None:
+def test_a_film_ends_where_the_run_ends(shot: ReplayFrames) -> None:
     run = ViewedRun(SPEC)
     run.prepare()
     while not run.finished:
@@ -72,12 +80,12 @@ def test_a_film_ends_where_the_run_ends(shot: Film) -> None:
     assert 28 <= len(shot.frames) <= 40
 
 
-def test_tuning_leaves_frames_for_what_comes_after(shot: Film) -> None:
+def test_tuning_leaves_frames_for_what_comes_after(shot: ReplayFrames) -> None:
     phases = [frame["status"]["phase"] for frame in shot.frames]
     assert phases.count("sampling") >= len(phases) / 6 and "tuning" in phases
 
 
-def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: Film) -> None:
+def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: ReplayFrames) -> None:
     run = ViewedRun(SPEC)
     run.prepare()
     scene = plain(run.scene())
@@ -109,7 +117,7 @@ def test_changes_are_made_at_their_steps() -> None:
     run.change({"refresh_rate": 2.0})
     while not run.finished:
         run.advance(1.0)
-    told = film(Past(SPEC, run.changes, run.steps), 30)
+    told = take_frames(PastRun(SPEC, run.changes, run.steps), 30)
     run.frame([])
     assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
     assert told.frames[-1]["status"]["era"] == 1
@@ -124,17 +132,17 @@ def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
     )
     while not run.finished:
         run.advance(1.0)
-    told = film(run, 10)
+    told = take_frames(run, 10)
     assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
 
 
 def test_a_run_without_an_end_ends_at_the_step_that_is_asked_for() -> None:
-    assert film(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
+    assert take_frames(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
 
 
 def test_progress_is_told() -> None:
     told = []
-    film(SPEC, 5, progress=lambda share, phase: told.append((share, phase)))
+    take_frames(SPEC, 5, progress=lambda share, phase: told.append((share, phase)))
     assert told[-1] == (1.0, "done")
     assert all(0 <= share <= 1 for share, _ in told)
 
@@ -142,16 +150,16 @@ def test_progress_is_told() -> None:
 @pytest.mark.parametrize("frames", [1, 0, 2.5, "many", 5000])
 def test_a_number_of_frames_that_makes_no_film_is_refused(frames: object) -> None:
     with pytest.raises(BnnvizError, match="frames"):
-        film(SPEC, frames)
+        take_frames(SPEC, frames)
 
 
 # --- the codec
 
 
-def test_a_film_comes_back_as_it_was(shot: Film, tmp_path: Path) -> None:
+def test_a_film_comes_back_as_it_was(shot: ReplayFrames, tmp_path: Path) -> None:
     path = shot.save(tmp_path / "film")
     assert path.name == "film.npz"
-    read = Film.load(path)
+    read = ReplayFrames.load(path)
     assert same(read.scene, shot.scene)
     assert same(read.frames, shot.frames)
     assert same(read.header, shot.header)
@@ -160,10 +168,10 @@ def test_a_film_comes_back_as_it_was(shot: Film, tmp_path: Path) -> None:
 
 def test_what_is_not_numbers_does_not_get_into_a_film() -> None:
     with pytest.raises(TypeError):
-        Film({"x": np.array([None])}, [], {}).pack()
+        ReplayFrames({"x": np.array([None])}, [], {}).pack()
 
 
-def test_a_broken_film_is_one_sentence(shot: Film, tmp_path: Path) -> None:
+def test_a_broken_film_is_one_sentence(shot: ReplayFrames, tmp_path: Path) -> None:
     whole, path = shot.pack(), tmp_path / "film.npz"
     rng = np.random.default_rng(0)
     broken = [b"", b"PK", whole[: len(whole) // 2], whole[:-30], bytes(1000), b"{}"]
@@ -174,11 +182,11 @@ def test_a_broken_film_is_one_sentence(shot: Film, tmp_path: Path) -> None:
     for content in broken:
         path.write_bytes(content)
         try:
-            Film.load(path)
+            ReplayFrames.load(path)
         except BnnvizError as error:
             assert error.sentence.count("\n") == 0
     with pytest.raises(BnnvizError, match="cannot be read"):
-        Film.load(tmp_path / "none.npz")
+        ReplayFrames.load(tmp_path / "none.npz")
 
 
 def test_a_tree_of_something_else_is_no_film(tmp_path: Path) -> None:
@@ -191,11 +199,11 @@ def test_a_tree_of_something_else_is_no_film(tmp_path: Path) -> None:
     ):
         np.savez(tmp_path / "x.npz", tree=np.frombuffer(json.dumps(tree).encode(), np.uint8))
         with pytest.raises(BnnvizError):
-            Film.load(tmp_path / "x.npz")
+            ReplayFrames.load(tmp_path / "x.npz")
     pickled = tmp_path / "pickled.npz"
     np.savez(pickled, tree=np.array([{"a": 1}], dtype=object))
     with pytest.raises(BnnvizError, match="no film"):
-        Film.load(pickled)
+        ReplayFrames.load(pickled)
 
 
 # --- what a film is taken of
@@ -207,12 +215,12 @@ def test_a_spec_a_saved_run_and_a_folder_are_read(tmp_path: Path) -> None:
         run.advance(1.0)
     written = tmp_path / "spec.json"
     written.write_text(json.dumps(SPEC.to_json()))
-    assert read_past(written) == Past(SPEC)
+    assert read_past(written) == PastRun(SPEC)
     saved = save(run, tmp_path / "run.nc")
     folder = tmp_path / "recording"
-    Recorder(run, folder).close()
+    RecordingWriter(run, folder).close()
     for path in (saved, folder):
-        assert read_past(path) == Past(SPEC, [], run.steps, "cpu")
+        assert read_past(path) == PastRun(SPEC, [], run.steps, "cpu")
 
 
 def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_path: Path) -> None:
@@ -222,11 +230,11 @@ def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_pa
         run.take(40)
         run.change({"refresh_rate": rate})
     run.take(30)
-    Recorder(run, tmp_path / "recording").close()
+    RecordingWriter(run, tmp_path / "recording").close()
     past = read_past(tmp_path / "recording")
-    assert past == Past(run.begun, run.changes, run.steps, "cpu")
+    assert past == PastRun(run.begun, run.changes, run.steps, "cpu")
     assert past.spec.settings["refresh_rate"] not in (0.5, 3.0)
-    again = film(past, frames=10)
+    again = take_frames(past, frames=10)
     assert again.steps[-1] == run.steps
     assert same(again.frames[-1]["events"], plain(run.frame(["events"])["events"]))
 

@@ -14,12 +14,12 @@ from bnnviz.engine.recording import reader, recorded_frames, replay_frames
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
 from bnnviz.replays import player
-from bnnviz.replays.timeline import Reel
+from bnnviz.replays.timeline import ReplayTimeline
 from bnnviz.specs.run import Spec
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=40, warmup=5, seed=3)
@@ -27,8 +27,8 @@ BANANA = Spec(target="banana", sampler="bps", chains=2, draws=40, warmup=5, seed
 
 def eager(patch: pytest.MonkeyPatch) -> None:
     """Take every frame that strides allow, whatever a clock says."""
-    patch.setattr(recorded_frames, "_RATE", 1e9)
-    patch.setattr(recorded_frames, "_AT_ONCE_S", 1e9)
+    policy = recorded_frames.POLICY._replace(rate=1e9, at_once=1e9)
+    patch.setattr(recorded_frames, "POLICY", policy)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def every_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
 
 
-def on(run: ViewedRun, recorder: Recorder, goal: int | None = None) -> None:
+def on(run: ViewedRun, recorder: RecordingWriter, goal: int | None = None) -> None:
     """Advance to a step or to the end; all frames and files come at steps that no clock chooses."""
     run.prepare()
     while not run.finished and (goal is None or run.steps < goal):
@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[ViewedRun, Path]:
     with pytest.MonkeyPatch.context() as patch:
         eager(patch)
         run = ViewedRun(BANANA)
-        recorder = Recorder(run, folder, every_s=1e9)
+        recorder = RecordingWriter(run, folder, every_s=1e9)
         on(run, recorder)
         recorder.close()
     return run, folder
@@ -110,11 +110,11 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
 def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded_frames, "_PART", -1.0)  # every part is dear
+    monkeypatch.setattr(recorded_frames, "POLICY", recorded_frames.POLICY._replace(part=-1.0))  # all are expensive
     run = ViewedRun(BANANA)
-    recorder = Recorder(run, tmp_path / "run", every_s=1e9)
+    recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 40)
-    assert run.steps == recorder._footage._last
+    assert run.steps == recorder._frames._last
     recorder.close()
     frames = recorded_frames.shown(Recording(tmp_path / "run")).frames
     assert [frame["status"]["step"] for frame in frames[-2:]] == [39, 40]
@@ -139,12 +139,12 @@ def test_a_table_stays_until_another_comes(recorded: tuple[ViewedRun, Recording]
         del frame["table"]
         if number == 5:
             frame["table"] = {"rows": rows[1]}
-    assert player._said(shown)["table"] == {"at": [0, 5], "of": [0, 1], "values": rows}
+    assert player._texts(shown)["table"] == {"at": [0, 5], "of": [0, 1], "values": rows}
 
 
 def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
     run = ViewedRun(BANANA.replace(draws=None))
-    recorder = Recorder(run, tmp_path / "run", every_s=1e9)
+    recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 700)
     run.change({"refresh_rate": 3.0})
     on(run, recorder, 760)
@@ -162,7 +162,7 @@ def test_a_run_that_goes_on_adds_to_its_frames(recorded: tuple[ViewedRun, Record
     again = resume(recording.folder, step=middle)
     begun = again.steps
     before = recorded_frames.shown(recording, most=2000, step=begun)
-    recorder = Recorder(again, recording.folder, every_s=1e9)
+    recorder = RecordingWriter(again, recording.folder, every_s=1e9)
     assert recorded_frames.shown(Recording(recording.folder), most=2000).steps == before.steps
     on(again, recorder)
     recorder.close()
@@ -185,11 +185,11 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
     path = recording.folder / reader.HEADER
     header = unsealed(path.read_bytes())
     path.write_bytes(sealed(header | {"device": "cuda:7"}))
-    found = recorded_frames.film_of(recording.folder, 50)
+    found = recorded_frames.frames_of(recording.folder, 50)
     assert len(found.frames) == 50
     assert "frames were recorded as the run went; 50 of them are shown" in found.header["notes"][0]
-    assert Reel(found).views
-    assert "which is not here" in recorded_frames.film_of(recording.folder, 10, recorded=False).header["notes"][0]
+    assert ReplayTimeline(found).views
+    assert "which is not here" in recorded_frames.frames_of(recording.folder, 10, recorded=False).header["notes"][0]
     with pytest.raises(SystemExit) as end:
         main(["replay", str(recording.folder), "--html", str(tmp_path / "page.html"), "--frames", "40"])
     assert end.value.code == 0
@@ -200,26 +200,26 @@ def test_a_replay_shows_it_where_the_run_cannot_be_done_again(
 def test_who_asks_gets_what_was_recorded(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
     run, recording = recorded
     assert (
-        recorded_frames.film_of(recording.folder, 5).steps
-        != recorded_frames.film_of(recording.folder, 5, recorded=True).steps
+        recorded_frames.frames_of(recording.folder, 5).steps
+        != recorded_frames.frames_of(recording.folder, 5, recorded=True).steps
     )
-    early = recorded_frames.film_of(recording.folder, 300, steps=100, recorded=True)
+    early = recorded_frames.frames_of(recording.folder, 300, steps=100, recorded=True)
     assert early.steps[-1] <= 100 < run.steps
     assert len(bnnviz.replay(recording.folder, tmp_path / "page", recorded=True, frames=20).read_bytes()) < 3_000_000
 
 
 def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
     run = ViewedRun(BANANA)
-    recorder = Recorder(run, tmp_path / "run", every_s=1e9, frames=False)
+    recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9, frames=False)
     on(run, recorder)
     recorder.close()
-    assert recorded_frames.film_of(tmp_path / "run", 5).steps[-1] == run.steps
+    assert recorded_frames.frames_of(tmp_path / "run", 5).steps[-1] == run.steps
     with pytest.raises(BnnvizError, match="has no frames; leave --recorded out"):
-        recorded_frames.film_of(tmp_path / "run", recorded=True)
+        recorded_frames.frames_of(tmp_path / "run", recorded=True)
     spec = tmp_path / "spec.json"
     spec.write_text('{"target": "banana", "sampler": "bps", "draws": 5}')
     with pytest.raises(BnnvizError, match="is no recording, so it has no frames"):
-        recorded_frames.film_of(spec, recorded=True)
+        recorded_frames.frames_of(spec, recorded=True)
 
 
 def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> None:
@@ -230,7 +230,7 @@ def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> N
     path.write_bytes(sealed(progress))
     Recording(recording.folder).check()
     again = resume(recording.folder, step=100)
-    recorder = Recorder(again, recording.folder, every_s=1e9)
+    recorder = RecordingWriter(again, recording.folder, every_s=1e9)
     on(again, recorder)
     recorder.close()
     assert recorded_frames.shown(Recording(recording.folder)).steps[-1] == again.steps

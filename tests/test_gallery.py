@@ -12,8 +12,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.attack import EPS
 from bnnviz.engine.race.image_queries import ANGLES
-from bnnviz.engine.race.image_race import Gallery
-from bnnviz.engine.race.image_view import GalleryCard
+from bnnviz.engine.race.image_race import ImageRace
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import race_url
 from bnnviz.specs.image_race import GallerySpec
@@ -28,20 +27,20 @@ def spec(budget: int = 6000, **changes: object) -> GallerySpec:
     return GallerySpec.from_json(given | {"lanes": [MAP, SGLD]} | changes)
 
 
-def ended(gallery: Gallery) -> Gallery:
+def ended(gallery: ImageRace) -> ImageRace:
     while not gallery.finished:
         gallery.advance(0.05)
     return gallery
 
 
 @pytest.fixture(scope="module")
-def gallery() -> Gallery:
-    return ended(Gallery(spec()))
+def gallery() -> ImageRace:
+    return ended(ImageRace(spec()))
 
 
-def test_every_part_is_there(gallery: Gallery) -> None:
-    frame = gallery.frame(list(GalleryCard.parts))
-    assert set(GalleryCard.parts) <= set(frame)
+def test_every_part_is_there(gallery: ImageRace) -> None:
+    frame = gallery.frame(list(gallery._view.parts))
+    assert set(gallery._view.parts) <= set(frame)
     assert [lane["name"] for lane in frame["course"]["lanes"]] == gallery.spec.names()
     for lane in frame["attack"]["lanes"]:
         assert lane["eps"] == list(EPS)
@@ -53,11 +52,11 @@ def test_every_part_is_there(gallery: Gallery) -> None:
     assert by_sampler["sgld"]["ess"] > 0
 
 
-def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:
+def test_figures_are_those_of_the_draws(gallery: ImageRace) -> None:
     lane = gallery.lanes[1]
     target, rows = lane.target, gallery.images.scaled("test")
-    theta = lane.opinions.draws(1000)
-    assert len(theta) == lane.opinions.asked > 5
+    theta = lane.predictive_cache.draws(1000)
+    assert len(theta) == lane.predictive_cache.asked > 5
     with torch.no_grad():
         each = torch.softmax(target.outputs(theta, torch.as_tensor(rows[0])), -1).double().numpy()
     assert np.allclose(gallery.probabilities(1)[0], each, atol=1e-5)
@@ -68,7 +67,7 @@ def test_figures_are_those_of_the_draws(gallery: Gallery) -> None:
     assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS), abs=1e-4)
 
 
-def test_the_wall_has_the_hardest_images_first(gallery: Gallery) -> None:
+def test_the_wall_has_the_hardest_images_first(gallery: ImageRace) -> None:
     gallery.watch(wall="hardest")
     tiles = gallery.frame(["wall"])["wall"]["tiles"]
     mean = np.mean([diagnostics.predictive_entropy(gallery.probabilities(i)[0]) for i in (0, 1)], axis=0)
@@ -78,8 +77,8 @@ def test_the_wall_has_the_hardest_images_first(gallery: Gallery) -> None:
 
 
 @pytest.mark.demand
-def test_asking_changes_no_draw(gallery: Gallery) -> None:
-    again = Gallery(spec())
+def test_asking_changes_no_draw(gallery: ImageRace) -> None:
+    again = ImageRace(spec())
     again.prepare()
     while not again._all_over:
         again.advance(0.02)
@@ -89,20 +88,20 @@ def test_asking_changes_no_draw(gallery: Gallery) -> None:
     assert np.array_equal(gallery.lanes[1].draws, again.lanes[1].draws)
 
 
-def test_an_image_is_asked_about_as_it_is_turned(gallery: Gallery) -> None:
+def test_an_image_is_asked_about_as_it_is_turned(gallery: ImageRace) -> None:
     gallery.watch(image={"index": 7, "angle": 30})
     part = gallery.frame(["digit", "turned"])
     assert part["digit"]["index"] == 7
     assert part["digit"]["observed"] == gallery.images.y_test[7]
-    for lane, answer in zip(part["turned"]["lanes"], (gallery.onlooker.answer(i) for i in (0, 1)), strict=True):
+    for lane, answer in zip(part["turned"]["lanes"], (gallery.queries.answer(i) for i in (0, 1)), strict=True):
         # The image as it is turned now is among those at all angles.
         assert np.allclose(answer[:, 0], answer[:, 1 + ANGLES.index(30)], atol=1e-5)
         assert lane["entropy"] == pytest.approx(diagnostics.predictive_entropy(answer[:, 1:]))
     turned = gallery.images.chosen().rotated(30).x_test[7]
-    assert np.abs(turned.astype(int) - gallery.onlooker.turned).max() <= 1
+    assert np.abs(turned.astype(int) - gallery.queries.turned).max() <= 1
 
 
-def test_a_drawn_image_is_asked_about(gallery: Gallery) -> None:
+def test_a_drawn_image_is_asked_about(gallery: ImageRace) -> None:
     pixels = gallery.images.x_test[3, 0].astype(float)
     gallery.watch(image={"pixels": pixels.tolist(), "angle": 0})
     part = gallery.frame(["digit"])["digit"]
@@ -110,10 +109,10 @@ def test_a_drawn_image_is_asked_about(gallery: Gallery) -> None:
     assert part["lanes"][1]["mean"] == pytest.approx(gallery.probabilities(1)[0][:, 3].mean(0), abs=1e-4)
 
 
-def test_attacked_images_hang_on_the_wall(gallery: Gallery) -> None:
+def test_attacked_images_hang_on_the_wall(gallery: ImageRace) -> None:
     gallery.watch(wall="attacked")
     tiles = gallery.frame(["wall"])["wall"]["tiles"]
-    assert len(tiles) == len(gallery.onlooker.tiles()) >= len(EPS)
+    assert len(tiles) == len(gallery.queries.tiles()) >= len(EPS)
     gallery.watch(image={"attacked": len(tiles) - 1, "angle": 0})
     assert gallery.frame(["digit"])["digit"]["attacked"] == len(tiles) - 1
 
@@ -127,11 +126,11 @@ def test_attacked_images_hang_on_the_wall(gallery: Gallery) -> None:
         ({"image": {"index": 0, "angle": 999}}, "angle"),
         ({"image": {"attacked": 10_000}}, "image"),
         ({"image": {"what": 1}}, "image"),
-        ({"elsewhere": "boston"}, "elsewhere"),
+        ({"ood": "boston"}, "ood"),
         ({"wall": "paper"}, "wall"),
     ],
 )
-def test_what_does_not_fit_is_refused(gallery: Gallery, choice: dict, field: str) -> None:
+def test_what_does_not_fit_is_refused(gallery: ImageRace, choice: dict, field: str) -> None:
     with pytest.raises(BnnvizError) as caught:
         gallery.watch(**choice)
     assert caught.value.field == field
@@ -139,17 +138,17 @@ def test_what_does_not_fit_is_refused(gallery: Gallery, choice: dict, field: str
 
 def test_a_gallery_needs_images() -> None:
     with pytest.raises(BnnvizError, match="images") as caught:
-        Gallery(spec(target="banana", target_settings={}, lanes=[{"sampler": "hmc"}, {"sampler": "nuts"}]))
+        ImageRace(spec(target="banana", target_settings={}, lanes=[{"sampler": "hmc"}, {"sampler": "nuts"}]))
     assert caught.value.field == "target"
 
 
 @pytest.mark.demand
 def test_it_goes_on_from_a_checkpoint() -> None:
-    gallery = Gallery(spec())
+    gallery = ImageRace(spec())
     gallery.prepare()
     while gallery.lanes[1].gradients < 3000:
         gallery.advance(0.01)
-    again = ended(Gallery.restore(gallery.checkpoint()))
+    again = ended(ImageRace.restore(gallery.checkpoint()))
     assert np.array_equal(again.lanes[1].draws, ended(gallery).lanes[1].draws)
 
 
@@ -157,19 +156,19 @@ def test_it_goes_on_from_a_checkpoint() -> None:
 def test_weighted_draws_are_asked_too() -> None:
     light = {"sampler": "pmcnet_light", "warmup": 0, "settings": {"draws_each": 4, "mode_steps": 60}}
     given = {"chains": 3, "lanes": [light, SGLD], "budget": 40_000}
-    gallery = ended(Gallery(spec(**given)))
+    gallery = ended(ImageRace(spec(**given)))
     row = next(row for row in gallery.table() if row["lane"] == 0)
-    assert gallery.lanes[0].opinions.asked > 1
+    assert gallery.lanes[0].predictive_cache.asked > 1
     assert math.isfinite(row["nll"])
 
 
-def test_other_images_from_elsewhere_are_asked_about(gallery: Gallery) -> None:
-    names = gallery.elsewhere()
+def test_other_images_from_elsewhere_are_asked_about(gallery: ImageRace) -> None:
+    names = gallery.ood_sets()
     assert "mnist" not in names
     before = gallery.table()
-    gallery.watch(elsewhere=names[-1])
-    assert gallery.foreign.name == names[-1]
-    assert gallery.probabilities(1)[1].shape[1] == len(gallery.foreign.y_test)
+    gallery.watch(ood=names[-1])
+    assert gallery.ood.name == names[-1]
+    assert gallery.probabilities(1)[1].shape[1] == len(gallery.ood.y_test)
     # It is over, and all the same they are asked; what was known of the test rows stays.
     after = gallery.table()
     assert [row["nll"] for row in after] == [row["nll"] for row in before]

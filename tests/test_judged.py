@@ -245,41 +245,41 @@ def outputs(run: ViewedRun) -> torch.Tensor:
 
 def test_answers_are_what_the_draws_put_out():
     run = sampled()
-    assert torch.allclose(run.answers(), outputs(run), atol=1e-5)
-    assert run.answers().shape == (2 * DRAWS, 30, 10)
+    assert torch.allclose(run.test_outputs(), outputs(run), atol=1e-5)
+    assert run.test_outputs().shape == (2 * DRAWS, 30, 10)
 
 
 def test_each_draw_is_asked_once(monkeypatch):
     run, asked = sampled(None), []
     real = run.target.outputs
     monkeypatch.setattr(run.target, "outputs", lambda theta, x: asked.append(len(theta)) or real(theta, x))
-    before = len(run.answers())
+    before = len(run.test_outputs())
     assert sum(asked) == before
     run.summary(), bnnviz.measure(run), bnnviz.uncertainty(run)
     asked.clear()
-    run.answers(), bnnviz.measure(run)
+    run.test_outputs(), bnnviz.measure(run)
     assert not asked
     while run.store.common(run.alive) < before:
         run.advance(0.01)
-    new = len(run.answers()) - before
+    new = len(run.test_outputs()) - before
     assert sum(asked) == new > 0
-    assert torch.allclose(run.answers(), outputs(run), atol=1e-5)
+    assert torch.allclose(run.test_outputs(), outputs(run), atol=1e-5)
 
 
 def test_other_draws_are_asked_anew():
     run = sampled()
-    first = run.answers().clone()
+    first = run.test_outputs().clone()
     run.change({"step_size": 1e-5})
     while run.store.common(run.alive) < DRAWS:
         run.advance(0.01)
-    assert torch.allclose(run.answers(), outputs(run), atol=1e-5)
-    assert not torch.allclose(run.answers(), first, atol=1e-5)
+    assert torch.allclose(run.test_outputs(), outputs(run), atol=1e-5)
+    assert not torch.allclose(run.test_outputs(), first, atol=1e-5)
 
 
 def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
     run = sampled()
     kept = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]
-    monkeypatch.setattr(type(run), "answers", lambda self: None)
+    monkeypatch.setattr(type(run), "test_outputs", lambda self: None)
     anew = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]
     assert kept[0]["averaged"]["nll"] == pytest.approx(anew[0]["averaged"]["nll"], rel=1e-5)
     assert kept[0]["confusion"] == anew[0]["confusion"]
@@ -289,4 +289,4 @@ def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
 
 
 def test_draws_with_weights_and_densities_keep_none():
-    assert ViewedRun(Spec("banana", {}, "bps", {}, chains=2, draws=5)).answers() is None
+    assert ViewedRun(Spec("banana", {}, "bps", {}, chains=2, draws=5)).test_outputs() is None

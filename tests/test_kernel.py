@@ -158,7 +158,7 @@ def finished(spec: Spec) -> Run:
 def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     live = Run(BANANA.replace(kernel="compiled", draws=None).checked())
-    live.patient = False
+    live.wait_for_compile = False
     end = time.monotonic() + 300
     while live.kernel != "compiled" and time.monotonic() < end:
         live.advance(0.01)
@@ -189,7 +189,7 @@ def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
         run.advance(0.001)
     assert not run.finished
     restored = Run.restore(run.checkpoint())
-    restored.patient = False
+    restored.wait_for_compile = False
     while not restored.finished:
         restored.advance(0.2)
     assert restored.compiled_since == whole.compiled_since
@@ -200,10 +200,10 @@ def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
 @pytest.mark.demand
 def test_a_change_of_settings_takes_the_kernel_back() -> None:
     run = Run(BANANA.replace(kernel="compiled", draws=None).checked())
-    run.patient = True
+    run.wait_for_compile = True
     while run.kernel != "compiled":
         run.advance(0.05)
-    run.patient = False
+    run.wait_for_compile = False
     run.change({"refresh_rate": 0.5})
     assert run.kernel == "eager"
     run.advance(0.05)

@@ -19,7 +19,7 @@ import torch
 from bnnviz.engine.recording import reader, writer
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -62,7 +62,7 @@ def record(spec: Spec, folder: Path, go_on: bool, step: int | None = None) -> No
     """Record a run to its end, a write every few steps, with files so small that each write begins new ones."""
     writer._CHUNK, writer._STEPS_CHUNK = 64, 16
     run = resume(folder, step) if go_on else ViewedRun(spec)
-    keeper = Recorder(run, folder)
+    keeper = RecordingWriter(run, folder)
     run.prepare()
     while not run.finished and (spec.draws is not None or run.steps < STEPS):
         some_steps(run)

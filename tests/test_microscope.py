@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from bnnviz import diagnostics, samplers, targets
-from bnnviz.engine.demos.step_size_grid import Microscope, _with_a_step_size
+from bnnviz.engine.demos.step_size_grid import StepSizeGrid, _with_a_step_size
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers, seeded
-from bnnviz.views.comparison.step_size import LensView, StepErrorView
+from bnnviz.views.comparison.step_size import CellView, StepErrorView
 
 KNOWN = [cls.registered for cls in _with_a_step_size() if cls().recursion(0.1, 1.0) is not None]
 
 
 @pytest.fixture(scope="module")
-def microscope() -> Microscope:
-    found = Microscope(targets.Gaussian(size=1), sizes=4, chains=64)
+def microscope() -> StepSizeGrid:
+    found = StepSizeGrid(targets.Gaussian(size=1), sizes=4, chains=64)
     found.advance(1.5)
     return found
 
@@ -58,7 +58,7 @@ def test_a_slope_is_that_of_a_power() -> None:
     assert diagnostics.log_slope(x[:1], x[:1], x[:1]) is None
 
 
-def test_every_sampler_with_a_step_size_has_its_lenses(microscope: Microscope) -> None:
+def test_every_sampler_with_a_step_size_has_its_lenses(microscope: StepSizeGrid) -> None:
     scene, frame = microscope.scene(), microscope.frame()
     assert [sampler["name"] for sampler in scene["samplers"]] == [cls.registered for cls in _with_a_step_size()]
     for sampler, found in zip(scene["samplers"], frame["errors"]["samplers"], strict=True):
@@ -67,30 +67,30 @@ def test_every_sampler_with_a_step_size_has_its_lenses(microscope: Microscope) -
         assert (sampler["known"] is not None) == (sampler["name"] in KNOWN)
     x, y = scene["density"]["x"], scene["density"]["y"]
     assert np.trapezoid(y, x) == pytest.approx(1.0, abs=1e-4)
-    shown = frame["lens"]
+    shown = frame["cell"]
     assert shown["y"].sum() * shown["width"] == pytest.approx(1.0) or shown["draws"] == 0
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_its_errors_are_the_known_ones(name: str) -> None:
-    found = Microscope(targets.Gaussian(size=1), sizes=5, chains=400)
-    for lens in found.lenses[name]:
+    found = StepSizeGrid(targets.Gaussian(size=1), sizes=5, chains=400)
+    for cell in found.cells[name]:
         for _ in range(80):
-            found._look(lens)
+            found._look(cell)
     (errors,) = [one for one in found.frame()["errors"]["samplers"] if one["name"] == name]
-    recursions = [found.lenses[name][0].sampler.recursion(size, found.precision) for size in errors["size"]]
+    recursions = [found.cells[name][0].sampler.recursion(size, found.precision) for size in errors["size"]]
     known = np.array([diagnostics.stationary_variance(*one) for one in recursions]) / found.variance - 1
     assert known[-1] > 10
     assert (np.abs(errors["error"] - known) / errors["se"]).max() < 4.5
 
 
-def test_another_lens_is_shown(microscope: Microscope) -> None:
-    for name in microscope.lenses:
+def test_another_lens_is_shown(microscope: StepSizeGrid) -> None:
+    for name in microscope.cells:
         microscope.choose(name, 2)
-        shown = microscope.frame()["lens"]
+        shown = microscope.frame()["cell"]
         assert shown["name"] == name
-        assert shown["size"] == microscope.lenses[name][2].size
-    for name, place, field in (("nobody", 0, "sampler"), (next(iter(microscope.lenses)), 4, "place")):
+        assert shown["size"] == microscope.cells[name][2].size
+    for name, place, field in (("nobody", 0, "sampler"), (next(iter(microscope.cells)), 4, "place")):
         with pytest.raises(BnnvizError) as caught:
             microscope.choose(name, place)
         assert caught.value.field == field
@@ -98,7 +98,7 @@ def test_another_lens_is_shown(microscope: Microscope) -> None:
 
 def test_the_stiffest_direction_is_looked_at() -> None:
     target = targets.Gaussian(np.zeros(2), np.array([[1.0, 0.9], [0.9, 1.0]]))
-    found = Microscope(target, sizes=2, chains=8)
+    found = StepSizeGrid(target, sizes=2, chains=8)
     assert found.variance == pytest.approx(0.1)
     assert found.precision == pytest.approx(10.0)
 
@@ -106,18 +106,18 @@ def test_the_stiffest_direction_is_looked_at() -> None:
 @pytest.mark.parametrize("target", ["funnel", "network"])
 def test_a_target_that_nobody_knows_is_refused(target: str) -> None:
     with pytest.raises(BnnvizError) as caught:
-        Microscope(targets.REGISTRY.get(target)())
+        StepSizeGrid(targets.REGISTRY.get(target)())
     assert caught.value.field == "target"
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_its_views_show_a_frame(microscope: Microscope, dark: bool) -> None:
+def test_its_views_show_a_frame(microscope: StepSizeGrid, dark: bool) -> None:
     scene, frame = microscope.scene(), microscope.frame()
-    errors, lens = StepErrorView(scene, dark), LensView(scene, dark)
+    errors, cell = StepErrorView(scene, dark), CellView(scene, dark)
     assert errors.update(frame)
     assert not errors.update(frame)
-    assert lens.update(frame) or not frame["lens"]["draws"]
-    assert "step size" in lens.note
+    assert cell.update(frame) or not frame["cell"]["draws"]
+    assert "step size" in cell.note
     points = errors.series[0][0].data
     shown = np.isfinite(frame["errors"]["samplers"][0]["error"]).sum()
     assert np.isfinite(points["y"]).sum() == shown

@@ -101,11 +101,11 @@ def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
     live.take(component)
     found = live.found
     # 2,000 draws at most are used: every fourth of 1,500.
-    assert live._values.table(2000, np.inf).shape == (4, 375, 1)
+    assert live._values.values(2000).shape == (4, 375, 1)
     assert 200 < found.energy < 2500 and math.isfinite(live.tail)
     assert live.rows() == [["ESS of U", f"{found.energy:,.0f}", ""]]
     evaluated = []
-    monkeypatch.setattr(live._values, "_rows", lambda theta: evaluated.append(len(theta)))
+    monkeypatch.setattr(live._values, "_evaluate", lambda theta: evaluated.append(len(theta)))
     live._pace.expire()
     live.take(component)
     assert evaluated == [] and live.found is found, "there are no other draws"
@@ -117,9 +117,9 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
     run = holding(autoregressive(0.5)[:, :, None])
     live = LiveMixing(run, None)
     work = live._values.work
-    assert live._values.table(2000, 401 * work).shape == (4, 100, 1)
-    assert live._values.table(2000, 400 * work).shape == (4, 200, 1)
-    monkeypatch.setattr(mixing, "_WORK", work / 2)
+    assert live._values.values(2000, 401).shape == (4, 100, 1)
+    assert live._values.values(2000, 400).shape == (4, 200, 1)
+    monkeypatch.setattr(mixing, "LIVE", mixing.LIVE._replace(work=work / 2))
     live.take(autoregressive(0.5))
     assert math.isnan(live.found.energy) and math.isfinite(live.tail)
 
@@ -162,10 +162,10 @@ def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
         rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
         assert rows["ESS of U; functions (least, median)"].count(",") == 1
         per_second = float(rows["ESS per second; per million gradients"].split("; ")[0])
-        seconds = run.seconds - run._frames._measures._spent[0]
-        assert per_second == pytest.approx(run._frames._measures.ess / seconds, rel=0.1)
+        seconds = run.seconds - run._frames._variances._spent[0]
+        assert per_second == pytest.approx(run._frames._variances.ess / seconds, rel=0.1)
         run.change({"refresh_rate": 2.0})
-    assert run._frames._measures._spent[1] == run.gradients
+    assert run._frames._variances._spent[1] == run.gradients
 
 
 @pytest.mark.parametrize(("work", "known"), [(60, True), (59, False)])
@@ -173,7 +173,7 @@ def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPa
     """Four draws have an effective size of 2.4 whatever the chain: a large network has no more evaluated."""
     run = holding(autoregressive(0.5, chains=1, draws=60)[..., None])
     each = mixing._Values(run, None, 40).work
-    monkeypatch.setattr(mixing, "_END_WORK", work * each)
+    monkeypatch.setattr(mixing, "FINISHED", mixing.FINISHED._replace(work=work * each))
     assert np.isfinite(measured_mixing(run, None).energy) == known
 
 
@@ -184,10 +184,10 @@ def test_what_has_been_drawn_for_long_is_measured_less_often(age: float, measure
     while run.store.common(run.alive) < 30:
         run.advance(0.05)
     builder, now = run._frames, time.perf_counter()
-    builder._begun = builder._measures._begun = now - age
-    builder._measures._pace.share = 1e-9  # however little they cost
+    builder._begun = builder._variances._begun = now - age
+    builder._variances._pace.share = 1e-9  # however little they cost
     first = builder._components.first
-    builder._measures.take(first, first, True)
-    assert builder._measures._pace.left == pytest.approx(measured, abs=0.5)
+    builder._variances.take(first, first, True)
+    assert builder._variances._pace.left == pytest.approx(measured, abs=0.5)
     assert builder._seldom("marginal") == pytest.approx(density, abs=0.5)
     assert builder._seldom("path") == 0

@@ -21,7 +21,7 @@ from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.race import estimates, reference
-from bnnviz.engine.race.lane import dearest_step
+from bnnviz.engine.race.lane import largest_step_cost
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -134,8 +134,8 @@ def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_step
         race.advance(0.01)
         assert all(lane.gradients <= ALL.budget for lane in race.lanes)
     for lane in race.lanes:
-        assert lane.gradients + dearest_step(lane) > ALL.budget
-        assert lane.noted[-1].gradients == lane.gradients, "what it came to is noted"
+        assert lane.gradients + largest_step_cost(lane) > ALL.budget
+        assert lane.recorded[-1].gradients == lane.gradients, "what it came to is noted"
     assert race.progress == 1.0
 
 
@@ -144,7 +144,7 @@ def test_lanes_advance_together():
     """Whenever somebody looks, no lane is further ahead of another than a block, or one step where that is more."""
     race = Race(race_of("bps", "hmc", "sgld", budget=8_000))
     race.prepare()
-    slack = 8_000 / 500 + 2 * max(map(dearest_step, race.lanes))
+    slack = 8_000 / 500 + 2 * max(map(largest_step_cost, race.lanes))
     while any(not lane.over for lane in race.lanes):
         race.advance(0.004)
         spent = [lane.gradients for lane in race.lanes if not lane.over]
@@ -215,8 +215,8 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
     for other in (stepped, resumed):
         for one, two in zip(played.lanes, other.lanes, strict=True):
             assert np.array_equal(one.draws, two.draws)
-            assert [note.gradients for note in one.noted] == [note.gradients for note in two.noted]
-            assert all(np.array_equal(a.mean, b.mean) for a, b in zip(one.noted, two.noted, strict=True))
+            assert [note.gradients for note in one.recorded] == [note.gradients for note in two.recorded]
+            assert all(np.array_equal(a.mean, b.mean) for a, b in zip(one.recorded, two.recorded, strict=True))
     assert [row["name"] for row in resumed.table()] == [row["name"] for row in played.table()]
 
 
@@ -281,7 +281,7 @@ def test_what_is_not_finite_never_ranks(errors):
     """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
     race = ended()
     known = iter(errors)
-    race._card._errors = lambda number: [estimates.Error(*[next(known)] * 2)]
+    race._view._errors = lambda number: [estimates.Error(*[next(known)] * 2)]
     rows = race.table()
     ranked = [row["error"] for row in rows if row["rank"] is not None]
     assert ranked == sorted(error for error in errors if math.isfinite(error))
@@ -302,7 +302,7 @@ def ended() -> Race:
 
 
 def test_the_error_is_that_of_mean_and_sd():
-    truth = estimates.Truth(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 4.0]))
+    truth = estimates.TrueMoments(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 4.0]))
     found = estimates.error(np.array([0.3, 0.4]), np.array([1.5, 4.0]), truth)
     assert found.mean == pytest.approx(math.sqrt((0.3**2 + 0.4**2) / 2))
     assert found.sd == pytest.approx(math.sqrt(0.5**2 / 2))

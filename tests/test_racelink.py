@@ -155,7 +155,7 @@ def test_curves_that_run_away_do_not_widen_the_picture_without_end():
 def test_lanes_keep_their_colours_light_and_dark():
     for dark, palette in ((False, LIGHT), (True, DARK)):
         view = CurvesView(scene(), dark)
-        colours = [strokes[0].colour for strokes in view._strokes]
+        colours = [glyphs[0].colour for glyphs in view._glyphs]
         assert colours == list(palette.chains[:6]) and all(colour in view.legend_html() for colour in colours[:3])
 
 

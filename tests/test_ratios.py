@@ -88,7 +88,7 @@ def test_what_lies_above_one_has_the_colour_of_violations(dark):
     assert np.nanmax(data["box"]) == 1 == np.nanmin(data["over_box"]) and np.nanmax(data["over_box"]) == np.float32(1.2)
     assert np.nanmax(data["x"]) == 1 == np.nanmin(data["over_x"]) and np.nanmax(data["over_x"]) == np.float32(1.6)
     assert np.isnan(data["most"]).all() and np.nanmax(data["over_most"]) == np.float32(1.9)
-    over = {stroke.colour for stroke in view.ink.strokes if stroke.x.startswith("over_")}
+    over = {glyph.colour for glyph in view.canvas.glyphs if glyph.x.startswith("over_")}
     assert over == {view.palette.magenta}
 
 

@@ -33,12 +33,12 @@ from bnnviz import samplers
 from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
-from bnnviz.engine.recording import compare, reader
+from bnnviz.engine.recording import arrays, compare, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
@@ -56,7 +56,7 @@ def spec_of(name: str) -> Spec:
     )
 
 
-def finished(run: ViewedRun, recorder: Recorder | None = None, seconds: float = 0.02) -> ViewedRun:
+def finished(run: ViewedRun, recorder: RecordingWriter | None = None, seconds: float = 0.02) -> ViewedRun:
     while not run.finished:
         run.advance(seconds)
         if recorder is not None:
@@ -72,7 +72,7 @@ def step_to(run: ViewedRun, step: int) -> None:
 def recorded(spec: Spec, folder: Path) -> ViewedRun:
     """Record a run with checkpoints at steps that no clock chooses, so that there are always as many."""
     run = ViewedRun(spec)
-    recorder = Recorder(run, folder, every_s=1e9)
+    recorder = RecordingWriter(run, folder, every_s=1e9)
     run.prepare()
     for goal in range(100, 10**9, 100):
         while run.steps < goal and not run.finished:
@@ -87,7 +87,7 @@ def recorded(spec: Spec, folder: Path) -> ViewedRun:
 def halfway(spec: Spec, folder: Path) -> ViewedRun:
     """Leave a run amid its draws, as if its process had ended a while after the last write."""
     run = ViewedRun(spec)
-    recorder = Recorder(run, folder)
+    recorder = RecordingWriter(run, folder)
     run.prepare()
     while run.store.counts.min() < spec.draws / 2:
         run.take(8)
@@ -152,7 +152,7 @@ def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     import xarray
 
     folder, run = whole
-    tree = xarray.open_datatree(folder / reader.DRAWS, engine="zarr", consolidated=False)
+    tree = xarray.open_datatree(folder / arrays.DRAWS, engine="zarr", consolidated=False)
     assert np.array_equal(tree["posterior"].x.values, run.draws)
     assert list(tree["posterior"].coordinate.values) == ["x1", "x2"]
 
@@ -161,7 +161,7 @@ def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> No
     seen: list[tuple[float, float]] = []
     run = ViewedRun(BANANA.replace(draws=20))
     run.listeners.append(lambda block: seen.extend((float(i.kind[0]), float(i.rate[0])) for i in block.infos))
-    recorder = Recorder(run, tmp_path / "run", every_s=0)
+    recorder = RecordingWriter(run, tmp_path / "run", every_s=0)
     finished(run, recorder)
     recorder.close()
     steps = Recording(tmp_path / "run").steps()
@@ -173,7 +173,7 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
     clock = [1000.0]
     monkeypatch.setattr("bnnviz.engine.recording.writer.time.perf_counter", lambda: clock[0])
     run = ViewedRun(BANANA)
-    recorder = Recorder(run, tmp_path / "run", frames=False)
+    recorder = RecordingWriter(run, tmp_path / "run", frames=False)
     run.prepare()
 
     def writes(works: float, rests: float) -> int:
@@ -198,7 +198,7 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
 @pytest.mark.demand
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
     run = ViewedRun(BANANA.replace(draws=60))
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
     while not run.finished:
         run.take(12)
@@ -216,7 +216,7 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = ViewedRun(BANANA)
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
     known = Recording(tmp_path / "run").progress
     with monkeypatch.context() as patch:
@@ -231,15 +231,15 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
 @pytest.mark.demand
 def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
     run = ViewedRun(BANANA)
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     with pytest.raises(BnnvizError, match="another process"):
-        Recorder(resume(tmp_path / "run"), tmp_path / "run")
+        RecordingWriter(resume(tmp_path / "run"), tmp_path / "run")
     packed = pack(Recording(tmp_path / "run"), tmp_path / "run.zip")
     assert not [name for name in zipfile.ZipFile(packed).namelist() if "lock" in name]
     finished(run, recorder)
     recorder.close()
     assert not (tmp_path / "run" / reader.LOCK).exists()
-    Recorder(resume(tmp_path / "run"), tmp_path / "run").close()
+    RecordingWriter(resume(tmp_path / "run"), tmp_path / "run").close()
 
 
 @pytest.mark.demand
@@ -261,7 +261,7 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
     spec = spec_of(name)
     halfway(spec, tmp_path / "run")
     run = resume(tmp_path / "run")
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     finished(run, recorder, seconds=0.05)
     recorder.close()
     whole = finished(ViewedRun(spec))
@@ -275,7 +275,7 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
 
 def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) -> None:
     run = ViewedRun(BANANA.replace(draws=None))
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
     for rate in (0.5, 2.0):
         for _ in range(60):
@@ -296,7 +296,7 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
     assert len(Recording(tmp_path / "run").steps()["kind"]) == run.steps
     again = resume(tmp_path / "run")
-    recorder = Recorder(again, tmp_path / "run")
+    recorder = RecordingWriter(again, tmp_path / "run")
     step_to(run, run.steps + 150)
     step_to(again, run.steps)
     recorder.close()
@@ -313,7 +313,7 @@ def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
 
     spec = Spec(target="own", sampler="hmc", chains=2, draws=20, warmup=5)
     run = ViewedRun(spec, target=target())
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
     while run.store.counts.min() < 8:
         run.take(1)
@@ -357,7 +357,7 @@ def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None
 def again(recording: Recording) -> ViewedRun:
     """Do the run of a recording again, as far as it came, from its spec and change log."""
     run = ViewedRun(Spec.from_json(recording.header["spec"]))
-    run.patient = False
+    run.wait_for_compile = False
     run.prepare()
     for step, settings in [*recording.progress["changes"], (recording.progress["steps"], None)]:
         step_to(run, step)
@@ -450,7 +450,7 @@ def test_what_cannot_be_exported_is_said(whole: tuple[Path, ViewedRun], tmp_path
         export(recording, "npz", tmp_path)
     with pytest.raises(BnnvizError, match="cannot be written"):
         export(recording, "npz", tmp_path / "nowhere" / "a.npz")
-    Recorder(ViewedRun(BANANA), tmp_path / "empty")
+    RecordingWriter(ViewedRun(BANANA), tmp_path / "empty")
     with pytest.raises(BnnvizError, match="no draws yet"):
         export(Recording(tmp_path / "empty"), "csv", tmp_path / "a")
     assert not (tmp_path / "a").exists()
@@ -494,14 +494,14 @@ def test_a_missing_part_is_named(copy: Path) -> None:
             with pytest.raises(BnnvizError, match=path.name):
                 Recording(copy).check()
             moved.rename(path)
-    chunk = next((copy / reader.DRAWS / "posterior" / "x" / "c").rglob("0"))
+    chunk = next((copy / arrays.DRAWS / "posterior" / "x" / "c").rglob("0"))
     shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
     with pytest.raises(BnnvizError, match="damaged"):
         Recording(copy).draws()
 
 
 def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
-    meta = copy / reader.DRAWS / "posterior" / "x" / "zarr.json"
+    meta = copy / arrays.DRAWS / "posterior" / "x" / "zarr.json"
     said = json.loads(meta.read_text())
     progress = copy / reader.PROGRESS
     kept = progress.read_bytes()
@@ -524,7 +524,7 @@ def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("kept")
-    target = copy / reader.DRAWS / "posterior" / "x" / "c" / "0" / "0"
+    target = copy / arrays.DRAWS / "posterior" / "x" / "c" / "0" / "0"
     moved = next(target.rglob("*")) if target.is_dir() else target
     moved.rename(outside / "chunk")
     moved.symlink_to(outside / "chunk")
@@ -634,7 +634,7 @@ def test_a_cut_or_flipped_packed_recording_is_refused(
 def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) -> None:
     """The limit on a file's size stands in for the disk: it needs no rights."""
     run = ViewedRun(BANANA)
-    recorder = Recorder(run, tmp_path / "run")
+    recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
     while run.store.counts.min() < 40:
         run.take(16)
@@ -744,7 +744,7 @@ def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
     """Record a run as fast as can be; the test kills the process amid it."""
     torch.set_num_threads(1)
     run = resume(folder) if go_on else ViewedRun(spec)
-    recorder = Recorder(run, Path(folder), every_s=0)
+    recorder = RecordingWriter(run, Path(folder), every_s=0)
     while not run.finished:
         run.advance(0.01)
         recorder.note(now=True)
@@ -806,7 +806,7 @@ if __name__ == "__main__":
     handle.sync("command", "record", recording="mine")
     while True:
         time.sleep(0.1)
-        print(handle._address and handle.state, flush=True)
+        print(handle.address and handle.state, flush=True)
 """
 
 

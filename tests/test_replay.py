@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.recording.replay_frames import Film, Past, film
+from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
 from bnnviz.replays.player import page
-from bnnviz.replays.timeline import Reel, _packed
+from bnnviz.replays.timeline import ReplayTimeline, _packed
 from bnnviz.specs.run import Spec
 from bnnviz.views import views
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=20, warmup=4, device="cpu").checked()
 NETWORK = Spec(
@@ -39,11 +39,11 @@ HOSTILE = "</script><img src=x onerror=alert(1)><!-- ${x} $title \u2028"
 
 
 @pytest.fixture(scope="module")
-def shot() -> Film:
-    return film(BANANA, 45)
+def shot() -> ReplayFrames:
+    return take_frames(BANANA, 45)
 
 
-def hostile(shot: Film) -> Film:
+def hostile(shot: ReplayFrames) -> ReplayFrames:
     """Return the film with names that would break out of a page."""
     plane = {**shot.scene["plane"], "x_label": HOSTILE}
     scene = {**shot.scene, "title": HOSTILE, "names": [HOSTILE, HOSTILE], "plane": plane, "target": HOSTILE}
@@ -58,7 +58,7 @@ def hostile(shot: Film) -> Film:
     ]
     spec = {**shot.header["spec"], "target": HOSTILE, "settings": {HOSTILE: HOSTILE}}
     header = {**shot.header, "spec": spec, "notes": [HOSTILE], "changes": [(3, {HOSTILE: HOSTILE})]}
-    return Film(scene, frames, header)
+    return ReplayFrames(scene, frames, header)
 
 
 def content(text: str) -> dict:
@@ -73,7 +73,7 @@ def scripts(text: str) -> list[str]:
 # --- one file
 
 
-def test_the_page_loads_nothing_and_may_load_nothing(shot: Film) -> None:
+def test_the_page_loads_nothing_and_may_load_nothing(shot: ReplayFrames) -> None:
     text = page(shot)
     outside = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
     assert "http:" not in outside and "https:" not in outside and "//" not in re.sub(r'id="\w+">[^<]*<', "", outside)
@@ -89,7 +89,7 @@ def test_the_page_loads_nothing_and_may_load_nothing(shot: Film) -> None:
         assert f"'sha256-{mark}'" in policy
 
 
-def test_names_that_would_break_out_of_the_page_are_words(shot: Film) -> None:
+def test_names_that_would_break_out_of_the_page_are_words(shot: ReplayFrames) -> None:
     text = page(hostile(shot))
     assert "<img" not in text and len(scripts(text)) == 2
     assert text.count("<!--") == text.count("<img") == 0
@@ -98,7 +98,7 @@ def test_names_that_would_break_out_of_the_page_are_words(shot: Film) -> None:
     assert said["title"] == HOSTILE and said["command"] == ""
 
 
-def test_the_page_says_how_to_repeat_the_run(shot: Film) -> None:
+def test_the_page_says_how_to_repeat_the_run(shot: ReplayFrames) -> None:
     said = content(page(shot))
     assert said["command"].startswith("bnnviz sample --target banana --sampler bps")
     assert ["", "draws", "20"] in said["settings"]
@@ -106,7 +106,7 @@ def test_the_page_says_how_to_repeat_the_run(shot: Film) -> None:
     assert {mark["phase"] for mark in said["marks"] if "phase" in mark} >= {"tuning", "warm-up", "sampling"}
 
 
-def test_a_film_without_a_view_is_refused(shot: Film) -> None:
+def test_a_film_without_a_view_is_refused(shot: ReplayFrames) -> None:
     with pytest.raises(BnnvizError, match="nothing to show"):
         page(replace(shot, scene={**shot.scene, "emits": ["status"]}))
 
@@ -133,17 +133,17 @@ def decoded(sheet: dict, numbers: bytes, frame: int) -> np.ndarray:
 @pytest.mark.demand
 @pytest.mark.parametrize("spec", [BANANA, NETWORK], ids=["banana", "network"])
 def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
-    told = film(spec, 30)
-    reel = Reel(told)
-    index, numbers = reel.columns()
+    told = take_frames(spec, 30)
+    timeline = ReplayTimeline(told)
+    index, numbers = timeline.columns()
     assert len(index) >= 7
     emitted = set(told.scene["emits"])
     direct = [view(told.scene) for view in views() if emitted.issuperset(view.needs)]
     pairs = {
         mine.model.id: (theirs, view)
-        for reeled, view in zip(reel.views, direct, strict=True)
+        for reeled, view in zip(timeline.views, direct, strict=True)
         for mine, theirs in zip(reeled.sources, view.sources, strict=True)
-        if isinstance(mine, Sheet)
+        if isinstance(mine, PackedColumns)
     }
     for number, frame in enumerate(told.frames):
         for view in direct:
@@ -185,21 +185,21 @@ def test_whole_numbers_stay_what_they_are() -> None:
 
 @pytest.mark.demand
 def test_an_era_begins_with_empty_draws() -> None:
-    told = film(Past(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
-    reel = Reel(told)
-    index, numbers = reel.columns()
+    told = take_frames(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
+    timeline = ReplayTimeline(told)
+    index, numbers = timeline.columns()
     first = next(i for i, frame in enumerate(told.frames) if frame["status"]["era"] == 1)
-    trace = next(view for view in reel.views if view.needs == ("trace",))
+    trace = next(view for view in timeline.views if view.needs == ("trace",))
     sheet = next(each for each in index if each["model"] == trace.sources[0].model.id)
     assert decoded(sheet, numbers, first - 1).size and not decoded(sheet, numbers, first).size
     assert any(mark.get("high") for mark in content(page(told))["marks"])
 
 
-def test_light_and_dark_differ_in_colours_alone(shot: Film) -> None:
-    reel = Reel(shot)
-    attributes = {value["attr"] for value in reel.values() if value["dark"] is not None}
+def test_light_and_dark_differ_in_colours_alone(shot: ReplayFrames) -> None:
+    timeline = ReplayTimeline(shot)
+    attributes = {value["attr"] for value in timeline.values() if value["dark"] is not None}
     assert "tags" in attributes and not attributes & {"start", "end", "axis_label"}
-    for light, dark in reel.legends.values():
+    for light, dark in timeline.legends.values():
         strip = re.compile(r"#[0-9a-f]{6}")
         assert [strip.sub("", each) for each in light.values] == [strip.sub("", each) for each in dark.values]
 
@@ -209,7 +209,7 @@ def test_light_and_dark_differ_in_colours_alone(shot: Film) -> None:
     "spec", [BANANA.replace(draws=400, chains=4), NETWORK.replace(draws=200, chains=4)], ids=["banana", "network"]
 )
 def test_three_hundred_frames_are_under_six_megabytes(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
-    told = film(spec, 300)
+    told = take_frames(spec, 300)
     assert len(told.frames) == 300
     size = len(page(told).encode())
     with capsys.disabled():

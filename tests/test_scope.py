@@ -1,4 +1,4 @@
-"""The microscope as a live run: its spec, its links, what it says, and that it goes on from a checkpoint."""
+"""The grid as a live run: its spec, its links, what it says, and that it goes on from a checkpoint."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnnviz import diagnostics, views
-from bnnviz.engine.demos.step_size import Scope, _falls
+from bnnviz.engine.demos.step_size import StepSizeDemo, _falls
 from bnnviz.engine.demos.step_size_grid import _with_a_step_size
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import step_size_url
 from bnnviz.specs.step_size import TARGETS, ScopeSpec, with_a_step_size
 
-PARTS = ["status", "caption", "table", "errors", "lens"]
+PARTS = ["status", "caption", "table", "errors", "cell"]
 SMALL = {"sizes": 4, "chains": 32}
 
 
-def begun(**values: object) -> Scope:
-    scope = Scope(ScopeSpec(SMALL | values))
+def begun(**values: object) -> StepSizeDemo:
+    scope = StepSizeDemo(ScopeSpec(SMALL | values))
     scope.step_event()
     return scope
 
@@ -35,10 +35,10 @@ def test_every_target_is_looked_at(target: str) -> None:
     scene, frame = scope.scene(), scope.frame(PARTS)
     assert scope.steps >= 8 and scope.gradients > 0 and not scope.finished
     classes = views.views_for(scene)
-    assert {view.name for view in classes} == {"errors", "lens"}
-    lens = frame["lens"]
-    counts = not (lens["wait"] or lens["tuned"] or lens["diverged"])
-    assert ("is not known" in frame["caption"]["warning"]) == (counts and lens["guessed"])
+    assert {view.name for view in classes} == {"errors", "cell"}
+    cell = frame["cell"]
+    counts = not (cell["wait"] or cell["tuned"] or cell["diverged"])
+    assert ("is not known" in frame["caption"]["warning"]) == (counts and cell["guessed"])
     assert len(frame["table"]["rows"]) >= 1 + len(scene["samplers"])
     for view in [cls(scene, dark=True) for cls in classes]:
         view.update(frame)
@@ -51,9 +51,9 @@ def test_another_density_is_chosen_while_it_works() -> None:
     for name in with_a_step_size():
         scope.change({"sampler": name})
         scope.change({"place": 4})
-        seen = scope.frame(["lens", "caption"])
-        assert seen["lens"]["name"] == name
-        assert seen["caption"]["text"].startswith(seen["lens"]["title"])
+        seen = scope.frame(["cell", "caption"])
+        assert seen["cell"]["name"] == name
+        assert seen["caption"]["text"].startswith(seen["cell"]["title"])
         known = next(found["known"] for found in scope.scene()["samplers"] if found["name"] == name)
         assert ("limit of stability" in seen["caption"]["warning"]) == (known is not None)
         scope.change({"place": 1})
@@ -68,15 +68,15 @@ def test_another_density_is_chosen_while_it_works() -> None:
 
 def test_what_diverges_is_named() -> None:
     scope = begun(place=4)
-    while scope.frame(["lens"])["lens"]["wait"]:
+    while scope.frame(["cell"])["cell"]["wait"]:
         scope.step_proposal()
-    lost = scope.microscope.lenses[scope.spec.settings["sampler"]][3]
+    lost = scope.grid.cells[scope.spec.settings["sampler"]][3]
     lost.state = lost.state._replace(alive=lost.state.alive & False)
-    lens = scope.frame(["lens"])["lens"]
-    assert lens["diverged"]
+    cell = scope.frame(["cell"])["cell"]
+    assert cell["diverged"]
     caption = scope.frame(["caption"])["caption"]
     assert "have diverged" in caption["text"]
-    assert f"{lens['title']} at {lens['size']:.3g}" in caption["warning"]
+    assert f"{cell['title']} at {cell['size']:.3g}" in caption["warning"]
 
 
 def test_a_slope_in_words() -> None:
@@ -94,15 +94,15 @@ def test_a_slope_in_words() -> None:
 
 def test_it_goes_on_from_a_checkpoint_with_the_same_draws() -> None:
     scope = begun(target="narrow")
-    again = Scope.restore(scope.checkpoint())
+    again = StepSizeDemo.restore(scope.checkpoint())
     assert again.spec == scope.spec and again.steps == scope.steps
     for each in (scope, again):
         for _ in range(3):
             each.step_proposal()
     assert str(again.figures()) == str(scope.figures())
-    assert again.frame(["errors"])["errors"]["reference"] is not None or scope.microscope._reference_error() is None
+    assert again.frame(["errors"])["errors"]["reference"] is not None or scope.grid._reference_error() is None
     with pytest.raises(BnnvizError):
-        Scope.restore(b"nothing")
+        StepSizeDemo.restore(b"nothing")
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_an_unchanged_part_is_not_pushed_again_and_a_reset_forgets(name, number)
 def test_the_theme_changes_colours_in_place(name, number):
     view, dark = shown(name, number), shown(name, number, dark=True)
     view.theme(True)
-    assert [stroke.colour for stroke in view.ink.strokes] == [stroke.colour for stroke in dark.ink.strokes]
+    assert [glyph.colour for glyph in view.canvas.glyphs] == [glyph.colour for glyph in dark.canvas.glyphs]
     assert view.legend_html() == dark.legend_html()
-    assert all(stroke.colour.startswith("#") for stroke in view.ink.strokes)
+    assert all(glyph.colour.startswith("#") for glyph in view.canvas.glyphs)
     for old, new in zip(held(view), held(dark), strict=True):
         for key in new:
             np.testing.assert_array_equal(old[key], new[key])

@@ -16,10 +16,10 @@ from bnnviz.benchmarks.calibration import Truth, limit, of_draws
 from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.recording.replay_frames import film, past_of_run, read_past
+from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.recording.warm_start import StartPoints, of_run, read, resolved
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.sweep.sweep import Sweep
 from bnnviz.engine.sweep.worker import record
 from bnnviz.engine.viewed_run import ViewedRun
@@ -38,7 +38,7 @@ def begun(spec: Spec) -> ViewedRun:
     return ViewedRun(resolved(spec.checked()))
 
 
-def finished(run: ViewedRun, recorder: Recorder | None = None) -> ViewedRun:
+def finished(run: ViewedRun, recorder: RecordingWriter | None = None) -> ViewedRun:
     while not run.finished:
         run.advance(0.1)
         if recorder is not None:
@@ -48,7 +48,7 @@ def finished(run: ViewedRun, recorder: Recorder | None = None) -> ViewedRun:
 
 def recorded(spec: Spec, folder: Path) -> ViewedRun:
     run = begun(spec)
-    recorder = Recorder(run, folder)
+    recorder = RecordingWriter(run, folder)
     finished(run)
     recorder.close()
     return run
@@ -164,7 +164,7 @@ def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Pa
 
 def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np.ndarray, tmp_path: Path) -> None:
     run = begun(WARM)
-    recorder = Recorder(run, tmp_path / "half")
+    recorder = RecordingWriter(run, tmp_path / "half")
     run.prepare()
     for goal in (0, 15):
         while run.store.counts.min() < goal or run.steps < 20:
@@ -189,7 +189,7 @@ def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> N
     assert np.array_equal(finished(ViewedRun.restore(saved)).draws, run.draws)
     past = read_past(tmp_path / "warm")
     assert np.array_equal(finished(begun(past.spec)).draws, run.draws)
-    assert film(past, 4).scene["title"] == film(past_of_run(run), 4).scene["title"]
+    assert take_frames(past, 4).scene["title"] == take_frames(past_of_run(run), 4).scene["title"]
     spec = Recording(tmp_path / "warm").spec()
     assert spec == run.spec
     assert spec.start_points == run.spec.start_points
@@ -334,7 +334,7 @@ def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path:
     assert "broken is damaged" in refusal("broken")
     (reader.place("broken") / "progress.json").write_text("{}")
     assert "broken is damaged" in refusal("broken")
-    Recorder(begun(SOURCE), reader.place("empty")).close()
+    RecordingWriter(begun(SOURCE), reader.place("empty")).close()
     assert "has no draws yet" in refusal("empty")
     reader.place("folder").mkdir()
     assert "is no recording of a run" in refusal("folder")
@@ -357,7 +357,7 @@ def test_a_recording_that_went_on_is_refused_by_who_knew_it(source: Path, warm: 
 
 def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
     run = begun(SOURCE)
-    recorder = Recorder(run, tmp_path / "failing")
+    recorder = RecordingWriter(run, tmp_path / "failing")
     run.prepare()
     run.take(8)
     run.alive[1] = False
@@ -368,7 +368,7 @@ def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
     pool = run.draws.reshape(-1, 2)
     assert all((pool == row).all(1).any() for row in read(str(tmp_path / "failing"), "draws", 12, 0).x)
     run.alive[:] = False
-    recorder = Recorder(run, tmp_path / "failed")
+    recorder = RecordingWriter(run, tmp_path / "failed")
     recorder.close(summary=False)
     with pytest.raises(BnnvizError, match="All chains of the recording .* failed"):
         read(str(tmp_path / "failed"), "draws", 12, 0)

@@ -7,11 +7,12 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
-import tarfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -229,32 +230,29 @@ def test_recordings_are_sent_where_the_disk_is_another_one(scheduler: str, tmp_p
     assert_all_recorded(text, tmp_path / "out")
 
 
-def archive(**member: object) -> bytes:
+def archive(name: str, mode: int = 0) -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as made:
-        info = tarfile.TarInfo("x")
-        for name, value in member.items():
-            setattr(info, name, value)
-        made.addfile(info)
+    with zipfile.ZipFile(buffer, "w") as made:
+        info = zipfile.ZipInfo(name)
+        info.external_attr = mode << 16
+        made.writestr(info, "/etc/passwd")
     return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        archive(name="../outside"),
-        archive(name="/tmp/outside"),
-        archive(name="a/../../outside"),
-        archive(type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-        archive(type=tarfile.SYMTYPE, linkname="inside"),
-        archive(type=tarfile.LNKTYPE, linkname="../outside"),
-        archive(type=tarfile.FIFOTYPE),
-        archive(type=tarfile.CHRTYPE),
+        archive("../outside"),
+        archive("/tmp/outside"),
+        archive("a/../../outside"),
+        archive("x", stat.S_IFLNK),
+        archive("x", stat.S_IFIFO),
+        archive("x", stat.S_IFCHR),
         b"no archive",
     ],
 )
 def test_an_archive_that_reaches_outside_is_refused(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(BnnvizError, match="A recording that a worker sent is not one"):
+    with pytest.raises(BnnvizError, match="^What a worker sent (holds|is no recording)"):
         sweepwork.unpack(data, tmp_path / "in" / "one")
     assert not (tmp_path / "in" / "outside").exists()
     assert not (tmp_path / "in").exists()

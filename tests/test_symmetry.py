@@ -172,7 +172,7 @@ def test_a_crossing_is_a_gap_of_the_path(run):
     v = torch.zeros_like(x)
     v[0] = 1.0  # the first unit's weight overtakes the second's
     both = torch.stack([x, v])
-    plane = run._frames.plane()._replace(fold=partial(canonical, layers=run.target.units))
+    plane = run._frames.plane()._replace(canonicalise=partial(canonical, layers=run.target.units))
     t = np.linspace(0, 1.7, 9)
     (piece,), heading = run.chain_trace._folded(both, t[None], plane)
     # It is cut between 0.85 and 1.06, unless the flow is no straight line.
@@ -200,7 +200,7 @@ def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
 
 def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
     run._frames._paces.clear()
-    run._frames._measures.expire()
+    run._frames._variances.expire()
     frame = run.frame(["acf", "table", "status"])
     first = run._frames._components.first
     assert np.isnan(frame["acf"]["ess"]), "a fold's jumps would pass for mixing"
@@ -215,4 +215,4 @@ def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same
     assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
     monkeypatch.setattr("bnnviz.engine.monitor.components._WIDEST", 3)
     assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
-    assert np.array_equal(run._frames._components.fold(run.draws), canonical(run.draws, run.target.units))
+    assert np.array_equal(run._frames._components.canonicalise(run.draws), canonical(run.draws, run.target.units))

@@ -18,9 +18,9 @@ from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.history import timeline as timetravel
 from bnnviz.engine.history.fork import Fork, taken_up
-from bnnviz.engine.history.timeline import History, Journey, Mark, Timeline, log_of
+from bnnviz.engine.history.timeline import Checkpoint, History, ReplayTo, Timeline, log_of
 from bnnviz.engine.recording import reader
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.run import draw_store
 from bnnviz.engine.run import run as runs
 from bnnviz.engine.viewed_run import ViewedRun
@@ -141,7 +141,7 @@ def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any,
 def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     async def story(lab: Lab) -> None:
         await lab.play_to(300)
-        events = list(lab.actor._slot.past._history.timeline.steps)
+        events = list(lab.actor._slot.history._history.timeline.steps)
         for expected in events[-1:-5:-1]:
             if expected < lab.run.steps:
                 await lab.do("back", step=None)
@@ -155,7 +155,7 @@ def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
 def test_events_keep_their_numbers_and_pressing_back_quickly_goes_event_by_event(travel: Any) -> None:
     async def story(lab: Lab) -> None:
         await lab.play_to(400)
-        events = list(lab.actor._slot.past._history.timeline.steps)
+        events = list(lab.actor._slot.history._history.timeline.steps)
         assert lab.run.chain_trace.count == len(events)
         earlier = [step for step in events if step < lab.run.steps]
         for _ in range(3):  # each but the last while the run is still on its way
@@ -397,7 +397,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
 ) -> None:
     spec = spec_of(draws=draws)
     run = ViewedRun(spec)
-    recorder = Recorder(run, reader.new_place("mine"), every_s=1e9)
+    recorder = RecordingWriter(run, reader.new_place("mine"), every_s=1e9)
     run.prepare()
     for step in (100, 200, 300):
         while run.steps < step:
@@ -440,8 +440,8 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     history = History(taken_up)
     for step in range(0, 200_000, 50):
         history.reached(step)
-        history.add(Mark(step, bytes(1000)))
-    steps = np.array([mark.step for mark in history._marks])
+        history.add(Checkpoint(step, bytes(1000)))
+    steps = np.array([mark.step for mark in history._checkpoints])
     assert len(steps) <= 160
     assert (steps[0], steps[-1]) == (0, 199_950)
     gaps, age = np.diff(steps), 199_950 - steps[:-1]
@@ -450,9 +450,9 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     # Large ones: what they take has a limit, and the first and the last stay.
     large = History(taken_up)
     for step in range(40):
-        large.add(Mark(step, bytes(timetravel._BYTES // 10)))
-    assert len(large._marks) <= 10
-    assert (large._marks[0].step, large._marks[-1].step) == (0, 39)
+        large.add(Checkpoint(step, bytes(timetravel._MOST_BYTES // 10)))
+    assert len(large._checkpoints) <= 10
+    assert (large._checkpoints[0].step, large._checkpoints[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
         History(taken_up).before(10)
 
@@ -480,13 +480,13 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
 
 def all_come_back(history: History, had: dict[int, Any]) -> int:
     """Take every mark up, and compare its stores; return how many marks there are."""
-    for mark in history._marks:
+    for mark in history._checkpoints:
         for found, wanted in zip(kept(history.taken_up(mark)), had[mark.step], strict=True):
             assert torch.equal(found[0], wanted[0])
             assert (found[1] == wanted[1]).all()
             assert (found[2] == wanted[2]).all()
             assert found[3] == wanted[3]
-    return len(history._marks)
+    return len(history._checkpoints)
 
 
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,7 +497,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
     had |= noted(history, run, 25, 1600)
-    again = history.taken_up(history._marks[20])
+    again = history.taken_up(history._checkpoints[20])
     had |= noted(history, again, 25, 1000)
     assert all_come_back(history, had) == 64
     # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
@@ -505,9 +505,12 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     each = sum(store.buffer[:, 0].numel() * store.buffer.element_size() for store in stores)
     times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
-    assert history._vault.size(history._vault._blocks) < times * full + len(history._marks) * draw_store.BLOCK * each
+    assert (
+        history._block_store.size(history._block_store._blocks)
+        < times * full + len(history._checkpoints) * draw_store.BLOCK * each
+    )
     history.part(500)
-    history.note(history.taken_up(history._marks[-1]))
+    history.note(history.taken_up(history._checkpoints[-1]))
     assert all_come_back(history, had) == 20
 
 
@@ -517,12 +520,12 @@ def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.M
     free = noted(history, run, 32, 1300)
     size = history._size()
     small = History(taken_up)
-    monkeypatch.setattr(timetravel, "_BYTES", size // 2)
+    monkeypatch.setattr(timetravel, "_MOST_BYTES", size // 2)
     had = noted(small, ViewedRun(spec_of(chains=3)), 32, 1300)
     assert had.keys() == free.keys()
     assert small._size() <= size // 2
-    assert all_come_back(small, had) > len(history._marks) / 4
-    assert (small._marks[0].step, small._marks[-1].step) == (min(had), max(had))
+    assert all_come_back(small, had) > len(history._checkpoints) / 4
+    assert (small._checkpoints[0].step, small._checkpoints[-1].step) == (min(had), max(had))
 
 
 def test_a_fork_has_its_draws_there_too() -> None:
@@ -534,7 +537,7 @@ def test_a_fork_has_its_draws_there_too() -> None:
     for _ in range(5):
         fork.take(32, 1.0)
         history.note(fork)
-    found = history.taken_up(history._marks[-1])
+    found = history.taken_up(history._checkpoints[-1])
     for branch, other in zip(found.branches, fork.branches, strict=True):
         assert same(branch.run, other.run)
         assert torch.equal(branch.run.store.buffer, other.run.store.buffer)
@@ -558,7 +561,7 @@ def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.
 def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     spec = spec_of("bps", kernel="compiled")
     run = ViewedRun(spec)
-    run.patient = False
+    run.wait_for_compile = False
     run.prepare()
     mark = run.checkpoint()
     while run.compiled_since is None:  # few steps: they are taken again, one by one
@@ -568,8 +571,8 @@ def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     while run.steps < swapped + 40:
         run.take(4)
     again = ViewedRun.restore(mark)
-    again.patient = False
-    journey = Journey(again, run.steps, log_of(run))
+    again.wait_for_compile = False
+    journey = ReplayTo(again, run.steps, log_of(run))
     while not journey.done:
         journey.advance(0.1)
     assert again.compiled_since == swapped

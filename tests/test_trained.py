@@ -164,5 +164,5 @@ def test_a_narrow_approximation_is_not_said_to_be_under_way() -> None:
     run = running("laplace", draws=600, subset="last_layer", mode_steps=300)
     run.frame(["trace", "acf", "table"])
     run.advance(0.2)
-    remark = run._frames._measures.remark()
+    remark = run._frames._variances.remark()
     assert "it is an approximation" in remark

@@ -32,8 +32,8 @@ def test_each_lane_has_its_own_colour_and_mark_and_none_appears_in_the_lab(name)
     view = shown(name, min(1, len(PARTS[name]) - 1) if name == "digit" else 0, dark=True)
     if name == "reliability":
         view = shown(name, 1, dark=True)
-    for place, strokes in enumerate(view._strokes):
-        assert {stroke.colour for stroke in strokes} == {DARK.chains[place]}
+    for place, glyphs in enumerate(view._glyphs):
+        assert {glyph.colour for glyph in glyphs} == {DARK.chains[place]}
     legend = view.legend_html()
     assert all(method in legend for method in SIX)
     assert all(colour in legend for colour in DARK.chains[:6])

@@ -23,7 +23,7 @@ from PIL import Image
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
 from bnnviz.views.base import Window, columns, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.chain.acf import AcfView
 from bnnviz.views.chain.density import DensityView
 from bnnviz.views.chain.thinning import ThinningView
@@ -513,7 +513,7 @@ def test_a_map_has_its_boundary_where_the_chance_is_one_half() -> None:
     edge = view.edges.data["x"]
     assert np.allclose(edge[np.isfinite(edge)], 0.3, atol=0.01)
     assert np.isfinite(view.edges.data["y"]).sum() > 20
-    assert view._map_stroke.box == [-2.0, 2.0, -2.0, 2.0]
+    assert view._map_glyph.box == [-2.0, 2.0, -2.0, 2.0]
     spread = SpreadView(scene)
     assert spread.update(frame) and spread.source.data["sd"].size == side.size**2
 
@@ -673,7 +673,7 @@ def test_the_plane_closes_in_on_a_small_path_but_keeps_a_known_density_in_sight(
 
 
 def test_a_sheet_travels_as_one_array() -> None:
-    sheet = Sheet(("x", "y"))
+    sheet = PackedColumns(("x", "y"))
     sheet.push(columns(y=[3, 4], x=[1, 2]))
     assert sheet.model.tags == [["x", "y"]]
     assert np.array_equal(sheet.model.data["packed"], np.array([1, 2, 3, 4], np.float32))

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from bnnviz import diagnostics, experiments, samplers, views
 from bnnviz.cli.main import app
-from bnnviz.engine.demos.double_well import RUNS, Wells
+from bnnviz.engine.demos.double_well import RUNS, DoubleWellDemo
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import double_well_url
 from bnnviz.specs.double_well import WellsSpec, described
@@ -21,19 +21,19 @@ from bnnviz.specs.double_well import WellsSpec, described
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
 
-def done(**values: object) -> Wells:
-    wells = Wells(WellsSpec(values))
+def done(**values: object) -> DoubleWellDemo:
+    wells = DoubleWellDemo(WellsSpec(values))
     while not wells.finished:
         wells.advance(1.0)
     return wells
 
 
 @pytest.fixture(scope="module")
-def figure() -> Wells:
+def figure() -> DoubleWellDemo:
     return done()
 
 
-def test_the_distances_are_those_of_the_table(figure: Wells) -> None:
+def test_the_distances_are_those_of_the_table(figure: DoubleWellDemo) -> None:
     """SCIENCE, section 3: .28 and .70 on the figure's well. A median of 400 has an error below .01."""
     found = figure.figures()
     assert found["func_hmc"]["median"] == pytest.approx(0.28, abs=0.03)
@@ -55,7 +55,7 @@ def test_hmc_comes_nearer_in_the_end_and_the_caption_says_so() -> None:
     assert "HMC is nearer now" in caption["warning"]
 
 
-def test_draws_are_counted_right(figure: Wells) -> None:
+def test_draws_are_counted_right(figure: DoubleWellDemo) -> None:
     side = figure.sides["func"]
     draws = torch.cat(side.draws).numpy()
     assert side.counts.sum() == RUNS * 10 * 100
@@ -65,7 +65,7 @@ def test_draws_are_counted_right(figure: Wells) -> None:
 
 
 def test_the_distance_of_the_truth_itself_is_small() -> None:
-    wells = Wells(WellsSpec())
+    wells = DoubleWellDemo(WellsSpec())
     wells.prepare()
     side = wells.sides["point"]
     draws = torch.as_tensor(wells.target.exact_draws(200_000, 1)[:, 0]).expand(RUNS, -1)[:1]
@@ -74,13 +74,13 @@ def test_the_distance_of_the_truth_itself_is_small() -> None:
     assert float(side.distances(wells._mass)[0]) < 0.01
 
 
-def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: Wells) -> None:
-    wells = Wells(WellsSpec())
+def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: DoubleWellDemo) -> None:
+    wells = DoubleWellDemo(WellsSpec())
     wells.prepare()
     for _ in range(4):
         wells.step_proposal()
         wells.frame(PARTS)
-    again = Wells.restore(wells.checkpoint())
+    again = DoubleWellDemo.restore(wells.checkpoint())
     again.step_event()
     while not again.finished:
         again.advance(0.05)
@@ -90,7 +90,7 @@ def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: Wells) ->
 
 def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page asks how far it is while the samplers are being made."""
-    wells = Wells(WellsSpec())
+    wells = DoubleWellDemo(WellsSpec())
     asked = []
     sampler = samplers.REGISTRY.get("hmc")
     prepare = sampler.prepare
@@ -101,11 +101,11 @@ def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [(0, 0)]
 
 
-def test_the_views_take_every_frame(figure: Wells) -> None:
+def test_the_views_take_every_frame(figure: DoubleWellDemo) -> None:
     scene = figure.scene()
     classes = views.views_for(scene)
     assert {view.name for view in classes} == {"functionals", "ledger", "pooled", "ratio"}
-    frames = [Wells(WellsSpec({"moves": 1}))]
+    frames = [DoubleWellDemo(WellsSpec({"moves": 1}))]
     frames[0].prepare()
     for view in [cls(scene, dark=True) for cls in classes]:
         view.update(frames[0].frame(PARTS))
@@ -113,7 +113,7 @@ def test_the_views_take_every_frame(figure: Wells) -> None:
         assert view.legend_html() and view.description
 
 
-def test_rejected_functionals_are_not_drawn(figure: Wells) -> None:
+def test_rejected_functionals_are_not_drawn(figure: DoubleWellDemo) -> None:
     part = figure.frame(["wells"])["wells"]
     part["accepted"][3] = False
     view = next(cls for cls in views.views_for(figure.scene()) if cls.name == "functionals")(figure.scene())

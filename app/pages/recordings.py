@@ -110,7 +110,7 @@ class RecordingsPage:
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<h1>Recordings</h1><p>Runs that were kept on disk while they went on. Choose one to look at it, two or"
-            f" more to compare them. They lie in <code>{html.escape(str(reader.shelf()))}</code>.</p>"
+            f" more to compare them. They lie in <code>{html.escape(str(reader.recordings_folder()))}</code>.</p>"
         )
         body = pn.Row(left, right, sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         column = pn.Column(head, self._said, body, sizing_mode="stretch_width", margin=(0, 24, 30, 24), styles=_WHOLE)

@@ -27,14 +27,14 @@ _WORDS = {
 }
 _GRID = """
 "caption caption" auto
-"errors lens" minmax(0, 11fr)
+"errors cell" minmax(0, 11fr)
 "errors table" minmax(0, 7fr)
 / minmax(0, 11fr) minmax(0, 6fr)
 """
 
 
 class MicroscopeTransport(PlainTransport):
-    """Buttons for the microscope; its line counts the moves of every lens."""
+    """Buttons for the microscope; its line counts the moves of every cell."""
 
     def _cells(self, status: dict[str, Any]) -> list[tuple[int, str, str, str]]:
         return [
@@ -80,7 +80,7 @@ class MicroscopePage(PlainPage):
     name, heading = "microscope", "MICROSCOPE"
     spec, codes = ScopeSpec, step_size_url
     titles, words = _TITLES, _WORDS
-    parts, grid = ("errors", "lens"), _GRID
+    parts, grid = ("errors", "cell"), _GRID
     transport_class = MicroscopeTransport
 
     def show_scene(self, scene: dict[str, Any]) -> None:

@@ -78,12 +78,10 @@ class UncertaintyPage(PlainPage):
         """Show a new run: its images, and the sets that foreign ones can be of."""
         self.asker.reset(scene["shape"])
         self._silent = True
-        self.elsewhere.param.update(
-            options={self._titles[name]: name for name in scene["elsewhere"]}, value=scene["foreign"]
-        )
+        self.ood.param.update(options={self._titles[name]: name for name in scene["ood_sets"]}, value=scene["ood"])
         self.hung.value = next(iter(_WALLS))
         self._silent = False
-        self.elsewhere.visible = bool(scene["elsewhere"])
+        self.ood.visible = bool(scene["ood_sets"])
         self.controls.note(scene["remarks"])
         super().show_scene(scene)
 
@@ -111,10 +109,10 @@ class UncertaintyPage(PlainPage):
         self.hung = pmui.RadioButtonGroup(options=list(_WALLS), value=next(iter(_WALLS)), **_SWITCH)
         self.hung.param.watch(self._hang, "value")
         self.wall = WallCard(self._pick, [self.hung])
-        self.elsewhere = pmui.Select(
+        self.ood = pmui.Select(
             label="", options=[], width=136, height=26, sx=TIGHT, **_SMALL | {"margin": (3, 10, 0, 4)}
         )
-        self.elsewhere.param.watch(self._go_elsewhere, "value")
+        self.ood.param.watch(self._choose_ood, "value")
         self.measure = pmui.RadioButtonGroup(
             options={title: name for name, title in MEASURES.items()}, value=next(iter(MEASURES)), **_SWITCH
         )
@@ -126,7 +124,7 @@ class UncertaintyPage(PlainPage):
             return Card(view, beside=[self.asker.root])
         if part == _ENTROPY:
             view.brief = True
-            return Card(view, tools=[self.elsewhere], whole_note=True)
+            return Card(view, tools=[self.ood], whole_note=True)
         if part == _COURSE:
             self.measure.param.watch(lambda event: view.choose(event.new), "value")
             return Card(view, tools=[self.measure], legend=False, whole_note=True)
@@ -162,9 +160,9 @@ class UncertaintyPage(PlainPage):
         if not self._silent:
             self.session.watch(wall=_WALLS[event.new])
 
-    def _go_elsewhere(self, event: Any) -> None:
+    def _choose_ood(self, event: Any) -> None:
         if not self._silent and event.new:
-            self.session.watch(elsewhere=event.new)
+            self.session.watch(ood=event.new)
 
     def _beside(self, error: BnnvizError) -> bool:
         self.controls.take_back(self.session.spec)

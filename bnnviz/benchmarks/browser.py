@@ -68,8 +68,8 @@ _PROBE = """(delay) => {
     const paints = probe.paints[figure.name] = []
     let fresh = false
     const painted = () => { if (fresh) { paints.push(Date.now()); fresh = false } }
-    const inked = figure.tags.flatMap((ink) => ink.tags)
-    const sources = new Set([...figure.renderers.map((r) => r.data_source), ...inked.map((s) => s.source)])
+    const coloured = figure.tags.flatMap((ink) => ink.tags)
+    const sources = new Set([...figure.renderers.map((r) => r.data_source), ...coloured.map((s) => s.source)])
     for (const source of [...sources].filter((source) => source?.properties?.data)) {
       source.properties.data.change.connect(() => { fresh = true })
     }
@@ -91,7 +91,7 @@ _REPAINT = """([rate, hot]) => {
     turn += 1
     figures.forEach((figure, place) => {
       if (!hot.includes(figure.name) && turn % 5 !== place % 5) { return }
-      const sources = new Set(figure.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source)))
+      const sources = new Set(figure.tags.flatMap((ink) => ink.tags.map((glyph) => glyph.source)))
       for (const source of sources) { source?.properties?.data?.change.emit() }
     })
   }, 1000 / rate)
@@ -123,7 +123,7 @@ _UNTIL_PAINTED = """async (button) => {
 _UNTIL_MOVED = """async ([x, least]) => {
   const models = [...Bokeh.documents[0]._all_models.values()]
   const figure = models.find((model) => model.type === "Figure" && model.name === "prediction")
-  const band = figure.tags[0].tags.map((stroke) => stroke.source).find((source) => source.tags[0].includes("lo95"))
+  const band = figure.tags[0].tags.map((glyph) => glyph.source).find((source) => source.tags[0].includes("lo95"))
   const mean = () => {
     const {packed} = band.data, names = band.tags[0], rows = packed.length / names.length
     const column = (name) => packed.slice(names.indexOf(name) * rows, (names.indexOf(name) + 1) * rows)

@@ -44,7 +44,7 @@ class Replications(BNN):
         return compute(*tensors)
 
 
-class SimulatedData:
+class SimulatedNetwork:
     """Weights from the prior, and data from the weights.
 
     Parameters

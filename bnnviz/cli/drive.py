@@ -11,7 +11,7 @@ from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     from bnnviz.engine.race.race import Race
-    from bnnviz.engine.recording.writer import Recorder
+    from bnnviz.engine.recording.writer import RecordingWriter
     from bnnviz.engine.viewed_run import ViewedRun
 
 _SLICE_S = 0.2  # seconds of sampling between two looks at the progress and at Ctrl-C
@@ -31,9 +31,9 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     """
     recorder = None
     if folder is not None:
-        from bnnviz.engine.recording.writer import Recorder
+        from bnnviz.engine.recording.writer import RecordingWriter
 
-        recorder = Recorder(run, folder)
+        recorder = RecordingWriter(run, folder)
     try:
         interrupted = drive(run, recorder)
     except KeyboardInterrupt:
@@ -50,7 +50,7 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     return INTERRUPTED
 
 
-def drive(run: ViewedRun | Race, recorder: Recorder | None = None) -> bool:
+def drive(run: ViewedRun | Race, recorder: RecordingWriter | None = None) -> bool:
     """Advance a run or a race to its end or to Ctrl-C; return whether it was stopped.
 
     A recording that cannot be written is said once and tried again: sampling goes on.
@@ -71,7 +71,7 @@ def drive(run: ViewedRun | Race, recorder: Recorder | None = None) -> bool:
     return bool(pressed)
 
 
-def _write(recorder: Recorder | None, said: str) -> str:
+def _write(recorder: RecordingWriter | None, said: str) -> str:
     """Write what is new to a recording; return what is wrong with that, which is printed when it is another thing."""
     if recorder is None:
         return ""
@@ -83,7 +83,7 @@ def _write(recorder: Recorder | None, said: str) -> str:
         return error.sentence
 
 
-def _close(recorder: Recorder | None) -> bool:
+def _close(recorder: RecordingWriter | None) -> bool:
     """Write the rest of a recording; return whether it could not be written."""
     if recorder is None:
         return False
@@ -124,4 +124,4 @@ def _word(folder: Path) -> str:
     """Return what names a recording on the command line: its name on the shelf, its folder elsewhere."""
     from bnnviz.engine.recording import reader
 
-    return folder.name if folder.parent == reader.shelf() else str(folder)
+    return folder.name if folder.parent == reader.recordings_folder() else str(folder)

@@ -119,7 +119,9 @@ def recordings_delete(
 
     folder = reader.find(run)
     if folder != reader.place(folder.name):
-        raise BnnvizError(f"{folder} is not on the shelf {reader.shelf()}; remove that folder by hand.", "run")
+        raise BnnvizError(
+            f"{folder} is not on the shelf {reader.recordings_folder()}; remove that folder by hand.", "run"
+        )
     if not yes:
         typer.confirm(f"Remove the recording {folder}?", abort=True, err=True)
     reader.delete(folder.name)

@@ -17,7 +17,7 @@ from bnnviz.cli.output import INTERRUPTED, progress, say
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.recording.replay_frames import Film
+    from bnnviz.engine.recording.replay_frames import ReplayFrames
 
 _MOVIES = ("gif", "mp4")
 _Told = Callable[[float, str], None]  # takes the share that is done, and the phase
@@ -62,7 +62,7 @@ def replay(
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
 ) -> None:
     """Do a run again from its spec and change log, or show what was recorded: a page that plays without a server."""
-    from bnnviz.engine.recording.recorded_frames import film_of
+    from bnnviz.engine.recording.recorded_frames import frames_of
 
     files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
     suffixes = {name: ".npz" if name == "film" else f".{name}" for name in files}
@@ -71,7 +71,7 @@ def replay(
     _check(places, folders)
     try:
         with _showing_progress() as told:
-            found = film_of(run, frames, steps=steps, recorded=recorded, progress=told)
+            found = frames_of(run, frames, steps=steps, recorded=recorded, progress=told)
             made = [
                 *_write_tables(found, places),
                 *_write_movies(found, places, speed, dark, told),
@@ -115,7 +115,7 @@ def _check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
         pictures.check(movie="mp4" in places)
 
 
-def _write_tables(found: Film, places: Mapping[str, Path]) -> Iterator[Path]:
+def _write_tables(found: ReplayFrames, places: Mapping[str, Path]) -> Iterator[Path]:
     """Write the film and its table of figures; yield the files."""
     from bnnviz.engine.recording.replay_frames import save
 
@@ -126,7 +126,9 @@ def _write_tables(found: Film, places: Mapping[str, Path]) -> Iterator[Path]:
         yield places["csv"]
 
 
-def _write_movies(found: Film, places: Mapping[str, Path], speed: int, dark: bool, told: _Told) -> Iterator[Path]:
+def _write_movies(
+    found: ReplayFrames, places: Mapping[str, Path], speed: int, dark: bool, told: _Told
+) -> Iterator[Path]:
     """Write the page that plays, and its moving pictures; yield the files."""
     if "html" in places:
         from bnnviz.replays import player
@@ -139,7 +141,7 @@ def _write_movies(found: Film, places: Mapping[str, Path], speed: int, dark: boo
             yield pictures.movie(found, places[name], speed, dark, lambda share, kind=name: told(share, kind))
 
 
-def _write_stills(found: Film, folders: Mapping[str, Path], at: int | None, dark: bool) -> Iterator[Path]:
+def _write_stills(found: ReplayFrames, folders: Mapping[str, Path], at: int | None, dark: bool) -> Iterator[Path]:
     """Write a picture of each view at one frame; yield the files."""
     for name, folder in folders.items():
         from bnnviz.replays import pictures
@@ -147,7 +149,7 @@ def _write_stills(found: Film, folders: Mapping[str, Path], at: int | None, dark
         yield from pictures.stills(found, folder, name, at, dark)
 
 
-def _table(found: Film) -> str:
+def _table(found: ReplayFrames) -> str:
     """Return the table of figures at each frame as CSV: step, figure, and how it is written."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")

@@ -1,1 +1,1 @@
-"""The engine: runs, frames, draws, recordings, and the backend that executes runs."""
+"""Run samplers: runs, frames, recordings, and the backend that executes runs."""

@@ -1,32 +1,21 @@
-"""Drive a simulation: to its end, or at a pace of so many steps a second.
+"""Drive a simulation: to its end, up to a step that was, or at a pace of so many steps a second.
 
-The loop of a worker, a thread of this process, the command line, a sweep and an experiment all move their runs by these
-two. Nothing here imports torch.
+The loop of a worker, a thread of this process, the command line, a sweep, a replay and an experiment all move their
+runs by these. Nothing here imports torch.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
+from bnnviz.engine.protocol import Change, Driven
 
-class Driven(Protocol):
-    """What can be driven."""
-
-    @property
-    def phase(self) -> str:
-        """Where it is; "start" while it looks for its start."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done."""
-
-    def step_proposal(self) -> None:
-        """Take one step."""
+#: The longest block that is ever asked for, in steps.
+LONGEST = 1 << 30
 
 
 def drive(
@@ -56,8 +45,59 @@ def drive(
     return True
 
 
+def make_changes(run: Driven, changes: deque[Change]) -> None:
+    """Make the changes that belong to the step that a run is at, and take them out of the others."""
+    while changes and changes[0][0] <= run.steps:
+        run.change(changes.popleft()[1])
+
+
+def replay(
+    run: Driven,
+    changes: deque[Change],
+    goal: float = math.inf,
+    *,
+    seconds: float = math.inf,
+    slice_s: float,
+    room: Callable[[], int] = lambda: LONGEST,
+    each: Callable[[], Any] = lambda: None,
+) -> int:
+    """Advance a run up to a step, with changes at the steps where they were made: its draws are the same again.
+
+    Parameters
+    ----------
+    run : Driven
+    changes : deque of (step, settings)
+        Those before the goal are made, and taken out.
+    goal : float, default inf
+        The step; inf: the run's end.
+    seconds : float, default inf
+        That it may take.
+    slice_s : float
+        About so many seconds are worked at a time.
+    room : callable, optional
+        Says how many steps the next block may have.
+    each : callable, optional
+        Called after each block.
+
+    Returns
+    -------
+    int
+        The steps that were taken.
+    """
+    first, end = run.steps, time.monotonic() + seconds
+    while not run.finished and run.steps < goal and time.monotonic() < end:
+        if run.phase == "start":
+            run.advance(slice_s)
+            continue
+        make_changes(run, changes)
+        ahead = [step - run.steps for step in (goal, *(step for step, _ in changes)) if step < math.inf]
+        run.take(min([room(), *ahead]), slice_s)
+        each()
+    return run.steps - first
+
+
 class Pace:
-    """How fast a simulation steps: so many steps a second, or as fast as it goes.
+    """Set how fast a simulation steps: so many steps a second, or as fast as it goes.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What the parts of the engine ask of each other, so that none of them knows another one's class.
+"""Declare what the parts of the engine ask of each other, so that none of them knows another one's class.
 
-- `Simulation` is what a driver moves: a run, a race, a gallery, the double well, the microscope or a fork.
+- `Driven` is what a driver moves, `Simulation` one that is shown too: a run, a race, the double well, a fork.
 - `DrawSource` is what figures of draws read.
-- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on, which is a `Simulation` too.
+- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on.
 
 Importing this loads no torch, so that a page may use it.
 """
@@ -18,58 +18,44 @@ if TYPE_CHECKING:
     import torch
 
     from bnnviz import diagnostics
-    from bnnviz.engine.run.draw_store import DrawStore, Vault
+    from bnnviz.engine.run.draw_store import BlockStore, DrawStore
     from bnnviz.samplers import Sampler
-    from bnnviz.samplers.observers import Projection, StepBatch
+    from bnnviz.samplers.observers import StepBatch
     from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 
 Change = tuple[int, dict[str, Any]]
 
 
-class Simulation(Protocol):
-    """What a driver prepares, advances, steps, changes, shows and saves.
+class Driven(Protocol):
+    """What a driver prepares, advances, steps, changes and saves.
 
     Attributes
     ----------
-    can_record : bool
-        Whether a recorder can keep it: it is a run of one sampler.
-    has_history : bool
-        Whether it can go back to its earlier steps.
-    is_fork : bool
-        Whether it has branches.
-    patient : bool
-        Whether it waits for compiled kernels that it is to have.
+    phase : str
+        Where it is: "start" while it looks for its start, "done" or "failed" at its end.
+    steps : int
+        Steps so far.
+    finished : bool
+        Whether there is nothing left to do.
+    progress : float
+        Share of the work done, 0 to 1; nan without an end.
+    error : str or None
+        Why it failed.
+    wait_for_compile : bool
+        Whether it blocks until compilation has finished.
     device : torch.device
         Where it computes.
     """
 
-    can_record: bool
-    has_history: bool
-    is_fork: bool
-    patient: bool
+    phase: str
+    steps: int
+    finished: bool
+    progress: float
+    error: str | None
+    wait_for_compile: bool
     device: torch.device
     spec: Any
-
-    @property
-    def phase(self) -> str:
-        """Where it is; "start" while it looks for its start, "done" or "failed" at its end."""
-
-    @property
-    def steps(self) -> int:
-        """Steps so far."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    @property
-    def progress(self) -> float:
-        """Share of the work done, 0 to 1; nan without an end."""
-
-    @property
-    def error(self) -> str | None:
-        """Why it failed."""
 
     def prepare(self) -> None:
         """Find the starting points."""
@@ -80,11 +66,35 @@ class Simulation(Protocol):
     def step_proposal(self) -> None:
         """Take one step."""
 
-    def step_event(self) -> None:
-        """Step to the next event."""
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Take one block of at most so many steps; return how many."""
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps."""
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on."""
+
+
+class Simulation(Driven, Protocol):
+    """What is driven and shown.
+
+    Attributes
+    ----------
+    can_record : bool
+        Whether a writer can keep it: it is a run of one sampler.
+    has_history : bool
+        Whether it can go back to its earlier steps.
+    is_fork : bool
+        Whether it has branches.
+    """
+
+    can_record: bool
+    has_history: bool
+    is_fork: bool
+
+    def step_event(self) -> None:
+        """Step to the next event."""
 
     def watch(self, **what: Any) -> None:
         """Choose what frames show."""
@@ -98,9 +108,6 @@ class Simulation(Protocol):
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the wanted parts of what views show now."""
 
-    def checkpoint(self) -> bytes:
-        """Return everything needed to go on."""
-
 
 class DrawSource(Protocol):
     """What figures of draws read of the run that makes them.
@@ -110,11 +117,17 @@ class DrawSource(Protocol):
     store : DrawStore
         The draws that are kept; ``alive`` are the chains that have not failed.
     era : int
-        Grows with each change, from which on estimates begin anew.
+        Grows with each change, from which on estimates begin again.
     origin : Tensor or None
         Where the first chain set out, (dim,).
     sampler_stats : object
         The sampler's counts.
+    kernel : str
+        What computes a step: "eager", "compiling" or "compiled".
+    draws : ndarray
+        Kept draws of the living chains, (chains, draws, dim).
+    log_weights : ndarray or None
+        Logarithms of the weights (chains, draws) that the draws came with.
     """
 
     spec: Spec
@@ -133,25 +146,13 @@ class DrawSource(Protocol):
     cpu_seconds: float
     device_seconds: float
     phase: str
+    finished: bool
     notes: list[str]
     search: dict[str, Any] | None
     draw_collector: Any
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    @property
-    def kernel(self) -> str:
-        """What computes a step: "eager", "compiling" or "compiled"."""
-
-    @property
-    def draws(self) -> np.ndarray:
-        """Kept draws of the living chains, (chains, draws, dim)."""
-
-    @property
-    def log_weights(self) -> np.ndarray | None:
-        """Logarithms of the weights (chains, draws) that the draws came with."""
+    kernel: str
+    draws: np.ndarray
+    log_weights: np.ndarray | None
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events."""
@@ -162,11 +163,11 @@ class DrawSource(Protocol):
     def resampled(self, count: int) -> torch.Tensor:
         """Return draws without weights (count, dim)."""
 
-    def answers(self) -> torch.Tensor | None:
+    def test_outputs(self) -> torch.Tensor | None:
         """Return what the draws put out at a network's test rows."""
 
 
-class SingleRun(DrawSource, Protocol):
+class SingleRun(DrawSource, Driven, Protocol):
     """A run of one sampler.
 
     Attributes
@@ -178,11 +179,13 @@ class SingleRun(DrawSource, Protocol):
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
     on_move, on_renewal : list of callables
-        Called when no path leads to where the chains are, and when estimates begin anew.
+        Called when no path leads to where the chains are, and when estimates begin again.
     events : Tensor or None
         Events of each chain since the beginning, (chains,).
     own_target : bool
         Whether its target is an object of the caller's, which no spec names.
+    stats : dict
+        Counts and ratios of the kernel.
     """
 
     begun: Spec
@@ -191,39 +194,15 @@ class SingleRun(DrawSource, Protocol):
     on_move: list[Callable[[], None]]
     on_renewal: list[Callable[[], None]]
     events: torch.Tensor | None
-    error: str | None
-    patient: bool
     compiled_since: int | None
     own_target: bool
     threads: int
     state: Any
     logs: DrawStore
     descent: Any
+    stats: dict[str, Any]
 
-    @property
-    def stats(self) -> dict[str, Any]:
-        """Counts and ratios of the kernel."""
-
-    @property
-    def progress(self) -> float:
-        """Share of the work done, 0 to 1; nan without an end."""
-
-    def prepare(self) -> None:
-        """Find the starting points."""
-
-    def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done."""
-
-    def step_proposal(self) -> None:
-        """Take one step."""
-
-    def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps; return how many."""
-
-    def change(self, settings: dict[str, Any]) -> None:
-        """Change settings between two steps."""
-
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
 
     def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
@@ -239,9 +218,7 @@ class ShownRun(SingleRun, Simulation, Protocol):
         What the sampler knows of the watched chain.
     """
 
-    @property
-    def chain_trace(self) -> Any:
-        """What the sampler knows of the watched chain."""
+    chain_trace: Any
 
     def aside(self, part: str, since: int) -> dict[str, Any]:
         """Return a part of a frame for somebody beside the page."""
@@ -251,12 +228,6 @@ class ShownRun(SingleRun, Simulation, Protocol):
 
     def look_like(self, other: Any) -> None:
         """Show what another run of the same target shows."""
-
-    def plane(self) -> Projection:
-        """Return the plane that paths are drawn in."""
-
-    def summary(self) -> dict[str, Any]:
-        """Return settings, costs, and estimates with their errors."""
 
 
 class Future(Protocol):
@@ -274,10 +245,7 @@ class Forked(Simulation, Protocol):
     followed: int
     changes: list[Change]
 
-    def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps in each branch; return how many."""
-
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
 
 
@@ -302,5 +270,5 @@ class Place(Protocol):
     dirty: bool
     hurry: bool
 
-    def show_anew(self) -> None:
+    def show_again(self) -> None:
         """Make the scene of what runs now."""

@@ -1,4 +1,4 @@
-"""A run of one sampler together with what looks on: the watched chain, the frames, and what it says of itself."""
+"""Run one sampler together with what looks on: the watched chain, the frames, and the summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_EVENT = 20_000  # steps
 
 
 class ViewedRun(Run):
-    """A run that views, notebooks and recorders look at; its draws are those of the `Run` alone.
+    """Run one sampler for views, notebooks and recordings; the draws are those of the `Run` alone.
 
     Parameters and attributes as of `Run`.
     """
@@ -80,7 +80,7 @@ class ViewedRun(Run):
         chain: int | None = None,
         plane: dict[str, Any] | None = None,
         component: dict[str, Any] | None = None,
-        step_batch: int | None = None,
+        block: int | None = None,
     ) -> None:
         """Choose what frames show; draws are not touched, and None changes nothing.
 
@@ -103,11 +103,16 @@ class ViewedRun(Run):
         BnnvizError
             If there is no such chain, coordinate, component or block.
         """
-        self._frames.watch(chain, plane, component, step_batch)
+        self._frames.watch(chain, plane, component, block)
 
-    def look_like(self, other: ViewedRun) -> None:
-        """Show what another run of the same target shows: its chain, its plane, and what it follows."""
-        self._frames.look_like(other._frames)
+    @property
+    def lead(self) -> ViewedRun:
+        """The run that is looked at: this one, and of a fork that of the followed branch."""
+        return self
+
+    def look_like(self, other: Any) -> None:
+        """Show what another run of the same target shows, or a fork: its chain, its plane, and what it follows."""
+        self._frames.look_like(other.lead._frames)
 
     def show_here(self) -> None:
         """Show the watched chain from where it is, and nothing of how it came there."""

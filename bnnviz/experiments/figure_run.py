@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bnnviz.engine.drive import drive
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -35,12 +36,11 @@ def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measu
 def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
     """Let a run go to its end; return the parts that only one which goes on has, from its last moves."""
     frame: dict[str, Any] = {}
-    while not run.finished:
-        if moving and run.progress > _LATE and not frame:
-            for _ in range(_EVENTS):
-                run.step_event()
-                frame = run.frame(moving)
-        run.advance(_SHORT_S if moving and not frame else _SLICE_S)
+    if moving and not drive(run, _SHORT_S, stopped=lambda: run.progress > _LATE):
+        for _ in range(_EVENTS):
+            run.step_event()
+            frame = run.frame(moving)
+    drive(run, _SLICE_S)
     return frame
 
 

@@ -1,4 +1,4 @@
-"""Where a Chromium is, and how it is started without a screen."""
+"""Find a Chromium, and start it without a screen."""
 
 from __future__ import annotations
 

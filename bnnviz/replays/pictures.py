@@ -1,4 +1,4 @@
-"""Pictures of a film: what its page shows, taken by a browser that is driven without a screen."""
+"""Take pictures of a film: what its page shows, by a browser that is driven without a screen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional
-from bnnviz.engine.recording.replay_frames import Film, save
+from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
 from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 from bnnviz.replays.player import page
@@ -48,12 +48,12 @@ def check(movie: bool = False) -> None:
         raise BnnvizError(f"Pictures need Chromium: {REMEDY}.")
 
 
-def stills(film: Film, folder: str | Path, kind: str, at: int | None = None, dark: bool = False) -> list[Path]:
+def stills(film: ReplayFrames, folder: str | Path, kind: str, at: int | None = None, dark: bool = False) -> list[Path]:
     """Write a picture of each view at one frame.
 
     Parameters
     ----------
-    film : Film
+    film : ReplayFrames
     folder : str or Path
         Where the files ``VIEW.png`` or ``VIEW.svg`` go; it is made where there is none.
     kind : {"png", "svg"}
@@ -98,7 +98,7 @@ _FRONT = """async (part) => {
 
 
 def movie(
-    film: Film,
+    film: ReplayFrames,
     path: str | Path,
     speed: int = 10,
     dark: bool = False,
@@ -109,7 +109,7 @@ def movie(
 
     Parameters
     ----------
-    film : Film
+    film : ReplayFrames
     path : str or Path
         Its ending says how: ``.gif``, which goes round, or ``.mp4``.
     speed : int, default 10
@@ -199,7 +199,7 @@ def _mp4(pictures: Iterator[Any], speed: int, size: tuple[int, int]) -> bytes:
 
 
 @contextmanager
-def _opened(film: Film, dark: bool, size: tuple[int, int], scale: int) -> Iterator[Page]:
+def _opened(film: ReplayFrames, dark: bool, size: tuple[int, int], scale: int) -> Iterator[Page]:
     """Show a film's page in a browser without a network."""
     from playwright.sync_api import Error, sync_playwright
 

@@ -216,7 +216,7 @@ async function build() {
     document.body.dataset.frame = frame
   }
 
-  // A view as it is now: axes and grid by Bokeh, then the ink, all of it in vectors but maps.
+  // A view as it is now: axes and grid by Bokeh, then the glyphs, all of it in vectors but maps.
   function svg(part) {
     const {root, title} = cards.get(part), figure = doc.get_model_by_id(root), pen = bnnviz_pens.get(figure)
     const {ctx} = pen.view.export("svg", false)

@@ -1,4 +1,4 @@
-"""The player: a film as one HTML page that needs no server and no network.
+"""Write a film as one HTML page that needs no server and no network.
 
 The page has the Lab's views, its caption and its figures, and a bar to play, step and go to any frame. BokehJS lies in
 it, and so do the frames, compressed; the browser is told to let nothing out and nothing in.
@@ -19,9 +19,9 @@ from typing import Any
 from bokeh.core.json_encoder import serialize_json
 from bokeh.resources import Resources
 
-from bnnviz.engine.recording.replay_frames import Film, save
+from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
-from bnnviz.replays.timeline import Reel, Series
+from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
@@ -37,12 +37,12 @@ _COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magent
 _ROLES = {kind.label: kind.role for kind in KINDS.values()}
 
 
-def page(film: Film, dark: bool | None = None) -> str:
+def page(film: ReplayFrames, dark: bool | None = None) -> str:
     """Return a film as an HTML page of its own.
 
     Parameters
     ----------
-    film : Film
+    film : ReplayFrames
     dark : bool, optional
         How the page begins; None follows the reader's browser.
 
@@ -51,11 +51,11 @@ def page(film: Film, dark: bool | None = None) -> str:
     BnnvizError
         If the run that was filmed feeds no view.
     """
-    reel = Reel(film)
-    if not reel.views:
+    timeline = ReplayTimeline(film)
+    if not timeline.views:
         raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
-    sheets, numbers = reel.columns()
-    content = {**_said(film), **_figures(reel), "sheets": sheets, "dark": dark}
+    sheets, numbers = timeline.columns()
+    content = {**_texts(film), **_figures(timeline), "sheets": sheets, "dark": dark}
     script = (_HERE / "player.js").read_text(encoding="utf-8")
     title = str(film.scene["title"])
     return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
@@ -69,7 +69,7 @@ def page(film: Film, dark: bool | None = None) -> str:
     )
 
 
-def write(film: Film, out: str | Path, dark: bool | None = None) -> Path:
+def write(film: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
     """Write a film's page to a file, whole or not at all; the ending ``.html`` is added where there is none.
 
     Raises
@@ -83,23 +83,23 @@ def write(film: Film, out: str | Path, dark: bool | None = None) -> Path:
     return out
 
 
-def _figures(reel: Reel) -> dict[str, Any]:
+def _figures(timeline: ReplayTimeline) -> dict[str, Any]:
     """Return the figures, their cards, and what changes in them but columns."""
     return {
-        "document": reel.document,
-        "cards": [_card(view, reel) for view in reel.views],
-        "grid": grid(_places(reel.views)),
+        "document": timeline.document,
+        "cards": [_card(view, timeline) for view in timeline.views],
+        "grid": grid(_places(timeline.views)),
         "low": LOW,
         "letter": LABEL_SIZE,
-        "values": list(reel.values()),
-        "words": {name: words.plain() for name, words in reel.words.items()},
-        "legends": {name: [series.plain() for series in both] for name, both in reel.legends.items()},
+        "values": list(timeline.values()),
+        "words": {name: words.plain() for name, words in timeline.words.items()},
+        "legends": {name: [series.plain() for series in both] for name, both in timeline.legends.items()},
     }
 
 
-def _card(view: View, reel: Reel) -> dict[str, Any]:
+def _card(view: View, timeline: ReplayTimeline) -> dict[str, Any]:
     """Return what the page needs to know of a view's card."""
-    part, parts = view.needs[0], {each.needs[0] for each in reel.views}
+    part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
     turns = [turn for turn in TURNS if part in (turn.front, turn.back) and {turn.front, turn.back} <= parts]
     turn = turns[0] if turns else None
     return {
@@ -126,14 +126,14 @@ def _places(shown: list[View]) -> set[str]:
     return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
 
 
-def _said(film: Film) -> dict[str, Any]:
+def _texts(film: ReplayFrames) -> dict[str, Any]:
     """Return everything that is said in words: of the film, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
     moves = "events" if "events" in film.scene["emits"] else "moves"
     rows: list[Any] = []
     for number, frame in enumerate(film.frames):
-        said = frame.get("caption", {"text": "", "kind": "", "warning": ""})
-        caption.note(number, [said["text"], said.get("warning", "")])
+        told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
+        caption.note(number, [told["text"], told.get("warning", "")])
         status.note(number, _cells(frame["status"], moves))
         # Recorded frames have it now and then: what it said stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]
@@ -170,7 +170,7 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) else "–"
 
 
-def _marks(film: Film) -> list[dict[str, Any]]:
+def _marks(film: ReplayFrames) -> list[dict[str, Any]]:
     """Return the marks on the scrubber: stretches of one phase, changes, and what single steps came to."""
     marks: list[dict[str, Any]] = []
     steps, frames = film.steps, film.frames

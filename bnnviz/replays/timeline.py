@@ -1,4 +1,4 @@
-"""A reel: what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
+"""Keep what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
 
 Views are fed with the film as a page feeds them, and what changes in their figures is kept: columns of numbers in
 whole numbers of 16 bits where that is not seen, everything else as BokehJS reads it. What a key was at a frame is its
@@ -15,21 +15,21 @@ from bokeh.core.serialization import Serializer
 from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
-from bnnviz.engine.recording.replay_frames import Film
+from bnnviz.engine.recording.replay_frames import ReplayFrames
 from bnnviz.views import View, views
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 
 _FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel
 _LEVELS, _NAN = 32767, -32768
-# Views that begin anew with the draws, as on the page.
+# Views that begin again with the draws, as on the page.
 _OF_DRAWS = frozenset({"trace", "acf", "density", "weights", "marginal", "ratios"})
-_DESCRIPTION = "html_attributes"  # kept with the headings: writing it paints a figure anew
+_DESCRIPTION = "html_attributes"  # kept with the headings: writing it paints a figure again
 
 Key = tuple[str, str]
 
 
 class Series(NamedTuple):
-    """What one thing was: each new value, and the frame from which on it holds."""
+    """Keep what one thing was: each new value, and the frame from which on it holds."""
 
     at: list[int]
     values: list[Any]
@@ -56,12 +56,12 @@ class Series(NamedTuple):
         return {"at": self.at, "of": order, "values": found}
 
 
-class Reel:
-    """The figures of a film, and what changes in them.
+class ReplayTimeline:
+    """Feed a film's frames to its figures, and keep what changes in them.
 
     Parameters
     ----------
-    film : Film
+    film : ReplayFrames
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Reel:
         By the name of a view its legend, light and dark.
     """
 
-    def __init__(self, film: Film) -> None:
+    def __init__(self, film: ReplayFrames) -> None:
         emitted = set(film.scene["emits"])
         self.film = film
         self.views: list[View] = [view(film.scene) for view in views() if emitted.issuperset(view.needs)]
@@ -85,7 +85,7 @@ class Reel:
                 view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
         self._sheets = {
-            sheet.model.id: sheet for view in self.views for sheet in view.sources if isinstance(sheet, Sheet)
+            sheet.model.id: sheet for view in self.views for sheet in view.sources if isinstance(sheet, PackedColumns)
         }
         self._models = {model.id: model for model in self._doc.models}
         self._serializer = Serializer(references=set(self._doc.models), deferred=False)
@@ -106,7 +106,7 @@ class Reel:
         self.words = {view.name: Series([], []) for view in self.views}
         self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
         self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
-        # Each new set of strokes would make the document look for its models, which stay the same.
+        # Each new set of glyphs would make the document look for its models, which stay the same.
         with self._doc.models.freeze():
             for number, frame in enumerate(film.frames):
                 self._take(number, frame)
@@ -208,12 +208,12 @@ class Reel:
         """Return of which view's axis, 0 or 1, a column's numbers are; not of columns that mean something else."""
         found = {}
         for view in self.views:
-            for stroke in view.ink.strokes:
-                if stroke.kind == "cells":
+            for glyph in view.canvas.glyphs:
+                if glyph.kind == "cells":
                     continue
-                for column, axis in ((stroke.x, 0), (stroke.y, 1), (stroke.top, 1), (stroke.dx, 0), (stroke.dy, 1)):
-                    if column and not (stroke.size and column in (stroke.dx, stroke.dy)):
-                        found[stroke.source.model.id, column] = (view.name, axis)
+                for column, axis in ((glyph.x, 0), (glyph.y, 1), (glyph.top, 1), (glyph.dx, 0), (glyph.dy, 1)):
+                    if column and not (glyph.size and column in (glyph.dx, glyph.dy)):
+                        found[glyph.source.model.id, column] = (view.name, axis)
         return found
 
 

@@ -184,8 +184,8 @@ class MoveTrace:
         x = torch.stack(list(points)).double().cpu().numpy()
         if plane.axes is None:
             return np.column_stack([x[:, 0], np.diff(x[:, 0], prepend=x[0, 0])])
-        if plane.fold is not None:
-            x = plane.fold(x)
+        if plane.canonicalise is not None:
+            x = plane.canonicalise(x)
         with np.errstate(invalid="ignore"):  # a chain that has gone off to infinity lies nowhere in the plane
             return (x - plane.centre) @ plane.axes
 

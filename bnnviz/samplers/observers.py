@@ -100,10 +100,11 @@ class SamplerStats(Protocol):
 
 
 class Projection(NamedTuple):
-    """The plane that paths are drawn in: coordinate = (fold(x) - centre) @ axes.
+    """The plane that paths are drawn in: coordinate = (canonicalise(x) - centre) @ axes.
 
-    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target. ``fold`` takes points (n, dim)
-    to others that stand for them, and with vectors (n, dim) beside them returns where these go; None leaves them.
+    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target. ``canonicalise`` takes points
+    (n, dim) to others that stand for them, and with vectors (n, dim) beside them returns where these go; None leaves
+    them.
     """
 
     kind: str
@@ -111,7 +112,7 @@ class Projection(NamedTuple):
     centre: np.ndarray
     axes: np.ndarray | None
     basis: int
-    fold: Callable[..., np.ndarray] | None = None
+    canonicalise: Callable[..., np.ndarray] | None = None
 
 
 #: Events that a chain trace holds for whoever collects them, and the kind of one that is a move of a discrete sampler.

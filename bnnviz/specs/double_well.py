@@ -53,7 +53,7 @@ class WellsSettings(param.Parameterized):
 class WellsSpec(PlainSpec):
     """What is shown on the Wells page; its settings are those of `WellsSettings`."""
 
-    factory: ClassVar[str] = "bnnviz.engine.demos.double_well:Wells"
+    factory: ClassVar[str] = "bnnviz.engine.demos.double_well:DoubleWellDemo"
     owner: ClassVar[str] = "The wells"
     declared: ClassVar[type[param.Parameterized]] = WellsSettings
 

@@ -12,4 +12,4 @@ from bnnviz.specs.race import RaceSpec
 class GallerySpec(RaceSpec):
     """What is compared on the page of uncertainty: as a race, on a target of images."""
 
-    factory: ClassVar[str] = "bnnviz.engine.race.image_race:Gallery"
+    factory: ClassVar[str] = "bnnviz.engine.race.image_race:ImageRace"

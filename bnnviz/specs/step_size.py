@@ -54,7 +54,7 @@ class ScopeSettings(param.Parameterized):
 class ScopeSpec(PlainSpec):
     """What is shown on the page of the microscope; its settings are those of `ScopeSettings`."""
 
-    factory: ClassVar[str] = "bnnviz.engine.demos.step_size:Scope"
+    factory: ClassVar[str] = "bnnviz.engine.demos.step_size:StepSizeDemo"
     owner: ClassVar[str] = "The microscope"
     declared: ClassVar[type[param.Parameterized]] = ScopeSettings
 

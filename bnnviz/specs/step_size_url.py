@@ -13,10 +13,10 @@ def as_python(scope: ScopeSpec) -> str:
     """Return a complete script that repeats what is seen, for some seconds."""
     return "\n".join(
         [
-            "from bnnviz.engine.demos.step_size import Scope",
+            "from bnnviz.engine.demos.step_size import StepSizeDemo",
             "from bnnviz.specs.step_size import ScopeSpec",
             "",
-            f"scope = Scope(ScopeSpec({differing(scope)!r}))",
+            f"scope = StepSizeDemo(ScopeSpec({differing(scope)!r}))",
             f"scope.advance({SECONDS:g})  # seconds; errors become smaller for as long as one waits",
             "for name, figures in scope.figures().items():",
             "    print(name, figures)",

@@ -19,7 +19,7 @@ from bnnviz.views.comparison.energy import LedgerView
 from bnnviz.views.comparison.functionals import FunctionalsView
 from bnnviz.views.comparison.lanes import of_lane
 from bnnviz.views.comparison.pooled import PooledView
-from bnnviz.views.comparison.step_size import LensView, StepErrorView
+from bnnviz.views.comparison.step_size import CellView, StepErrorView
 from bnnviz.views.importance.history import HistoryView
 from bnnviz.views.importance.population import PopulationView
 from bnnviz.views.importance.weight_ess import GaugeView
@@ -70,7 +70,7 @@ _VIEWS: tuple[type[View], ...] = (
 # Of a race as a whole; its lanes have those above.
 _OF_RACES: tuple[type[View], ...] = (CurvesView,)
 _OF_WELLS: tuple[type[View], ...] = (FunctionalsView, LedgerView, PooledView, RatioView)
-_OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, LensView)
+_OF_MICROSCOPES: tuple[type[View], ...] = (StepErrorView, CellView)
 # Of predictions of test rows, by whoever has measured them.
 _OF_PREDICTIONS: tuple[type[View], ...] = (RocView, ConfusionView, ProbabilityView, SquaredErrorsView)
 # Of how sure these are, several samplers in each.

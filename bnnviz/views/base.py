@@ -14,7 +14,7 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 
 from bnnviz.engine.throttle import Throttle
-from bnnviz.views.canvas import Ink, Sheet, Stroke
+from bnnviz.views.canvas import Canvas, Glyph, PackedColumns
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 from bnnviz.views.pointer import Pointer
 
@@ -43,7 +43,7 @@ def columns(**arrays: Any) -> Columns:
 
 
 def separated(*rows: Any) -> np.ndarray:
-    """Interleave equally long arrays with NaN: (a0, b0, NaN, a1, b1, NaN, ...), one line of many strokes."""
+    """Interleave equally long arrays with NaN: (a0, b0, NaN, a1, b1, NaN, ...), one line of many glyphs."""
     stacked = np.stack([np.asarray(r, dtype=np.float32) for r in rows], axis=-1)
     return np.concatenate([stacked, np.full((*stacked.shape[:-1], 1), np.nan, np.float32)], axis=-1).ravel()
 
@@ -200,7 +200,7 @@ class View:
     ----------
     root : bokeh.plotting.figure
         The model to put on a page.
-    ink : Ink
+    canvas : Canvas
         What is drawn in it for each frame.
     pointer : Pointer or None
         Hears what is done in it, where anything can be.
@@ -224,7 +224,7 @@ class View:
         self._follow = True
         self._scale, self._labels = 1.0, ("", "")
         self.root: figure
-        self.ink: Ink
+        self.canvas: Canvas
         self.pointer: Pointer | None = None
         self._build()
         self.theme(dark)
@@ -286,7 +286,7 @@ class View:
         self.palette = DARK if dark else LIGHT
         for model, roles in self._paints:
             model.update(**{name: getattr(self.palette, role) for name, role in roles.items()})
-        self.ink.publish()
+        self.canvas.publish()
 
     def magnify(self, scale: float) -> None:
         """Write the axes in type of another size; 1 is the size that they are made with."""
@@ -342,10 +342,10 @@ class View:
                 axis.axis_label = label
 
     @property
-    def sources(self) -> list[Sheet | ColumnDataSource]:
+    def sources(self) -> list[PackedColumns | ColumnDataSource]:
         """Everything that is drawn from, in the order of drawing."""
         found = {renderer.data_source.id: renderer.data_source for renderer in self.root.renderers}
-        return [*found.values(), *self.ink.sources]
+        return [*found.values(), *self.canvas.sources]
 
     def legend_html(self) -> str:
         """Give the legend for the heading, in the present colours; "" when none is needed."""
@@ -431,7 +431,7 @@ class View:
         )
         fig.toolbar.logo = None
         self._labels = (x_label, y_label)
-        self.ink = Ink(fig)
+        self.canvas = Canvas(fig)
         self._style_axis(fig.xaxis[0], ticks=5)
         self._style_axis(fig.yaxis[0], ticks=4)
         for grid in fig.grid:
@@ -470,17 +470,17 @@ class View:
         self._paints.append((model, roles))
         return model
 
-    def _inked(self, stroke: Stroke, kind: Kind | None = None, role: str = "") -> Stroke:
-        """Give a stroke its colour: a role of the palette, or that of the kind of event that it marks."""
+    def _coloured(self, glyph: Glyph, kind: Kind | None = None, role: str = "") -> Glyph:
+        """Give a glyph its colour: a role of the palette, or that of the kind of event that it marks."""
         filled = {"fill": kind.role} if kind is not None and kind.filled else {}
-        return self._paint(stroke, colour=role or kind.role, **filled)
+        return self._paint(glyph, colour=role or kind.role, **filled)
 
     def _words(self) -> str:
         """Say what the figure shows now; the figures of its heading, unless it has others."""
         return self.note
 
     @staticmethod
-    def _push(sheet: Sheet, data: Columns) -> bool:
+    def _push(sheet: PackedColumns, data: Columns) -> bool:
         """Send columns unless the sheet holds the same ones."""
         held = sheet.data
         if all(np.array_equal(held[name], values, equal_nan=True) for name, values in data.items()):

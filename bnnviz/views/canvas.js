@@ -1,4 +1,4 @@
-// Draws the strokes of `ink` on a canvas of its own over the frame of `figure`. Runs when the strokes or their data
+// Draws the glyphs of `glyphs` on a canvas of its own over the frame of `figure`. Runs when the strokes or their data
 // change, and once the figure has been laid out; after that the figure's own repaints take the canvas along.
 
 spare_styles()
@@ -49,7 +49,7 @@ function new_pen(view) {
     if (!view.is_displayed || !view.frame.bbox.is_valid) { return }
     const to = place()
     placed = true
-    draw_strokes(ctx, ink.tags, to)
+    draw_strokes(ctx, glyphs.tags, to)
     document.dispatchEvent(new CustomEvent("bnnviz:paint", {detail: figure.name}))
   }
 
@@ -64,7 +64,7 @@ function new_pen(view) {
       other.beginPath()
       other.rect(left, top, width, height)
       other.clip()
-      draw_strokes(other, ink.tags, {x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
+      draw_strokes(other, glyphs.tags, {x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
       other.restore()
     },
     ask() {

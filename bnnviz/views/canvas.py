@@ -1,7 +1,7 @@
-"""Ink: what moves in a figure, drawn on a canvas over its frame, so that axes and grid are not painted again.
+"""Draw what moves in a figure on a canvas over its frame, so that axes and grid are not painted again.
 
 Bokeh paints a whole figure for each change of one of its glyphs, 10 to 14 ms of a browser's time. A view that
-changes with every frame leaves frame, axes, contours and tools to Bokeh and draws the rest in ink: 1 to 2 ms.
+changes with every frame leaves frame, axes, contours and tools to Bokeh and draws the rest itself: 1 to 2 ms.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from bokeh.plotting import figure
 
 from bnnviz.views.palette import Kind
 
-# A figure that is drawn in ink alone has no renderers, and is none the worse for it.
+# A figure that is drawn on a canvas alone has no renderers, and is none the worse for it.
 silence(MISSING_RENDERERS, True)
 _CODE = Path(__file__).with_name("canvas.js").read_text(encoding="utf-8")
 
 
-class Sheet:
+class PackedColumns:
     """Columns of numbers that travel to the browser as one array: as many messages as arrays would cost more.
 
     Parameters
@@ -51,13 +51,13 @@ class Sheet:
 
 
 @dataclass
-class Stroke:
+class Glyph:
     """Something drawn from columns of a source.
 
     Parameters
     ----------
     kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "cells"}
-    source : Sheet
+    source : PackedColumns
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
     colour : str
@@ -95,7 +95,7 @@ class Stroke:
     """
 
     kind: str
-    source: Sheet
+    source: PackedColumns
     x: str
     y: str
     colour: str = ""
@@ -128,8 +128,8 @@ class Stroke:
             setattr(self, name, value)
 
 
-class Ink:
-    """The strokes of a figure.
+class Canvas:
+    """Hold and publish the glyphs of a figure.
 
     Parameters
     ----------
@@ -139,13 +139,13 @@ class Ink:
     Attributes
     ----------
     model : ColumnDataSource
-        Carries the strokes to the browser in its tags, and hangs in the figure's.
+        Carries the glyphs to the browser in its tags, and hangs in the figure's.
     """
 
     def __init__(self, root: figure) -> None:
-        self.strokes: list[Stroke] = []
+        self.glyphs: list[Glyph] = []
         self.model = ColumnDataSource()
-        self._draw = CustomJS(args={"figure": root, "ink": self.model}, code=_CODE)
+        self._draw = CustomJS(args={"figure": root, "glyphs": self.model}, code=_CODE)
         self._heard: set[str] = set()
         root.tags = [self.model]
         # The browser sets the inner size once the figure has been laid out.
@@ -155,32 +155,32 @@ class Ink:
 
     def line(
         self,
-        source: Sheet,
+        source: PackedColumns,
         x: str,
         y: str,
         *,
         width: float = 1.0,
         dash: tuple[float, ...] = (),
         opacity: float = 1.0,
-    ) -> Stroke:
+    ) -> Glyph:
         """Draw a line."""
-        return self._add(Stroke("line", source, x, y, width=width, dash=list(dash), opacity=opacity))
+        return self._add(Glyph("line", source, x, y, width=width, dash=list(dash), opacity=opacity))
 
-    def band(self, source: Sheet, x: str, low: str, high: str, *, opacity: float) -> Stroke:
+    def band(self, source: PackedColumns, x: str, low: str, high: str, *, opacity: float) -> Glyph:
         """Fill the area between two lines."""
-        return self._add(Stroke("band", source, x, low, top=high, opacity=opacity))
+        return self._add(Glyph("band", source, x, low, top=high, opacity=opacity))
 
-    def bars(self, source: Sheet, x: str, y: str, *, width: float) -> Stroke:
+    def bars(self, source: PackedColumns, x: str, y: str, *, width: float) -> Glyph:
         """Draw bars from zero, their width in units of the axis."""
-        return self._add(Stroke("bars", source, x, y, width=width))
+        return self._add(Glyph("bars", source, x, y, width=width))
 
-    def trail(self, source: Sheet, x: str, y: str, *, width: float) -> Stroke:
+    def trail(self, source: PackedColumns, x: str, y: str, *, width: float) -> Glyph:
         """Draw a line whose older part, which comes first, fades."""
-        return self._add(Stroke("trail", source, x, y, width=width))
+        return self._add(Glyph("trail", source, x, y, width=width))
 
     def marks(
         self,
-        source: Sheet,
+        source: PackedColumns,
         x: str,
         y: str,
         kind: Kind,
@@ -191,10 +191,10 @@ class Ink:
         code: int = 0,
         alpha: str | None = None,
         scale: str | None = None,
-    ) -> Stroke:
+    ) -> Glyph:
         """Draw a mark at each point, or at those whose column ``of`` has the given code."""
         return self._add(
-            Stroke(
+            Glyph(
                 "marks",
                 source,
                 x,
@@ -209,33 +209,33 @@ class Ink:
             )
         )
 
-    def arrow(self, source: Sheet, x: str, y: str, dx: str, dy: str, *, size: float, width: float) -> Stroke:
+    def arrow(self, source: PackedColumns, x: str, y: str, dx: str, dy: str, *, size: float, width: float) -> Glyph:
         """Draw an arrow from each point, of one length on the screen; of size 0 as long as its direction."""
-        return self._add(Stroke("arrow", source, x, y, dx=dx, dy=dy, size=size, width=width))
+        return self._add(Glyph("arrow", source, x, y, dx=dx, dy=dy, size=size, width=width))
 
-    def words(self, source: Sheet, x: str, y: str, *, text: str, font: str) -> Stroke:
+    def words(self, source: PackedColumns, x: str, y: str, *, text: str, font: str) -> Glyph:
         """Write words beside each point."""
-        return self._add(Stroke("words", source, x, y, text=text, font=font))
+        return self._add(Glyph("words", source, x, y, text=text, font=font))
 
-    def map(self, source: Sheet, value: str) -> Stroke:
+    def map(self, source: PackedColumns, value: str) -> Glyph:
         """Colour an area by values on a grid; its place and colours are set later."""
-        return self._add(Stroke("cells", source, value, ""))
+        return self._add(Glyph("cells", source, value, ""))
 
     def publish(self) -> None:
-        """Send the strokes as they are now; later only their data go."""
+        """Send the glyphs as they are now; later only their data go."""
         self.model.tags = [
-            {f.name: getattr(stroke, f.name) for f in fields(stroke)} | {"source": stroke.source.model}
-            for stroke in self.strokes
+            {f.name: getattr(glyph, f.name) for f in fields(glyph)} | {"source": glyph.source.model}
+            for glyph in self.glyphs
         ]
 
     @property
-    def sources(self) -> list[Sheet]:
+    def sources(self) -> list[PackedColumns]:
         """The sheets that are drawn from."""
-        return list({stroke.source.model.id: stroke.source for stroke in self.strokes}.values())
+        return list({glyph.source.model.id: glyph.source for glyph in self.glyphs}.values())
 
-    def _add(self, stroke: Stroke) -> Stroke:
-        self.strokes.append(stroke)
-        if stroke.source.model.id not in self._heard:
-            self._heard.add(stroke.source.model.id)
-            stroke.source.model.js_on_change("data", self._draw)
-        return stroke
+    def _add(self, glyph: Glyph) -> Glyph:
+        self.glyphs.append(glyph)
+        if glyph.source.model.id not in self._heard:
+            self._heard.add(glyph.source.model.id)
+            glyph.source.model.js_on_change("data", self._draw)
+        return glyph

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bnnviz.views.base import Columns, columns
-from bnnviz.views.canvas import Ink, Sheet, Stroke
+from bnnviz.views.canvas import Canvas, Glyph, PackedColumns
 from bnnviz.views.palette import Palette
 
 MOST = 4
@@ -28,27 +28,29 @@ class Futures:
 
     Parameters
     ----------
-    ink : Ink
+    canvas : Canvas
     names : sequence of str
         The columns of a future's part of a frame, the horizontal one first.
     widths : sequence of float
         Of the lines, one for each other column; a thin one is dashed.
     """
 
-    def __init__(self, ink: Ink, names: Sequence[str], widths: Sequence[float]) -> None:
+    def __init__(self, canvas: Canvas, names: Sequence[str], widths: Sequence[float]) -> None:
         self._names = tuple(names)
-        self.sheet = Sheet(self.columns({}))
+        self.sheet = PackedColumns(self.columns({}))
         x, *heights = self._names
         self._lines = [
             [
-                ink.line(self.sheet, f"{x}{i}", f"{y}{i}", width=width, dash=() if width > 2 else (5, 4), opacity=0.9)
+                canvas.line(
+                    self.sheet, f"{x}{i}", f"{y}{i}", width=width, dash=() if width > 2 else (5, 4), opacity=0.9
+                )
                 for y, width in zip(heights, widths, strict=True)
             ]
             for i in range(MOST)
         ]
 
     @property
-    def strokes(self) -> list[Stroke]:
+    def glyphs(self) -> list[Glyph]:
         """Everything that is drawn of them."""
         return [line for lines in self._lines for line in lines]
 

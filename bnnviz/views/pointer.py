@@ -14,7 +14,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.plotting import figure
 
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 
 _CODE = Path(__file__).with_name("pointer.js").read_text(encoding="utf-8")
 
@@ -27,9 +27,9 @@ class Pointer:
     Parameters
     ----------
     root : bokeh.plotting.figure
-    events : Sheet or None
+    events : PackedColumns or None
         Has the columns ``x``, ``y``, ``step_high`` and ``step_low`` of events that can be picked.
-    points : Sheet or None
+    points : PackedColumns or None
         Has the columns ``x`` and ``y`` of points that can be edited.
     cells : bool
         Whether places are chosen in it, as in a map, and no boxes are drawn.
@@ -40,8 +40,8 @@ class Pointer:
     def __init__(
         self,
         root: figure,
-        events: Sheet | None = None,
-        points: Sheet | None = None,
+        events: PackedColumns | None = None,
+        points: PackedColumns | None = None,
         cells: bool = False,
         keyed: bool = True,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bnnviz.views.base import View
-from bnnviz.views.canvas import Sheet, Stroke
+from bnnviz.views.canvas import Glyph, PackedColumns
 from bnnviz.views.palette import DARK, LIGHT, Kind, legend, line_html, mark_html
 
 MOST = len(LIGHT.chains)
@@ -19,18 +19,18 @@ MARKS = tuple(
 
 
 class SeriesView(View):
-    """A view of up to eight named things, each with strokes in a colour of its own."""
+    """A view of up to eight named things, each with glyphs in a colour of its own."""
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
         self.names: tuple[str, ...] = ()
-        self._strokes: list[tuple[Stroke, ...]] = []
+        self._glyphs: list[tuple[Glyph, ...]] = []
         super().__init__(scene, dark)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the lines' too."""
-        for strokes, colour in zip(self._strokes, (DARK if dark else LIGHT).chains, strict=True):
-            for stroke in strokes:
-                stroke.update(colour=colour, fill=colour if stroke.fill else None)
+        for glyphs, colour in zip(self._glyphs, (DARK if dark else LIGHT).chains, strict=True):
+            for glyph in glyphs:
+                glyph.update(colour=colour, fill=colour if glyph.fill else None)
         super().theme(dark)
 
     def legend_html(self) -> str:
@@ -40,11 +40,11 @@ class SeriesView(View):
         pairs = zip(self.names, self.palette.chains, DASHES, strict=False)
         return legend(*(line_html(n, c, self.palette, dash=" ".join(map(str, d))) for n, c, d in pairs))
 
-    def _marked(self, source: Sheet, x: str, y: str, place: int, size: float = 8.0) -> Stroke:
+    def _marked(self, source: PackedColumns, x: str, y: str, place: int, size: float = 8.0) -> Glyph:
         """Draw the marks of a series, each in its shape."""
-        stroke = self.ink.marks(source, x, y, MARKS[place], size)
-        stroke.fill = "set by the theme" if MARKS[place].filled else None
-        return stroke
+        glyph = self.canvas.marks(source, x, y, MARKS[place], size)
+        glyph.fill = "set by the theme" if MARKS[place].filled else None
+        return glyph
 
     def _marks_html(self) -> list[str]:
         """Return a legend entry with its mark for each series."""

@@ -46,7 +46,7 @@ def test_it_plays_pauses_steps_and_shows_another_density(open_microscope, screen
     slider.focus()
     scope.page.keyboard.press("ArrowRight")
     until(lambda: "place=7" in scope.page.evaluate("location.search"), 10, "the address is the old one")
-    until(lambda: scope.figures()["lens"] != drawn["lens"], 10, "the density is the old one")
+    until(lambda: scope.figures()["cell"] != drawn["cell"], 10, "the density is the old one")
     assert scope.number("step") == made, "it began anew"
     scope.pick("Sampler", "SGHMC")
     until(lambda: scope.said().startswith("SGHMC"), 10, scope.said())

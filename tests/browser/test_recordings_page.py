@@ -13,7 +13,7 @@ import pytest
 from test_lab import OVERFLOW, Lab, until
 
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -28,7 +28,7 @@ def recordings(tmp_path: Path) -> Path:
     shelf = tmp_path / "home" / "recordings"
     for name, seed in zip(NAMES, (1, 2), strict=True):
         run = ViewedRun(Spec(target="banana", sampler="hmc", chains=2, draws=60, seed=seed))
-        recorder = Recorder(run, shelf / name)
+        recorder = RecordingWriter(run, shelf / name)
         while not run.finished:
             run.advance(0.1)
         recorder.close()

@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_replay import BANANA, HOSTILE, NETWORK, hostile
 
-from bnnviz.engine.recording.replay_frames import Film, film
+from bnnviz.engine.recording.replay_frames import ReplayFrames, take_frames
 from bnnviz.replays.player import page
 
 SHEETS = """async () => {
@@ -33,8 +33,8 @@ FRAMES = 120
 
 
 @pytest.fixture(scope="module", params=["banana", "network"])
-def shot(request: pytest.FixtureRequest) -> Film:
-    return film({"banana": BANANA, "network": NETWORK}[request.param], FRAMES)
+def shot(request: pytest.FixtureRequest) -> ReplayFrames:
+    return take_frames({"banana": BANANA, "network": NETWORK}[request.param], FRAMES)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
     problems: list[str] = []
     contexts = []
 
-    def opened(told: Film, **options: Any) -> Any:
+    def opened(told: ReplayFrames, **options: Any) -> Any:
         place = tmp_path / "film.html"
         place.write_text(page(told), encoding="utf-8")
         context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, "offline": True, **options})
@@ -68,7 +68,7 @@ def frame_of(shown: Any) -> int:
 
 
 @pytest.mark.sampled(1)
-def test_it_plays_to_the_end_without_a_network(shot: Film, opened: Any, screenshot: Any, capsys: Any) -> None:
+def test_it_plays_to_the_end_without_a_network(shot: ReplayFrames, opened: Any, screenshot: Any, capsys: Any) -> None:
     shown = opened(shot)
     size = len(page(shot).encode())
     shown.select_option("#speed", "60")
@@ -94,7 +94,7 @@ def test_it_plays_to_the_end_without_a_network(shot: Film, opened: Any, screensh
 
 
 @pytest.mark.demand
-def test_a_frame_is_the_same_by_whatever_way_one_gets_there(shot: Film, opened: Any) -> None:
+def test_a_frame_is_the_same_by_whatever_way_one_gets_there(shot: ReplayFrames, opened: Any) -> None:
     shown = opened(shot)
     stops, there = [0, 1, 17, 60, FRAMES // 2 + 20, len(shot.frames) - 1], {}
     for number in range(len(shot.frames)):
@@ -114,7 +114,7 @@ def test_a_frame_is_the_same_by_whatever_way_one_gets_there(shot: Film, opened: 
 
 
 @pytest.mark.demand
-def test_keys_step_play_and_go_to_the_ends(shot: Film, opened: Any) -> None:
+def test_keys_step_play_and_go_to_the_ends(shot: ReplayFrames, opened: Any) -> None:
     shown, last = opened(shot), len(shot.frames) - 1
     for key, expected in (
         ("ArrowRight", 1),
@@ -142,7 +142,7 @@ def test_keys_step_play_and_go_to_the_ends(shot: Film, opened: Any) -> None:
 
 
 @pytest.mark.demand
-def test_it_follows_the_readers_colours_and_turns(shot: Film, opened: Any, screenshot: Any) -> None:
+def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: Any, screenshot: Any) -> None:
     shown = opened(shot, color_scheme="dark")
     shown.evaluate(SEEK, len(shot.frames) - 1)
     ground = "getComputedStyle(document.querySelector('.card')).backgroundColor"
@@ -159,7 +159,7 @@ def test_it_follows_the_readers_colours_and_turns(shot: Film, opened: Any, scree
 
 
 @pytest.mark.demand
-def test_the_page_can_be_read_by_everybody(shot: Film, opened: Any) -> None:
+def test_the_page_can_be_read_by_everybody(shot: ReplayFrames, opened: Any) -> None:
     for scheme in ("light", "dark"):
         # The policy of the page lets no script in, not even that of the test.
         shown = opened(shot, color_scheme=scheme, bypass_csp=True)
@@ -170,7 +170,7 @@ def test_the_page_can_be_read_by_everybody(shot: Film, opened: Any) -> None:
 
 
 @pytest.mark.demand
-def test_hostile_names_are_words(shot: Film, opened: Any) -> None:
+def test_hostile_names_are_words(shot: ReplayFrames, opened: Any) -> None:
     shown = opened(hostile(shot))
     assert shown.inner_text("#title") == HOSTILE.replace("\u2028", "\u2028")
     shown.click("#about")
@@ -183,7 +183,7 @@ def test_hostile_names_are_words(shot: Film, opened: Any) -> None:
 @pytest.mark.demand
 def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
     # Playwright runs a loop of its own here already, so the command is another process.
-    told = film(BANANA, 8)
+    told = take_frames(BANANA, 8)
     place = told.save(tmp_path / "film.npz")
     words = [
         "replay",

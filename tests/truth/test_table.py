@@ -13,7 +13,7 @@ from scipy import stats
 from bnnviz import samplers, targets
 from bnnviz.benchmarks import find
 from bnnviz.benchmarks.calibration import Truth, limit, of_draws, of_path, p_value
-from bnnviz.benchmarks.simulated import PLACES, SimulatedData, uniformity
+from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suites import truth
 from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
 from bnnviz.cli.main import main
@@ -197,7 +197,7 @@ def test_a_dropped_prior_makes_its_row_red() -> None:
 # --- simulated data sets
 
 
-def smallest(simulation: SimulatedData, sampler: str) -> float:
+def smallest(simulation: SimulatedNetwork, sampler: str) -> float:
     ranks = simulation.ranks(samplers.REGISTRY.get(sampler)(), 60.0)
     assert set(ranks) == set(simulation.quantities)
     assert all(len(places) == simulation.replications and places.min() >= 0 for places in ranks.values())
@@ -205,22 +205,22 @@ def smallest(simulation: SimulatedData, sampler: str) -> float:
     return min(uniformity(places)[1] for places in ranks.values())
 
 
-LEAST = truth.LEVEL / (len(PDMPS) * len(SimulatedData.quantities))
+LEAST = truth.LEVEL / (len(PDMPS) * len(SimulatedNetwork.quantities))
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_true_weights_lie_anywhere_among_the_draws(sampler: str) -> None:
-    assert smallest(SimulatedData(512, seed=1), sampler) > LEAST
+    assert smallest(SimulatedNetwork(512, seed=1), sampler) > LEAST
 
 
 def test_each_chain_has_a_data_set_of_its_own() -> None:
-    target = SimulatedData(3).target
+    target = SimulatedNetwork(3).target
     theta = torch.randn(6, target.dim, dtype=torch.float64)
     potential, gradient = target.gradient(theta)
     for chain in range(6):
-        alone = SimulatedData(3).target
+        alone = SimulatedNetwork(3).target
         alone.y = target.y[chain].expand(1, -1)
         x = theta[chain : chain + 1].clone().requires_grad_(True)
         value = alone.potential(x)
@@ -232,7 +232,7 @@ def test_each_chain_has_a_data_set_of_its_own() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["prior", "reflection", "noise"])
 def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, broken: str) -> None:
-    simulation = SimulatedData(512, seed=1)
+    simulation = SimulatedNetwork(512, seed=1)
     if broken == "prior":
         simulation.target.prior_precision = 0.5
     elif broken == "noise":

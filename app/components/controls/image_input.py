@@ -45,7 +45,7 @@ class ImageAsker:
     Parameters
     ----------
     on_image : callable
-        Called with what `Gallery.watch` takes as an image.
+        Called with what `ImageRace.watch` takes as an image.
     on_complaint : callable
         Called with a sentence about a file that cannot be used.
     """

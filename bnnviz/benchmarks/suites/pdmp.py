@@ -136,7 +136,7 @@ def _begun(setup: Setup, kernel: str) -> Run:
         kernel=kernel,
     ).checked()
     run = Run(spec)
-    run.patient = True
+    run.wait_for_compile = True
     return run
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.recording.writer import Recorder
+from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -42,7 +42,7 @@ def _overhead(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as scratch:
         tell(f"{name}: finding its start")
         recorded, alone = ViewedRun(_SPECS[name]), ViewedRun(_SPECS[name])
-        recorder = Recorder(recorded, Path(scratch) / "run")
+        recorder = RecordingWriter(recorded, Path(scratch) / "run")
         for run in (recorded, alone):
             run.prepare()
         pair = ((recorded, recorder), (alone, None))
@@ -64,7 +64,7 @@ def _overhead(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     yield Row("size", size, "MB", more={"draws": int(recorded.store.counts.min())})
 
 
-def _turn(run: ViewedRun, recorder: Recorder | None) -> float:
+def _turn(run: ViewedRun, recorder: RecordingWriter | None) -> float:
     """Let a run go on for a turn, and return the CPU seconds of each step."""
     begun, first, end = time.process_time(), run.steps, time.perf_counter() + _TURN_S
     while not run.finished and time.perf_counter() < end:

@@ -86,7 +86,7 @@ def _begun(sampler: str, chains: int, kernel: str) -> Run:
         kernel=kernel,
     ).checked()
     run = Run(spec)
-    run.patient = True  # for the compiled step
+    run.wait_for_compile = True  # for the compiled step
     run.prepare()
     while run.phase == "tuning":
         run.advance(SLICE_S)

@@ -26,7 +26,7 @@ import torch
 from bnnviz import samplers, settings, targets
 from bnnviz.benchmarks.calibration import Test, Truth, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.chains import ChainDraws, begin, follow, move, one_thread
-from bnnviz.benchmarks.simulated import PLACES, SimulatedData, uniformity
+from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.run.initialization import Descent
 from bnnviz.errors import BnnvizError
@@ -280,7 +280,7 @@ def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
 
 def _sbc_case(seconds: float, tell: Tell) -> Iterator[Row]:
     """Rank true functions and weights of simulated networks among the draws given simulated data."""
-    simulation = SimulatedData()
+    simulation = SimulatedNetwork()
     found = [cell for cell in cells(simulation.target) if "bound" in cell.settings]
     least = Goal(">=", LEVEL / (len(simulation.quantities) * sum(cell.right for cell in found)))
     for cell in found:

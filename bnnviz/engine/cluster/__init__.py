@@ -1,1 +1,1 @@
-"""Where runs execute: Dask workers, and the loop that advances live runs on each."""
+"""Execute runs: Dask workers, and the loop that advances live runs on each."""

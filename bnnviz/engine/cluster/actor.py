@@ -1,4 +1,4 @@
-"""A live run as a Dask actor: what a page talks to.
+"""Offer a live run to a page as a Dask actor.
 
 Its methods are coroutines that only look things up or queue them, because they share the worker's event loop. Nothing
 here imports torch; the run class is loaded by its dotted path.
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class LiveRun:
-    """A live run as a Dask actor: the page's end of a place in the worker's `LiveLoop`.
+    """Offer a live run as a Dask actor: the page's end of a place in the worker's `LiveLoop`.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class LiveRun:
             if restore:
                 slot.resumed = int(run.steps)
             # Who looks on does not wait for a compiler.
-            run.patient = False
+            run.wait_for_compile = False
             if slot.watch:
                 run.watch(**slot.watch)
             return run

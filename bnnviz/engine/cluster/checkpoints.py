@@ -1,9 +1,10 @@
-"""The checkpoints of live runs, as files of their worker."""
+"""Keep the checkpoints of live runs as files of their worker."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,20 +12,24 @@ from pathlib import Path
 
 from bnnviz import files
 from bnnviz.engine.cluster import frame_socket
+from bnnviz.engine.cluster.slot import Slot
 
 STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swept
+LEAST_S = 3.0  # between two checkpoints of a run that has done nothing in particular
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint as read back: the run's own bytes, and how many changes they contain."""
+    """Hold a checkpoint: the run's own bytes, and how many changes they contain."""
 
     changes: int
     data: bytes
 
 
 class Checkpoints:
-    """The checkpoint files of one worker, written one after another by a thread of their own."""
+    """Keep the checkpoint files of one worker, written one after another by a thread of their own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,6 +47,27 @@ class Checkpoints:
             return None
         head, data = raw.split(b"\n", 1)
         return Saved(json.loads(head)["changes"], data)
+
+    def save(self, slot: Slot, runs: int) -> None:
+        """Write a checkpoint of a run that has moved, where it is time for one; so many runs share the time."""
+        if not slot.dirty:
+            return
+        slot.saving.cost = runs * (slot.packing_s + slot.writing_s)
+        slot.saving.least = 0.0 if slot.hurry else LEAST_S
+        if slot.saving.due and (slot.writing is None or slot.writing.done()):
+            self.write_now(slot)
+
+    def write_now(self, slot: Slot) -> None:
+        """Write a checkpoint of a run that has moved, unless it is on its way to a step that was, which is known."""
+        if not slot.dirty or slot.under_way:
+            return
+        _learn(slot)
+        begin = time.perf_counter()
+        data = slot.run.checkpoint()
+        slot.packing_s = time.perf_counter() - begin
+        slot.saving.spent()
+        slot.dirty = slot.hurry = False
+        slot.writing = self.write(slot.run_id, Saved(slot.changes, data))
 
     def write(self, run_id: str, saved: Saved) -> Future[float]:
         """Write a checkpoint in the background; the result is the time it took in seconds."""
@@ -74,3 +100,13 @@ class Checkpoints:
                 if path.stat().st_mtime < oldest:
                     path.unlink()
         frame_socket.sweep(self.folder)
+
+
+def _learn(slot: Slot) -> None:
+    """Learn how the last write went."""
+    if slot.writing is None:
+        return
+    try:
+        slot.writing_s = slot.writing.result()
+    except OSError as error:
+        log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)

@@ -1,4 +1,4 @@
-"""Frames for pages on the worker's own machine: from the thread that makes them straight into a socket.
+"""Send frames to pages on the worker's own machine: from the thread that makes them straight into a socket.
 
 A call of an actor takes four turns of the worker's event loop, which shares the interpreter with the sampler:
 of what a watched run loses, that was a third. Here the loop thread itself reads the question and writes the
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Question(NamedTuple):
-    """A pull: of which run, which parts, and the version that the caller has seen of each of them."""
+    """Ask for a frame: of which run, which parts, and the version that the caller has seen of each of them."""
 
     run: str
     want: list[str]
@@ -40,7 +40,7 @@ class Question(NamedTuple):
 
 
 class Caller:
-    """The worker's end of one page's connection; used by the loop thread only."""
+    """Hold the worker's end of one page's connection; used by the loop thread only."""
 
     def __init__(self, connection: socket.socket, selector: selectors.BaseSelector) -> None:
         connection.setblocking(False)
@@ -103,7 +103,7 @@ class Caller:
 
 
 class FrameServer:
-    """Where a worker's loop thread waits: for pages that ask, and for whoever wakes it.
+    """Let a worker's loop thread wait for pages that ask, and for whoever wakes it.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _is_dead(path: Path) -> bool:
 
 
 class FrameConnection:
-    """The page's end."""
+    """Hold the page's end of the connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

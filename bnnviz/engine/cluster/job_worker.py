@@ -1,4 +1,4 @@
-"""What a worker does of the jobs that `bnnviz.engine.cluster.jobs` sends it."""
+"""Do on a worker the jobs that `bnnviz.engine.cluster.jobs` sends it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _stopped: set[str] = set()  # marks of jobs that are to end
 
 
 class Stopped(Exception):
-    """Raised by a job that was told to stop; ``value`` is what it gives back all the same."""
+    """End a job that was told to stop; ``value`` is what it gives back all the same."""
 
     def __init__(self, value: Any = None) -> None:
         super().__init__("The job was stopped.")
@@ -27,7 +27,7 @@ class Stopped(Exception):
 
 
 class Report:
-    """How a job speaks to whoever sent it.
+    """Tell whoever sent a job how far it is.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Jobs on a Dask cluster, on this machine or elsewhere: each is done on one worker, and again where that is lost.
+"""Do jobs on a Dask cluster of this machine or of others: each on one worker, and again where that is lost.
 
 A worker that goes while it has a job costs the job only what it had not kept: the job is done again on another one. A
 job that fails by itself is said to have failed, and the others go on. One that loses more than `LOSSES` workers is
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Event(NamedTuple):
-    """What happened to a job.
+    """Say what happened to a job.
 
     ``kind`` is began, told, lost (its worker, and it is done again), done, failed or stopped; or waiting, with number
     -1 and a sentence on what the cluster has to be given. ``value`` is the worker, what the job told, the times that
@@ -48,14 +48,14 @@ class Event(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A call ``function(report, *args)`` on a worker, which has a GPU where ``gpu`` says so."""
+    """Describe a call ``function(report, *args)`` on a worker, which has a GPU where ``gpu`` says so."""
 
     args: tuple[Any, ...]
     gpu: bool = False
 
 
 class Cluster:
-    """The workers that jobs are done on; a context that ends those which it has started.
+    """Hold the workers that jobs are done on; a context that ends those which it has started.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Cluster:
 
 
 class Jobs:
-    """Jobs that are done on a cluster.
+    """Have jobs done on a cluster.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ class Jobs:
         future.add_done_callback(lambda ended: self._heard.put((number, "ended", ended)))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        said = event[1]
-        self._heard.put((said["number"], said["kind"], said["value"]))
+        message = event[1]
+        self._heard.put((message["number"], message["kind"], message["value"]))
 
     def _next(self) -> Iterator[Event]:
         self._look()
@@ -261,7 +261,7 @@ class Jobs:
             return
         try:
             kind, value = future.result(timeout=RESULT_S)
-        except Exception as error:  # its worker went before it had handed the result over: Dask makes it anew
+        except Exception as error:  # its worker went before it had handed the result over: Dask makes it again
             log.info("the result of job %d is not to be had yet", number, exc_info=error)
             if future.status == "cancelled":
                 self._orphan(number)

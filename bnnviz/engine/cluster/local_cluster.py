@@ -1,4 +1,4 @@
-"""The cluster of this machine: Dask's scheduler and the worker processes, for the dashboard in a process of its own.
+"""Start the cluster of this machine: Dask's scheduler and workers, for the dashboard in a process of its own.
 
 That process begins before the page's has imported anything, and leaves it its interpreter. It ends with whoever
 started it, however that ends: then nobody holds the other end of its standard input.
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterProcess:
-    """A process with a scheduler and workers of this machine; it begins at once.
+    """Hold a process with a scheduler and workers of this machine; it begins at once.
 
     Parameters
     ----------

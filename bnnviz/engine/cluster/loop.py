@@ -1,4 +1,4 @@
-"""The one thread of a worker that advances its live runs in equal time slices.
+"""Advance the live runs of a worker in equal time slices, in one thread.
 
 Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Pages on its
 machine ask it for frames without the event loop (`framesocket`). Nothing here imports torch.
@@ -16,27 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from bnnviz import paths
-from bnnviz.engine.cluster import frame_socket
-from bnnviz.engine.cluster.checkpoints import Checkpoints, Saved
+from bnnviz.engine.cluster import frame_socket, slot_recording
+from bnnviz.engine.cluster.checkpoints import Checkpoints
 from bnnviz.engine.cluster.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
 from bnnviz.engine.frames import wire
-from bnnviz.engine.history.commands import COMMANDS, Past
+from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
 from bnnviz.engine.protocol import Simulation
 from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # time one run has before the next one's turn
 CAPACITY = 8  # live runs on one worker; more wait for their turn
-CHECKPOINT_S = 3.0
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
-SUMMARISED = 5_000_000  # numbers of a live run's draws up to which its recording gets a summary: others wait for it
 STEPS = ("proposal", "event")
 
 log = logging.getLogger(__name__)
 
 
 class LiveLoop:
-    """The thread that advances the live runs of a worker process in equal time slices.
+    """Advance the live runs of a worker process in equal time slices, in a thread.
 
     Parameters
     ----------
@@ -57,6 +55,17 @@ class LiveLoop:
         self._calls = frame_socket.FrameServer(self.checkpoints.folder)
         self._ready: set[str] = set()  # runs that wanted time at the last look
         self._closing = False
+        self._commands: dict[str, Callable[[Slot, dict[str, Any]], Any]] = {
+            "play": lambda slot, args: self._play(slot),
+            "pause": lambda slot, args: self._pause(slot),
+            "speed": lambda slot, args: slot.pace.set(checked_speed(args.get("value"))),
+            "proposal": lambda slot, args: self._step(slot, slot.run.step_proposal),
+            "event": lambda slot, args: self._step(slot, slot.run.step_event),
+            "watch": lambda slot, args: slot.run.watch(**args),
+            "select": lambda slot, args: slot.run.select(args.get("choice")),
+            "change": lambda slot, args: self._change(slot, args["settings"]),
+            "record": lambda slot, args: slot_recording.record(slot, args.get("recording")),
+        }
         self._thread = threading.Thread(target=self._loop, name="bnnviz-live", daemon=True)
         self._thread.start()
 
@@ -176,8 +185,9 @@ class LiveLoop:
             with self._guarded(slot):
                 self._obey(slot)
                 self._show(slot)
-                self._save(slot)
-                self._keep(slot)
+                if slot.state == "running":
+                    self.checkpoints.save(slot, runs=sum(other.state == "running" for other in self._all()))
+                slot_recording.keep(slot)
 
     @contextlib.contextmanager
     def _guarded(self, slot: Slot) -> Iterator[None]:
@@ -207,11 +217,11 @@ class LiveLoop:
         with self._guarded(slot):
             run = slot.build(slot)
             slot.run = run
-            slot.past = _past(slot)
-            slot.show_anew()
+            slot.history = _history(slot)
+            slot.show_again()
             slot.catch_up()
             slot.state = "running"
-        self._begin_recording(slot)
+        slot_recording.begin(slot)
         slot.saving.spent()
         self._changed_together()
         resolve_all(slot.builders)
@@ -232,20 +242,20 @@ class LiveLoop:
         """End a run that may be taken up again."""
         if slot.state == "running":
             with self._guarded(slot):
-                self._checkpoint(slot)
+                self.checkpoints.write_now(slot)
         if slot.state == "failed":
             self._drop(slot, "failed", slot.message)
         else:
             self._drop(slot, "ended", message)
 
     def _drop(self, slot: Slot, state: str, message: str) -> None:
-        self._end_recording(slot)
+        slot_recording.end(slot)
         with self._lock:
             self._slots.pop(slot.run_id, None)
         slot.state, slot.message = state, message
         slot.playing = False
         # its memory goes now, not when the last caller has let go of the actor or Python next looks for cycles
-        slot.run = slot.past = None
+        slot.run = slot.history = None
         gc.collect()
         self._answer_all(slot)
         self._changed_together()
@@ -296,42 +306,27 @@ class LiveLoop:
             else:
                 self._changed_together()
                 if waiter is not None:
-                    waiter.resolve(slot.report() | ({"log": slot.past.whole_log} if name in COMMANDS else {}))
+                    waiter.resolve(slot.report() | ({"log": slot.history.whole_log} if name in COMMANDS else {}))
 
     def _command(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
-        if name == "play":
-            self._play(slot)
-        elif name == "pause":
-            slot.playing = False
-            slot.hurry = True
-        elif name == "speed":
-            slot.pace.set(checked_speed(args.get("value")))
-        elif name == "proposal":
-            slot.playing = False
-            self._moved(slot, slot.run.step_proposal)
-        elif name == "event":
-            slot.playing = False
-            self._moved(slot, slot.run.step_event)
-        elif name == "watch":
-            slot.run.watch(**args)
-        elif name == "select":
-            slot.run.select(args.get("choice"))
-        elif name == "change":
-            self._change(slot, args["settings"])
-        elif name in COMMANDS:
-            if slot.past is None:
+        if name in COMMANDS:
+            if slot.history is None:
                 raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
-            self._end_recording_of_the_past(slot, name)
-            slot.past.obey(name, args)
-        elif name == "record":
-            self._record(slot, args.get("recording"))
+            slot_recording.leave(slot, name)
+            slot.history.obey(name, args)
+        elif name in self._commands:
+            self._commands[name](slot, args)
         else:
             raise BnnvizError(f"A live run has no command {name!r}.", "command")
 
+    def _pause(self, slot: Slot) -> None:
+        slot.playing = False
+        slot.hurry = True
+
     def _change(self, slot: Slot, settings: dict[str, Any]) -> None:
-        if slot.past is not None:
-            slot.past.change(settings)
-            slot.changes = len(slot.past.log)
+        if slot.history is not None:
+            slot.history.change(settings)
+            slot.changes = len(slot.history.log)
         else:
             slot.run.change(settings)
             # a new change takes the place of what a lost run would have done later
@@ -346,64 +341,16 @@ class LiveLoop:
         slot.message = ""
         slot.pace.restart()
 
-    def _moved(self, slot: Slot, step: Callable[[], Any]) -> None:
+    def _step(self, slot: Slot, step: Callable[[], Any]) -> None:
+        slot.playing = False
         if slot.run.finished:
             raise BnnvizError("This run has made all its draws; reset it to step again.")
         slot.catch_up()
         step()
-        if slot.past is not None:
-            slot.past.moved()
+        if slot.history is not None:
+            slot.history.moved()
         slot.dirty = True
         self._ask(slot)
-
-    # recordings
-
-    def _record(self, slot: Slot, name: str | None) -> None:
-        """Keep a run on disk from now on under a name, or, without one, end its recording."""
-        self._end_recording(slot)
-        if name is None:
-            return
-        slot.recorder = _recorder(slot.run, name, anew=True)
-        slot.record = name
-
-    def _begin_recording(self, slot: Slot) -> None:
-        """Go on with the recording of a run that was taken up again."""
-        if slot.record is None or slot.run is None or slot.state != "running":
-            return
-        try:
-            if slot.past is not None:
-                slot.past.recall(_recording(slot.record))
-            slot.recorder = _recorder(slot.run, slot.record)
-        except BnnvizError as error:
-            slot.record, slot.message = None, error.sentence
-
-    def _end_recording_of_the_past(self, slot: Slot, command: str) -> None:
-        """End a recording where its run is left: it keeps what it has."""
-        name = slot.record
-        if name is not None and command in ("back", "return", "keep"):
-            self._end_recording(slot)
-            slot.message = f"The recording {name} ended where the run was left; it keeps what was recorded."
-
-    def _keep(self, slot: Slot) -> None:
-        """Write what is new of a run that is recorded; what is wrong with that is said, and the run goes on."""
-        if slot.recorder is None:
-            return
-        try:
-            slot.recorder.note()
-        except BnnvizError as error:
-            if slot.message != error.sentence:
-                slot.message = error.sentence
-                slot.touch()
-
-    def _end_recording(self, slot: Slot) -> None:
-        recorder, slot.recorder, slot.record = slot.recorder, None, None
-        if recorder is None:
-            return
-        try:
-            recorder.close(summary=recorder.run.store.buffer.numel() <= SUMMARISED)
-        except BnnvizError as error:
-            slot.message = error.sentence
-            log.warning("the recording of live run %s was not finished: %s", slot.run_id, error.sentence)
 
     # advancing
 
@@ -416,8 +363,8 @@ class LiveLoop:
             finally:
                 slot.used += _worked(slot.run) - begin
             slot.dirty = slot.dirty or steps > 0
-            if slot.past is not None:
-                slot.past.moved()
+            if slot.history is not None:
+                slot.history.moved()
             # On the way to its start a run does not step, but says now and then how far it is.
             tells = phase == "start" and time.monotonic() >= slot.changed_at + START_S
             if steps or slot.run.phase != phase or tells:
@@ -432,7 +379,7 @@ class LiveLoop:
         elif slot.run.finished:
             slot.playing = False
             slot.hurry = True
-            self._end_recording(slot)
+            slot_recording.end(slot)
             self._changed_together()
 
     # frames
@@ -469,8 +416,8 @@ class LiveLoop:
             raise
         if "status" in frame:
             frame["status"] = frame["status"] | self._status(slot, frame["status"])
-        if TIMELINE in wanted and slot.past is not None:
-            frame[TIMELINE] = slot.past.shown()
+        if TIMELINE in wanted and slot.history is not None:
+            frame[TIMELINE] = slot.history.shown()
         for want, waiter in pulls:
             part = {name: value for name, value in frame.items() if name == "seq" or name in want}
             waiter.resolve(wire.dumps(slot.report() | {"frame": part}))
@@ -484,70 +431,17 @@ class LiveLoop:
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,
             "message": slot.message or status.get("message", ""),
-            **({} if slot.past is None else slot.past.status()),
+            **({} if slot.history is None else slot.history.status()),
         }
 
-    # checkpoints
 
-    def _save(self, slot: Slot) -> None:
-        if slot.state != "running" or not slot.dirty:
-            return
-        runs = sum(other.state == "running" for other in self._all())
-        slot.saving.cost = runs * (slot.packing_s + slot.writing_s)  # they all share the time
-        slot.saving.least = 0.0 if slot.hurry else CHECKPOINT_S
-        if not slot.saving.due:
-            return
-        if slot.writing is None or slot.writing.done():
-            self._checkpoint(slot)
-
-    def _checkpoint(self, slot: Slot) -> None:
-        if not slot.dirty or slot.under_way:  # what lies on the way is known
-            return
-        self._collect(slot)
-        begin = time.perf_counter()
-        data = slot.run.checkpoint()
-        slot.packing_s = time.perf_counter() - begin
-        slot.saving.spent()
-        slot.dirty = slot.hurry = False
-        slot.writing = self.checkpoints.write(slot.run_id, Saved(slot.changes, data))
-
-    def _collect(self, slot: Slot) -> None:
-        """Learn how the last write went."""
-        if slot.writing is None:
-            return
-        try:
-            slot.writing_s = slot.writing.result()
-        except OSError as error:
-            log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)
-
-
-def _recorder(run: Simulation, name: str, anew: bool = False) -> Any:
-    """Return what keeps a run in the recording of this name, a new one or one that it goes on with."""
-    from bnnviz.engine.recording import reader
-    from bnnviz.engine.recording.writer import Recorder
-
-    if run.is_fork:
-        raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
-    if not run.can_record:
-        raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
-    folder = reader.place(name)  # a page names no paths
-    return Recorder(run, reader.new_place(name) if anew else folder)
-
-
-def _recording(name: str) -> Any:
-    """Return the recording of a name, as it was last written."""
-    from bnnviz.engine.recording import reader
-
-    return reader.Recording(reader.place(name))
-
-
-def _past(slot: Slot) -> Past | None:
-    """Return the past of a run that can go back; None of one that cannot."""
+def _history(slot: Slot) -> HistoryCommands | None:
+    """Return what obeys commands about the past of a run; None of one that cannot go back."""
     if not slot.run.has_history:
         return None
     from bnnviz.engine.history.fork import taken_up  # a run is there, and so is torch
 
-    return Past(slot, taken_up)
+    return HistoryCommands(slot, taken_up)
 
 
 def _worked(run: Simulation) -> float:

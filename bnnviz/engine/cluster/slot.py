@@ -1,4 +1,4 @@
-"""A live run's place in the loop of its worker: what it is to do, who waits for it, how much time it has had."""
+"""Hold a live run's place in the loop of its worker: what it is to do, who waits for it, how much time it has had."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bnnviz.engine.cluster import frame_socket
-from bnnviz.engine.drive import Pace
-from bnnviz.engine.history.commands import Past
+from bnnviz.engine.drive import Pace, make_changes, replay
+from bnnviz.engine.history.commands import HistoryCommands
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -30,7 +30,7 @@ ALIVE = ("queued", "starting", "running")
 
 @dataclass
 class Waiter:
-    """Somebody on the worker's event loop who waits for the loop thread."""
+    """Answer somebody on the worker's event loop who waits for the loop thread."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
@@ -61,7 +61,7 @@ class Waiter:
 
 
 class Remote:
-    """A page that waits at the socket for a frame of a run."""
+    """Answer a page that waits at the socket for a frame of a run."""
 
     def __init__(self, caller: frame_socket.Caller, slot: Slot) -> None:
         self._caller, self._slot = caller, slot
@@ -84,7 +84,7 @@ def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[],
 
 @dataclass
 class Slot:
-    """A run's place in the loop: what it is to do, who waits for it, how much time it has had."""
+    """Hold a run's place in the loop: what it is to do, who waits for it, how much time it has had."""
 
     run_id: str
     build: Callable[[Slot], Any]
@@ -96,8 +96,8 @@ class Slot:
     record: str | None = None  # the name of its recording
 
     run: Any = None
-    recorder: Any = None
-    past: Past | None = None  # of a run that can go back
+    writer: Any = None
+    history: HistoryCommands | None = None  # of a run that can go back
     scene: dict[str, Any] | None = None
     state: str = "queued"
     message: str = ""
@@ -143,7 +143,7 @@ class Slot:
     @property
     def under_way(self) -> bool:
         """Whether it is on its way to a step that was."""
-        return self.past is not None and self.past.journey is not None
+        return self.history is not None and self.history.replay_to is not None
 
     def watched(self, now: float) -> bool:
         """Whether somebody has pulled lately; a run without a lease needs nobody."""
@@ -153,10 +153,10 @@ class Slot:
         """Whether a caller who has seen this version has seen everything."""
         return seen == self.version and now - self.changed_at > SETTLE_S
 
-    def show_anew(self) -> None:
+    def show_again(self) -> None:
         """Make the scene of what runs now."""
         scene = self.run.scene()
-        known = [TIMELINE] if self.past is not None else []
+        known = [TIMELINE] if self.history is not None else []
         self.scene = scene | {"emits": [*scene["emits"], *known]} if known else scene
 
     def touch(self) -> None:
@@ -167,28 +167,25 @@ class Slot:
     def advance(self, seconds: float) -> int:
         """Let the run step for at most so many seconds, or as its speed asks; return the steps done."""
         if self.under_way:
-            return self.past.advance(seconds)
+            return self.history.advance(seconds)
         if self.replay and self.playing:
             return self._replay(seconds)
         return self.pace.advance(self.run, seconds)
 
     def _replay(self, seconds: float) -> int:
         """Make the changes of a lost run at the steps where they were made: the draws are the same."""
-        begin, end = self.run.steps, time.monotonic() + seconds
-        self.catch_up()
-        while self.replay and time.monotonic() < end and not self.run.finished:
-            if self.run.phase == "start":
-                self.run.advance(seconds)
-            else:
-                self.run.step_proposal()
-            self.catch_up()
-        return self.run.steps - begin
+        known = self.changes + len(self.replay)
+        steps = replay(self.run, self.replay, self.replay[-1][0], seconds=seconds, slice_s=seconds)
+        self._catch_up(known)
+        return steps
 
     def catch_up(self) -> None:
         """Make the changes of the lost run that belong to this step."""
-        while self.replay and self.replay[0][0] <= self.run.steps:
-            self.run.change(self.replay.popleft()[1])
-            self.changes = self.changes + 1 if self.past is None else len(self.past.log)
+        self._catch_up(self.changes + len(self.replay))
+
+    def _catch_up(self, known: int) -> None:
+        make_changes(self.run, self.replay)
+        self.changes = known - len(self.replay) if self.history is None else len(self.history.log)
 
     def report(self) -> dict[str, Any]:
         """Return what a caller must know besides the frame."""

@@ -1,4 +1,4 @@
-"""Preloaded by a worker (``dask worker --preload bnnviz.engine.cluster.worker``), so that its first run starts fast.
+"""Prepare a worker (``dask worker --preload bnnviz.engine.cluster.worker``), so that its first run starts fast.
 
 A worker joins the cluster only after `dask_setup`, so whoever sees it can use it at once.
 """

@@ -1,1 +1,1 @@
-"""Runs that show one thing: the step-size bias, and the double well."""
+"""Show one thing each: the step-size bias, and the double well."""

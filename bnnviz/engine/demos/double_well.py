@@ -1,8 +1,9 @@
-"""The Wells: FuncHMC beside HMC on the double well, many runs of each in lock-step, one of them watched."""
+"""Compare FuncHMC with HMC on the double well: many runs of each in lock-step, one of them watched."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics, samplers, targets
+from bnnviz.engine.demos.demo import Demo
+from bnnviz.engine.monitor.words import number
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -25,14 +28,12 @@ _LEDGER = 200  # moves in the ledger
 # cross-validation each time would take ten times as long), kernels; and how long it rests, in times of what one takes.
 _BENCHMARK, _DRAWS, _WIDTH, _CENTRES, _RATIO_SHARE = 400, 1000, 0.3, 30, 1 / 3
 _FEWEST = 3  # draws for a ratio
-_CHECKPOINT_VERSION = 1
-_PARTS = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
 _SIDES = {"func": FUNCTIONAL, "point": POINT}
 _TITLES = {"func": "FuncHMC", "point": "HMC"}
 
 
 class _Moved(NamedTuple):
-    """What a move did to the watched run: the functional's coefficients or the point, and the parts of its energy."""
+    """Hold a move of the watched run: the functional's coefficients or the point, and the parts of its energy."""
 
     at: Tensor
     accepted: bool
@@ -42,7 +43,7 @@ class _Moved(NamedTuple):
 
 
 class Side:
-    """One sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins.
+    """Hold one sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class Side:
 
 
 class FunctionalSide(Side):
-    """The same of a sampler whose states are functionals."""
+    """Hold a sampler whose states are functionals."""
 
     def _draw(self) -> Tensor:
         shape = (RUNS, self.sampler.draws_each, 1)
@@ -123,35 +124,20 @@ class FunctionalSide(Side):
         return _Moved(self.state.c[0].clone(), bool(info.accepted[0]), *figures)
 
 
-class Wells:
-    """The execution of a `WellsSpec`, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
+class DoubleWellDemo(Demo):
+    """Run a `WellsSpec`.
 
     FuncHMC begins with N(0, sd^2) in every run, HMC with a draw of it. A step is a move of both; nothing is tuned and
     nothing thrown away. The first run is the one that is watched.
-
-    Parameters
-    ----------
-    spec : WellsSpec
-
-    Raises
-    ------
-    BnnvizError
-        If a value does not fit.
     """
 
-    can_record: ClassVar[bool] = False
-    has_history: ClassVar[bool] = False
-    is_fork: ClassVar[bool] = False
+    spec_class: ClassVar[type[WellsSpec]] = WellsSpec
+    fixed: ClassVar[str] = "Nothing can change while the wells are sampled; begin again."
+    parts: ClassVar[tuple[str, ...]] = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
 
     def __init__(self, spec: WellsSpec) -> None:
-        self.spec = spec = spec.checked()
-        self.device = torch.device("cpu")
-        self.phase, self.era, self.seconds = "start", 0, 0.0
-        self.changes: list[tuple[int, dict[str, Any]]] = []
-        self.notes: list[str] = []
-        self.error: str | None = None
-        self.patient = False
-        self._values = spec.settings
+        super().__init__(spec)
+        self._values = self.spec.settings
         self.target = targets.REGISTRY.get(TARGET)(reading=self._values["reading"]).to("cpu", torch.float64)
         low, high = self.target.window()[0]
         self.line = np.linspace(low, high, _POINTS)
@@ -161,7 +147,6 @@ class Wells:
         self.sides: dict[str, Side] = {}
         self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})
         self._ratio_pace = Throttle(_RATIO_SHARE)
-        self._seq = 0
 
     def _known(self) -> tuple[np.ndarray, Tensor]:
         """Return the density on the line, and its mass in the bins."""
@@ -229,37 +214,21 @@ class Wells:
         self.prepare()
         if self.finished:
             return
-        begun, threads = time.perf_counter(), torch.get_num_threads()
-        # So few numbers are sooner done by one.
-        torch.set_num_threads(1)
-        for side in self.sides.values():
-            side.move()
-        torch.set_num_threads(threads)
+        with self._worked():
+            threads = torch.get_num_threads()
+            # So few numbers are sooner done by one.
+            torch.set_num_threads(1)
+            for side in self.sides.values():
+                side.move()
+            torch.set_num_threads(threads)
         if self.steps >= self._values["moves"]:
             self.phase = "done"
-        self.seconds += time.perf_counter() - begun
 
     def step_event(self) -> None:
         """Step until both have accepted a move, or all are made."""
         self.step_proposal()
         while not self.finished and not all(side.moves[-1].accepted for side in self.sides.values()):
             self.step_proposal()
-
-    def change(self, settings: dict[str, Any]) -> None:
-        """Refuse: what is compared begins anew with other settings.
-
-        Raises
-        ------
-        BnnvizError
-            Always.
-        """
-        raise BnnvizError("Nothing can change while the wells are sampled; begin anew.", next(iter(settings), None))
-
-    def watch(self, **what: Any) -> None:
-        """Do nothing: there is one thing to watch."""
-
-    def select(self, choice: dict[str, Any] | None) -> None:
-        """Pick nothing."""
 
     # ---- what is looked at
 
@@ -268,7 +237,7 @@ class Wells:
         return {
             "spec": self.spec.to_json(),
             "title": f"FuncHMC and HMC on {self.target.describe_value()}",
-            "emits": list(_PARTS),
+            "emits": list(self.parts),
             "x": self.line,
             "truth": self.truth,
             "first": self._first(),
@@ -284,27 +253,20 @@ class Wells:
         outside = max(0.0, 1 - float(np.trapezoid(self._first(), self.line)))
         return float(0.5 * (np.trapezoid(np.abs(self._first() - self.truth), self.line) + outside))
 
-    def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts: status, caption, table, wells, ledger, pooled, ratio."""
-        self._seq += 1
-        frame: dict[str, Any] = {"seq": self._seq}
-        for name in want:
-            if name in _PARTS and self.sides:
-                frame[name] = getattr(self, f"_{name}")()
-        return frame
+    def _makers(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        if not self.sides:
+            return {}
+        return {
+            "caption": self._caption,
+            "table": self._table,
+            "wells": self._wells,
+            "ledger": self._ledger,
+            "pooled": self._pooled,
+            "ratio": self._ratio,
+        }
 
     def _status(self) -> dict[str, Any]:
-        return {
-            "phase": self.phase,
-            "device": "cpu",
-            "kernel": "eager",
-            "step": self.steps,
-            "gradients": self.gradients,
-            "elapsed": self.seconds,
-            "progress": self.progress,
-            "moves": self._values["moves"],
-            "message": "",
-        }
+        return super()._status() | {"moves": self._values["moves"]}
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return what has come out so far, for each of the two samplers by its registered name.
@@ -348,9 +310,9 @@ class Wells:
             f" HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
             f" {100 * hmc['covered']:.0f} % of them."
         )
-        return {"text": text, "kind": "summary", "warning": self._caution(func, hmc), "remedies": []}
+        return {"text": text, "kind": "summary", "warning": self._warning(func, hmc), "remedies": []}
 
-    def _caution(self, func: dict[str, float], hmc: dict[str, float]) -> str:
+    def _warning(self, func: dict[str, float], hmc: dict[str, float]) -> str:
         """Say what explains the difference besides the sampler: the start, the cost, and what is sampled."""
         times = func["gradients"] / hmc["gradients"]
         cost = f"a move of FuncHMC takes {times:.0f} times the gradients"
@@ -446,44 +408,25 @@ class Wells:
 
     # ---- checkpoints
 
-    def checkpoint(self) -> bytes:
-        """Return everything needed to go on with the same draws."""
-        saved = {
-            "version": _CHECKPOINT_VERSION,
-            "spec": self.spec.to_json(),
+    def _save(self) -> dict[str, Any]:
+        return {
             "phase": self.phase,
             "seconds": self.seconds,
             "rng": self.rng.get_state(),
             "sides": {name: side.save() for name, side in self.sides.items()},
         }
-        return checkpoint.pack(saved)
 
-    @classmethod
-    def restore(cls, data: bytes) -> Wells:
-        """Return wells that go on from a checkpoint.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no checkpoint of this version.
-        """
-        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start anew")
-        wells = cls(WellsSpec.from_json(saved["spec"]))
+    def _load(self, saved: dict[str, Any]) -> None:
         if saved["phase"] == "start":
-            return wells
-        wells.prepare()
-        for name, side in wells.sides.items():
+            return
+        self.prepare()
+        for name, side in self.sides.items():
             side.load(saved["sides"][name])
-        wells.rng.set_state(saved["rng"])
-        wells.phase, wells.seconds = saved["phase"], saved["seconds"]
-        return wells
+        self.rng.set_state(saved["rng"])
+        self.phase, self.seconds = saved["phase"], saved["seconds"]
 
 
 def _cell(figures: dict[str, float], first: tuple[str, str], second: tuple[str, str] | None) -> str:
     """Write a figure, and in brackets the one that belongs to it."""
-    text = _written(figures[first[0]], first[1])
-    return text if second is None else f"{text} ({_written(figures[second[0]], second[1])})"
-
-
-def _written(value: float, form: str) -> str:
-    return format(value, form) if np.isfinite(value) else "–"
+    text = number(figures[first[0]], first[1])
+    return text if second is None else f"{text} ({number(figures[second[0]], second[1])})"

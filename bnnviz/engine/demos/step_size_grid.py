@@ -1,8 +1,8 @@
-"""The step-size microscope: how wrong samplers with a step size are in the end, as it grows.
+"""Measure how wrong samplers with a step size are in the end, as it grows: a grid of samplers and step sizes.
 
 On a target whose variance is known, many chains of each stochastic-gradient sampler at each of several step sizes, the
-gradients of all rows, beside a sampler that has none. It is driven as a run is: `Microscope.advance`, then
-`Microscope.frame`.
+gradients of all rows, beside a sampler that has none. It is driven as a run is: `StepSizeGrid.advance`, then
+`StepSizeGrid.frame`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bnnviz.samplers.sgmcmc.base import StochasticGradient
 from bnnviz.specs.run import Spec
 
 CHAINS, SIZES = 512, 8
-_BLOCK = 8  # moves of one lens at a turn, and between its draws
-_LEFT = 1e-3  # of the bias is still missing when a lens begins to count
+_BLOCK = 8  # moves of one cell at a turn, and between its draws
+_LEFT = 1e-3  # of the bias is still missing when a cell begins to count
 _OVER_FOUND = 10.0  # times the step size that a sampler finds: the largest that is looked at, if no law is known
 _BINS, _REACH = 61, 4.5  # of the histogram; standard deviations on each side
 _CURVE = 80
@@ -42,8 +42,8 @@ _ALIGNED = 1e-9  # by so much a direction may differ from a coordinate's
 
 
 @dataclass
-class _Lens:
-    """Chains of one sampler at one step size, and what they have been so far."""
+class _Cell:
+    """Hold the chains of one sampler at one step size, and what they have been so far."""
 
     sampler: StochasticGradient
     size: float
@@ -87,8 +87,8 @@ class _Lens:
             self.draw_collector.load(saved["emitter"])
 
 
-class Microscope:
-    """Lenses on the stationary law of each sampler with a step size.
+class StepSizeGrid:
+    """Sample the stationary law of each sampler at each of several step sizes.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Microscope:
     sizes : int, default 8
         Step sizes of each sampler, evenly spread on a logarithmic axis up to the largest stable one.
     chains : int, default 512
-        Of each lens.
+        Of each cell.
     seed : int, default 0
 
     Raises
@@ -121,16 +121,16 @@ class Microscope:
         sd = math.sqrt(self.variance)
         self._edges = np.linspace(self._mean - _REACH * sd, self._mean + _REACH * sd, _BINS + 1)
         self._along = torch.as_tensor(self._direction)
-        self.lenses = {cls.registered: self._lenses(cls, sizes) for cls in _with_a_step_size()}
-        self._everyone = [lens for lenses in self.lenses.values() for lens in lenses]
-        self._chosen = next(iter(self.lenses)), sizes // 2
+        self.cells = {cls.registered: self._cells(cls, sizes) for cls in _with_a_step_size()}
+        self._everyone = [cell for cells in self.cells.values() for cell in cells]
+        self._chosen = next(iter(self.cells)), sizes // 2
         self._reference = _reference(target, seed)
         self._turn = 0
 
-    def _lenses(self, cls: type[StochasticGradient], sizes: int) -> list[_Lens]:
+    def _cells(self, cls: type[StochasticGradient], sizes: int) -> list[_Cell]:
         limit = self._limit(cls())
         sizes_of_it = np.geomspace(0.0095, 0.95, sizes) * limit
-        return [self._lens(cls(step_size=float(size), every=_BLOCK), limit) for size in sizes_of_it]
+        return [self._cell(cls(step_size=float(size), every=_BLOCK), limit) for size in sizes_of_it]
 
     def _limit(self, sampler: StochasticGradient) -> float:
         """Return the largest stable step size; where the recursion is not known, ten times what the sampler finds."""
@@ -144,7 +144,7 @@ class Microscope:
         seed = int(torch.randint(2**31, (), generator=self.rng))
         return sampler.init(torch.as_tensor(self.target.exact_draws(self.chains, seed=seed)).double(), self.numbers)
 
-    def _lens(self, sampler: StochasticGradient, limit: float) -> _Lens:
+    def _cell(self, sampler: StochasticGradient, limit: float) -> _Cell:
         state, size = self._begun(sampler), sampler.step_size
         recursion = sampler.recursion(size, self.precision)
         # A variance forgets twice as fast as a position; where nothing is known, as under SGLD with the size it found.
@@ -153,7 +153,7 @@ class Microscope:
         )
         wait = math.log(_LEFT) / (2 * math.log(max(abs(forgotten), 0.5)))
         nothing = torch.zeros(self.chains, dtype=torch.float64)
-        return _Lens(
+        return _Cell(
             sampler,
             size,
             math.inf if recursion is None else limit,
@@ -166,26 +166,21 @@ class Microscope:
 
     @property
     def moves(self) -> int:
-        """Moves that each lens has made, but for those that are or were tuned: they have made fewer."""
-        return max(lens.moves for lens in self._everyone)
+        """Moves that each cell has made, but for those that are or were tuned: they have made fewer."""
+        return max(cell.moves for cell in self._everyone)
 
     @property
     def gradients(self) -> int:
-        """Gradients that the chains of all lenses have taken."""
-        return self.chains * sum((lens.tuned + lens.moves) * lens.sampler.gradients_per_step for lens in self._everyone)
+        """Gradients that the chains of all cells have taken."""
+        return self.chains * sum((cell.tuned + cell.moves) * cell.sampler.gradients_per_step for cell in self._everyone)
 
     @property
     def counting(self) -> int:
-        """How many lenses count."""
-        return sum(lens.counted > 0 for lens in self._everyone)
-
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do: never, errors become smaller for as long as one waits."""
-        return False
+        """How many cells count."""
+        return sum(cell.counted > 0 for cell in self._everyone)
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the moves of the lenses, each of all its chains."""
+        """Work for about so many seconds; return the moves of the cells, each of all its chains."""
         begun, moves = time.perf_counter(), 0
         if self._reference is not None:
             self._reference.advance(_REFERENCE_SHARE * seconds)
@@ -195,7 +190,7 @@ class Microscope:
         return moves
 
     def round(self) -> None:
-        """Let each lens make a few moves, and the sampler without a step size have its share of the time."""
+        """Let each cell make a few moves, and the sampler without a step size have its share of the time."""
         begun = time.perf_counter()
         for _ in self._everyone:
             self._next()
@@ -206,32 +201,32 @@ class Microscope:
         self._look(self._everyone[self._turn % len(self._everyone)])
         self._turn += 1
 
-    def _look(self, lens: _Lens) -> None:
-        """Move a lens's chains on, and count where they are."""
-        if lens.draw_collector is None:
-            self._tune(lens)
+    def _look(self, cell: _Cell) -> None:
+        """Move a cell's chains on, and count where they are."""
+        if cell.draw_collector is None:
+            self._tune(cell)
             return
         before, infos = [], []
         for _ in range(_BLOCK):
-            before.append(lens.state)
-            lens.state, info = lens.sampler.step(self.numbers, lens.state)
+            before.append(cell.state)
+            cell.state, info = cell.sampler.step(self.numbers, cell.state)
             infos.append(info)
-        rows = lens.draw_collector.collect(StepBatch(before, infos, lens.state, lens.moves))
-        lens.moves += _BLOCK
-        if lens.moves > lens.wait:
+        rows = cell.draw_collector.collect(StepBatch(before, infos, cell.state, cell.moves))
+        cell.moves += _BLOCK
+        if cell.moves > cell.wait:
             x = rows.x @ self._along
-            lens.squares.index_add_(0, rows.chain, (x - self._mean) ** 2)
-            lens.draws.index_add_(0, rows.chain, torch.ones_like(x))
-            lens.counts += np.histogram(x.numpy(), self._edges)[0]
+            cell.squares.index_add_(0, rows.chain, (x - self._mean) ** 2)
+            cell.draws.index_add_(0, rows.chain, torch.ones_like(x))
+            cell.counts += np.histogram(x.numpy(), self._edges)[0]
 
-    def _tune(self, lens: _Lens) -> None:
+    def _tune(self, cell: _Cell) -> None:
         for _ in range(warmup.WINDOW):
-            lens.state, _ = warmup.step(lens.sampler, self.numbers, lens.state)
-        lens.tuned += warmup.WINDOW
-        lens.state, over = warmup.end_window(lens.sampler, self.numbers, lens.state, lens.tuned)
+            cell.state, _ = warmup.step(cell.sampler, self.numbers, cell.state)
+        cell.tuned += warmup.WINDOW
+        cell.state, over = warmup.end_window(cell.sampler, self.numbers, cell.state, cell.tuned)
         if over:
-            lens.state = lens.sampler.freeze(self.numbers, lens.state)
-            lens.draw_collector = lens.sampler.draw_collector(self.numbers, lens.state)
+            cell.state = cell.sampler.freeze(self.numbers, cell.state)
+            cell.draw_collector = cell.sampler.draw_collector(self.numbers, cell.state)
 
     def choose(self, sampler: str, place: int) -> None:
         """Choose whose density is shown: a sampler by its registered name, and the place of a step size.
@@ -241,10 +236,10 @@ class Microscope:
         BnnvizError
             If there is no such sampler or step size.
         """
-        if sampler not in self.lenses:
-            raise BnnvizError(f"{sampler!r} has no step size here; choose one of {', '.join(self.lenses)}.", "sampler")
-        if not 0 <= place < len(self.lenses[sampler]):
-            raise BnnvizError(f"There are step sizes 0 to {len(self.lenses[sampler]) - 1}, and no {place}.", "place")
+        if sampler not in self.cells:
+            raise BnnvizError(f"{sampler!r} has no step size here; choose one of {', '.join(self.cells)}.", "sampler")
+        if not 0 <= place < len(self.cells[sampler]):
+            raise BnnvizError(f"There are step sizes 0 to {len(self.cells[sampler]) - 1}, and no {place}.", "place")
         self._chosen = sampler, place
 
     def scene(self) -> dict[str, Any]:
@@ -253,14 +248,14 @@ class Microscope:
         return {
             "target": self.target.describe_value(),
             "variance": self.variance,
-            "samplers": [self._described(name, lenses) for name, lenses in self.lenses.items()],
+            "samplers": [self._described(name, cells) for name, cells in self.cells.items()],
             "reference": "" if self._reference is None else self._reference.sampler.title,
             "density": {"label": self._label(), "x": x, "y": self._exact(x), "curved": False},
         }
 
-    def _described(self, name: str, lenses: list[_Lens]) -> dict[str, Any]:
-        sampler = lenses[0].sampler
-        sizes = np.array([lens.size for lens in lenses])
+    def _described(self, name: str, cells: list[_Cell]) -> dict[str, Any]:
+        sampler = cells[0].sampler
+        sizes = np.array([cell.size for cell in cells])
         fine = np.geomspace(sizes[0], sizes[-1], _CURVE)
         # For a Gaussian alone: elsewhere the gradient is no straight line.
         linear = self.target.quadratic() is not None and sampler.recursion(sizes[0], self.precision) is not None
@@ -289,24 +284,24 @@ class Microscope:
         -------
         dict
             ``errors``: for each sampler the relative errors of the variance, their standard errors, and the slope
-            fitted to them; and those of the sampler without a step size. ``lens``: the histogram of the chosen lens.
+            fitted to them; and those of the sampler without a step size. ``cell``: the histogram of the chosen cell.
         """
-        errors = [self._errors(name, lenses) for name, lenses in self.lenses.items()]
-        return {"errors": {"samplers": errors, "reference": self._reference_error()}, "lens": self._seen()}
+        errors = [self._errors(name, cells) for name, cells in self.cells.items()]
+        return {"errors": {"samplers": errors, "reference": self._reference_error()}, "cell": self._seen()}
 
-    def _errors(self, name: str, lenses: list[_Lens]) -> dict[str, Any]:
-        sizes = np.array([lens.size for lens in lenses])
-        error, se = np.array([self._error(lens) for lens in lenses]).T
+    def _errors(self, name: str, cells: list[_Cell]) -> dict[str, Any]:
+        sizes = np.array([cell.size for cell in cells])
+        error, se = np.array([self._error(cell) for cell in cells]).T
         chosen = (np.abs(error) > _LEAST_ERRORS * se) & (sizes <= _LINEAR * sizes[-1])
         slope = diagnostics.log_slope(sizes[chosen], np.abs(error[chosen]), se[chosen])
-        moves = np.array([lens.counted for lens in lenses])
+        moves = np.array([cell.counted for cell in cells])
         return {"name": name, "size": sizes, "error": error, "se": se, "slope": slope, "moves": moves}
 
-    def _error(self, lens: _Lens) -> tuple[float, float]:
-        """Return the relative error of a lens's variance and its standard error; nan before it counts."""
-        if not lens.counted or lens.diverged:
+    def _error(self, cell: _Cell) -> tuple[float, float]:
+        """Return the relative error of a cell's variance and its standard error; nan before it counts."""
+        if not cell.counted or cell.diverged:
             return float("nan"), float("nan")
-        each = lens.squares / lens.draws / self.variance
+        each = cell.squares / cell.draws / self.variance
         return float(each.mean()) - 1, float(each.std() / self.chains**0.5)
 
     def _reference_error(self) -> dict[str, float] | None:
@@ -321,7 +316,7 @@ class Microscope:
     def save(self) -> dict[str, Any]:
         """Return everything for a checkpoint."""
         return {
-            "lenses": [lens.save() for lens in self._everyone],
+            "lenses": [cell.save() for cell in self._everyone],
             "reference": None if self._reference is None else self._reference.checkpoint(),
             "rng": self.rng.get_state(),
             "turn": self._turn,
@@ -329,8 +324,8 @@ class Microscope:
 
     def load(self, saved: dict[str, Any]) -> None:
         """Go on from a checkpoint of the same target, sizes, chains and seed."""
-        for lens, kept in zip(self._everyone, saved["lenses"], strict=True):
-            lens.load(kept, self.rng)
+        for cell, kept in zip(self._everyone, saved["lenses"], strict=True):
+            cell.load(kept, self.numbers)
         if saved["reference"] is not None:
             self._reference = Run.restore(saved["reference"])
         self.rng.set_state(saved["rng"])
@@ -338,21 +333,21 @@ class Microscope:
 
     def _seen(self) -> dict[str, Any]:
         name, place = self._chosen
-        lens, width = self.lenses[name][place], self._edges[1] - self._edges[0]
-        total = max(lens.counts.sum(), 1.0)
+        cell, width = self.cells[name][place], self._edges[1] - self._edges[0]
+        total = max(cell.counts.sum(), 1.0)
         return {
             "name": name,
-            "title": lens.sampler.title,
-            "size": lens.size,
-            "limit": lens.limit,
-            "wait": max(lens.wait - lens.moves + 1, 0),
-            "tuned": lens.draw_collector is None,
-            "guessed": lens.guessed,
-            "diverged": lens.diverged,
+            "title": cell.sampler.title,
+            "size": cell.size,
+            "limit": cell.limit,
+            "wait": max(cell.wait - cell.moves + 1, 0),
+            "tuned": cell.draw_collector is None,
+            "guessed": cell.guessed,
+            "diverged": cell.diverged,
             "x": (self._edges[:-1] + self._edges[1:]) / 2,
-            "y": lens.counts / (total * width),
+            "y": cell.counts / (total * width),
             "width": float(width),
-            "draws": int(lens.counts.sum()),
+            "draws": int(cell.counts.sum()),
             "curves": None,
         }
 

@@ -1,1 +1,1 @@
-"""What the draws of a network predict, and how good that is."""
+"""Predict by the draws of a network, and measure how good that is."""

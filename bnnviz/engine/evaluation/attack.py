@@ -1,4 +1,4 @@
-"""`attack`: rows changed a little, so that one draw errs, and what the others then say (FGSM)."""
+"""Attack a network's predictions: change rows a little, so that one draw errs, and ask the others (FGSM)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.metrics import Given, class_names, given_draws
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, given_draws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.uncertainty import Predictive, class_rows, kept, pixel_scale, predictive, row_numbers
 from bnnviz.engine.protocol import DrawSource
@@ -26,7 +26,7 @@ _BEYOND = 1e-5  # a bound, by rounding
 
 
 class _Space(NamedTuple):
-    """How inputs of the network's scale, x, are told: as ``x * sd + mean``, between ``low`` and ``high`` if any."""
+    """Map inputs of the network's scale, x, to ``x * sd + mean``, between ``low`` and ``high`` if any."""
 
     unit: str
     mean: Tensor
@@ -48,7 +48,7 @@ class _Space(NamedTuple):
 
 
 class _Roles(NamedTuple):
-    """Draws that are attacked and draws that judge, (draws, dim) each, with weights of sum 1 or None."""
+    """Hold draws that are attacked and draws that judge, (draws, dim) each, with weights of sum 1 or None."""
 
     attackers: Tensor
     attack_weights: np.ndarray | None
@@ -159,7 +159,7 @@ def _sizes(eps: Sequence[float]) -> list[float]:
     return steps
 
 
-def _roles(given: Given, attacker: int | str, judge: str) -> _Roles:
+def _roles(given: NetworkDraws, attacker: int | str, judge: str) -> _Roles:
     """Return who attacks and who judges."""
     if judge not in get_args(Judge):
         raise BnnvizError(f"judge cannot be {judge!r}; choose one of {', '.join(get_args(Judge))}.", "judge")

@@ -1,4 +1,4 @@
-"""`measure`: how good the draws of a network are on its test rows, each draw by itself and all of them averaged."""
+"""Measure the draws of a network on its test rows, each draw by itself and all of them averaged."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bnnviz.targets import BNN
 RESAMPLES = 100
 
 
-class Given(NamedTuple):
-    """A network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
+class NetworkDraws(NamedTuple):
+    """Hold a network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
 
     The draws are those of the first chain, then of the second, and so on. ``known`` are their outputs at the test rows
     (draws, rows, outputs) where a run has kept them.
@@ -33,7 +33,7 @@ class Given(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """What draws predict at rows.
+    """Hold what draws predict at rows.
 
     ``probabilities`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
     normal law of an observation, in original units.
@@ -45,7 +45,7 @@ class Predictions(NamedTuple):
 
 
 def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predictions:
-    """Return what weights (draws, dim) predict at the target's test rows, or what is known of it (see `Given`)."""
+    """Return what weights (draws, dim) predict at the target's test rows, or what is known of it."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
         probabilities = probabilities_at(target, theta, x) if known is None else probabilities_of(target, known)
@@ -117,7 +117,7 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
     """
     flat = np.asarray(log_weights, dtype=float).ravel()
     if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
-        raise BnnvizError("The draws have no weight above zero that is a number; sample anew.", "log_weights")
+        raise BnnvizError("The draws have no weight above zero that is a number; sample again.", "log_weights")
     return diagnostics.normalised(flat)
 
 
@@ -179,7 +179,7 @@ def measure(
     }
 
 
-def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> Given:
+def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
     """Return the network and its draws, those of a run where none are given.
 
     Parameters and errors as in `measure`.
@@ -190,18 +190,18 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     known = None
     if draws is None:
         draws, log_weights = _of_run(target_or_run)
-        known = target_or_run.answers()
+        known = target_or_run.test_outputs()
     shape = np.shape(draws)
     theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, shape[-1])
     if not len(theta):
         raise BnnvizError("There are no draws to measure; sample some first.", "draws")
     chains = shape[0] if len(shape) > 2 else 1
     if log_weights is None:
-        return Given(target, theta, None, chains, known)
+        return NetworkDraws(target, theta, None, chains, known)
     flat = np.asarray(log_weights, dtype=float).ravel()
     if len(flat) != len(theta):
         raise BnnvizError(f"There are {len(theta)} draws and {len(flat)} weights; give one for each.", "log_weights")
-    return Given(target, theta, flat, chains, known)
+    return NetworkDraws(target, theta, flat, chains, known)
 
 
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:

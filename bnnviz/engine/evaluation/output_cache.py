@@ -1,4 +1,4 @@
-"""What the draws of a run put out at the test rows, computed once for each draw that is kept."""
+"""Keep what the draws of a run put out at the test rows, computed once for each draw that is kept."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bnnviz.engine.run.draw_store import Room
 _MOST = 500_000_000  # numbers: 2 GB, which lie in a file on a CPU
 
 
-class Answers:
-    """The outputs of a network at its test rows, of the draws that a run keeps.
+class OutputCache:
+    """Keep the outputs of a network at its test rows, of the draws that a run keeps.
 
     Figures at the end of a run, `bnnviz.measure` and `bnnviz.uncertainty` read the same outputs; to compute them takes
     longer than all the rest.

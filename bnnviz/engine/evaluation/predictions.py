@@ -1,8 +1,9 @@
-"""What the draws of a network predict, kept up to date as draws come in."""
+"""Predict by the draws of a network, kept up to date as draws come in."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,7 +28,7 @@ Key = tuple[int, int]  # of a draw: its chain and number
 
 
 class Predictor:
-    """Predictions of a thinned selection of draws, evaluated once each.
+    """Predict by a thinned selection of draws, evaluated once each.
 
     A regression on one input is predicted on a line of inputs (kind ``band``), a choice between two classes on
     two inputs on a grid (``area``), everything else on the test rows: ``intervals`` for a regression, ``classes``
@@ -120,7 +121,7 @@ class Predictor:
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for a whole run, and its data as they are now."""
-        return {"kind": self.kind, **self.data(), **getattr(self, f"_{self.kind}_scene")()}
+        return {"kind": self.kind, **self.data(), **self._SCENES[self.kind](self)}
 
     def data(self) -> dict[str, Any]:
         """Return the training rows where they can be drawn, and whether they may be edited."""
@@ -160,9 +161,6 @@ class Predictor:
         label = "observed" if data is None else f"{data.y_label}{unit}"
         return {"observed": self.observed, "label": label, "range": _widened(self.observed, 0.15)}
 
-    def _classes_scene(self) -> dict[str, Any]:
-        return {"observed": self.observed}
-
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
         values, now = self._shown(store, alive, current)
@@ -178,7 +176,7 @@ class Predictor:
         return {"sd": self._rows(theta).std(0)} if len(theta) else {}
 
     def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
-        drawn = getattr(self, f"_{self.kind}")(values)
+        drawn = self._PICTURES[self.kind](self, values)
         if self.kind == "classes":
             now = self._classes(now[None])["mean"]
         elif self.kind in ("band", "intervals"):
@@ -247,6 +245,20 @@ class Predictor:
             "nll": float(nll),
             "coverage": float(inside.mean()),
         }
+
+    #: What stays the same for a run, and what rows of predictions become in a frame, by kind.
+    _SCENES: ClassVar[dict[str, Callable[[Predictor], dict[str, Any]]]] = {
+        "band": _band_scene,
+        "area": _area_scene,
+        "intervals": _intervals_scene,
+        "classes": lambda self: {"observed": self.observed},
+    }
+    _PICTURES: ClassVar[dict[str, Callable[[Predictor, np.ndarray], dict[str, Any]]]] = {
+        "band": _band,
+        "area": _area,
+        "intervals": _intervals,
+        "classes": _classes,
+    }
 
     def through(self, box: tuple[float, float, float, float]) -> list[Key]:
         """Return the known draws whose function passes through a box (x0, x1, y0, y1); of a band only."""
@@ -322,7 +334,7 @@ def averaged(
     weights : ndarray or None, shape (draws,)
         Of sum 1; None for equal ones.
     known : Tensor or None, shape (draws, rows, outputs)
-        What the draws put out at the test rows, where that is known already (`Run.answers`).
+        What the draws put out at the test rows, where that is known already (`Run.test_outputs`).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The prior's standard deviation, chosen by the validation rows."""
+"""Choose the prior's standard deviation by the validation rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEEDED = ("prior_sd", "evaluate")
 
 @dataclass(frozen=True)
 class PriorSearch:
-    """What a search for the prior's standard deviation found.
+    """Hold what a search for the prior's standard deviation found.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`uncertainty`: how sure a network's predictions are, on its test rows and on rows from elsewhere."""
+"""Measure how sure a network's predictions are, on its test rows and on out-of-distribution rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from bnnviz import data as datasets
 from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import (
-    Given,
+    NetworkDraws,
     class_names,
     given_draws,
     normalised,
@@ -33,7 +33,7 @@ _BYTE = 255.0
 
 
 class Predictive(NamedTuple):
-    """What draws together say of rows.
+    """Hold what draws together say of rows.
 
     ``chances`` (rows, classes), the mean of the draws'; ``entropy``, ``expected`` and ``mutual`` (rows,): of that mean,
     the mean of the draws' own, and their difference.
@@ -66,7 +66,7 @@ def predictive(
     base : float, default e
         Of the entropies' logarithm: e gives nats, 2 bits.
     known : Tensor or None, shape (draws, rows, outputs)
-        What the draws put out at these inputs, where that is known already (`Run.answers`).
+        What the draws put out at these inputs, where that is known already (`Run.test_outputs`).
     """
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
@@ -95,7 +95,7 @@ def uncertainty(
     most_outside: int = MOST_OUTSIDE,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Say how sure the averaged prediction of draws is of test rows and of rows from elsewhere, and how rightly so.
+    """Say how sure the averaged prediction of draws is of test and out-of-distribution rows, and how rightly so.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def uncertainty(
     log_weights : array_like, shape (...), optional
         Logarithms of the draws' weights up to a constant; none: all draws count the same.
     ood : str, data set or array_like, optional
-        Rows of another kind: the name of a data set or a set itself, whose test rows are put on the scale that the
+        Out-of-distribution rows: the name of a data set or a set itself, whose test rows are put on the scale that the
         network was trained on; or inputs (rows, ...) that are on that scale already, bytes being pixels of images.
     rows : sequence of int
         Numbers of test rows whose chances are given with intervals.
@@ -115,7 +115,7 @@ def uncertainty(
     bins : int, default 10
         Of the reliability diagram and its error.
     most_outside : int, default 2000
-        Rows from elsewhere that are looked at, at most: of an image set drawn with equal shares of each class,
+        Out-of-distribution rows that are looked at, at most: of an image set drawn with equal shares of each class,
         otherwise evenly spread.
     seed : int, default 0
         Of what is drawn.
@@ -126,7 +126,7 @@ def uncertainty(
         ``summary``, which is JSON: ``rows``, ``draws``, ``chains``, ``base``, ``class_names``; ``accuracy`` with
         Wilson's interval, ``nll``, ``brier``, ``ece`` and ``bins`` of the averaged prediction; ``test`` and ``ood``
         (None without), each with ``rows`` and the means of ``entropy`` (its interval by the bootstrap over rows),
-        ``expected`` and ``mutual``; ``detection`` by predictive entropy, rows from elsewhere being the positive ones
+        ``expected`` and ``mutual``; ``detection`` by predictive entropy, out-of-distribution rows being the positives
         (None without); ``function_ess`` with ``median``, ``lowest`` (the smallest decile) and ``unknown`` of so many
         ``series``, the chances of each class at up to 50 test rows; ``unknown``: by figure, a sentence on what is not
         known, which is None. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes), ``entropy``,
@@ -136,8 +136,8 @@ def uncertainty(
     Raises
     ------
     BnnvizError
-        If it is no network with classes, there are no draws, weights and draws do not fit, rows from elsewhere do not
-        fit the network, or a row number is none.
+        If it is no network with classes, there are no draws, weights and draws do not fit, out-of-distribution rows do
+        not fit the network, or a row number is none.
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
@@ -195,7 +195,7 @@ def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
     return x, torch.as_tensor(y, dtype=target.y.dtype, device=target.device)
 
 
-def kept(given: Given) -> tuple[Tensor, np.ndarray | None]:
+def kept(given: NetworkDraws) -> tuple[Tensor, np.ndarray | None]:
     """Return the draws whose weight is not negligible, and their weights, of sum 1; None where all count the same."""
     if given.log_weights is None:
         return given.theta, None
@@ -205,7 +205,7 @@ def kept(given: Given) -> tuple[Tensor, np.ndarray | None]:
 
 
 def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0) -> Tensor:
-    """Return inputs (rows, ...) from elsewhere on the scale that the network was trained on.
+    """Return inputs (rows, ...) out of distribution on the scale that the network was trained on.
 
     Parameters and errors as in `uncertainty`.
     """
@@ -220,13 +220,13 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
     else:
         x = np.asarray(ood)
         x = x[evenly(len(x), most)]
-        x = _from_bytes(x, own) if x.dtype == np.uint8 and pixel_scale(own) is not None else x
+        x = scaled_pixels(x, own) if x.dtype == np.uint8 and pixel_scale(own) is not None else x
     rows = torch.as_tensor(x, dtype=target.dtype, device=target.device)
     needed = own.shape if isinstance(own, datasets.ImageSet) else tuple(target.x.shape[1:])
     if tuple(rows.shape[1:]) != needed or not len(rows) or not torch.isfinite(rows).all():
         raise BnnvizError(
-            f"The rows from elsewhere have the shape {tuple(rows.shape)}, or a number that is not finite; give rows of"
-            f" shape {needed}.",
+            f"Out-of-distribution rows have the shape {tuple(rows.shape)}, or a number that is not finite; give rows"
+            f" of shape {needed}.",
             "ood",
         )
     return rows
@@ -240,7 +240,8 @@ def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
     return mean, sd
 
 
-def _from_bytes(x: np.ndarray, data_set: Any) -> np.ndarray:
+def scaled_pixels(x: np.ndarray, data_set: Any) -> np.ndarray:
+    """Return bytes (rows, channels, height, width) on the scale that a network on images sees."""
     mean, sd = pixel_scale(data_set)
     return (x / np.float32(_BYTE) - mean) / sd
 
@@ -267,7 +268,7 @@ def _scored(probabilities: np.ndarray, observed: np.ndarray, target: BNN) -> dic
     return {name: figures[name] for name in ("accuracy", "nll", "brier")} | {"accuracy_low": low, "accuracy_high": high}
 
 
-def _function_ess(given: Given, x: Tensor) -> tuple[dict[str, Any] | None, dict[str, str]]:
+def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None, dict[str, str]]:
     """Return the effective sample size of the draws as functions, and what is not known of it."""
     if given.log_weights is not None:
         return None, {"function_ess": "Draws with weights are no chain: see their weights' ESS (weights_ess)."}
@@ -284,10 +285,10 @@ def _function_ess(given: Given, x: Tensor) -> tuple[dict[str, Any] | None, dict[
         "unknown": found.unknown,
         "series": found.each.size,
     }
-    said = "It needs four draws of a chain that differ on some row."
+    message = "It needs four draws of a chain that differ on some row."
     if not diagnostics.has_arviz():
-        said = f"It is ArviZ's: {optional.install('arviz_stats')}."
-    return summary, {} if known else {"function_ess": said}
+        message = f"It is ArviZ's: {optional.install('arviz_stats')}."
+    return summary, {} if known else {"function_ess": message}
 
 
 def _intervals(

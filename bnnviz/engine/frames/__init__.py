@@ -1,1 +1,1 @@
-"""Frames: what the views show at one instant."""
+"""Build frames: what the views show at one instant."""

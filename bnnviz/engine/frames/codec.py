@@ -1,4 +1,4 @@
-"""Frames as bytes: an npz file of one array of each type, and JSON that says where in them each array is."""
+"""Pack frames as bytes: an npz file of one array of each type, and JSON that says where in them each array is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 1 << 30  # bytes that a file may become
 
 
 class OtherFormat(Exception):
-    """Raised for bytes that another version wrote."""
+    """Refuse bytes that another version wrote."""
 
 
 def pack(tree: Any) -> bytes:
@@ -56,7 +56,7 @@ def unpack(content: bytes) -> Any:
 
 
 class _Packer:
-    """Collects arrays, one after another for each type; what is there already is not written again."""
+    """Collect arrays, one after another for each type; what is there already is not written again."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[np.ndarray]] = {}

@@ -1,4 +1,4 @@
-"""The coordinates of the draws by themselves: blocks of them, and how they are correlated."""
+"""Correlate the coordinates of the draws, block by block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.monitor.components import CANONICAL, FOLDED, Components
+from bnnviz.engine.monitor.components import CANONICAL, MOST_CANONICALISED, Components
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.targets import Target
 
@@ -39,12 +39,14 @@ def part(store: DrawStore, alive: np.ndarray, block: dict[str, Any], components:
     if count < _FEWEST:
         return {}
     first, size = block["first"], block["count"]
-    # A fold needs all coordinates of a draw, which may be many.
-    most = _DRAWS if components.fold is None else max(_FEWEST, min(_DRAWS, FOLDED // draws.shape[2]))
+    # A canonical form needs all coordinates of a draw, which may be many.
+    most = (
+        _DRAWS if components.canonicalise is None else max(_FEWEST, min(_DRAWS, MOST_CANONICALISED // draws.shape[2]))
+    )
     rows = draws[:, :: max(1, -(-count // most))]
-    chosen = components.looked_at(rows if components.fold else rows[..., first : first + size])
-    chosen = (chosen[..., first : first + size] if components.fold else chosen).reshape(-1, size)
-    label = f"{block['label']}, {CANONICAL}" if components.fold else block["label"]
+    chosen = components.looked_at(rows if components.canonicalise else rows[..., first : first + size])
+    chosen = (chosen[..., first : first + size] if components.canonicalise else chosen).reshape(-1, size)
+    label = f"{block['label']}, {CANONICAL}" if components.canonicalise else block["label"]
     return {
         "block": label,
         "first": first,

@@ -1,4 +1,4 @@
-"""What somebody has picked in one view, for all views to mark: an event, or the draws in a box."""
+"""Select in one view what all views mark: an event, or the draws in a box."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING: dict[str, Any] = {"kind": "none"}
 
 
 class Selection:
-    """The picked draws or event of one run; a draw is known by its chain and number.
+    """Hold the selected draws or event of one run; a draw is known by its chain and number.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _projected(points: Tensor, plane: Projection) -> np.ndarray:
     if plane.axes is None:
         x = points[:, 0].double().cpu().numpy()
         return np.stack([x, np.zeros_like(x)], axis=1)
-    if plane.fold is not None:
-        return (plane.fold(points.double().cpu().numpy()) - plane.centre) @ plane.axes
+    if plane.canonicalise is not None:
+        return (plane.canonicalise(points.double().cpu().numpy()) - plane.centre) @ plane.axes
     axes = torch.as_tensor(plane.axes, device=points.device)
     return (points.double() @ axes).cpu().numpy() - plane.centre @ plane.axes

@@ -1,4 +1,4 @@
-"""The chain of a run that somebody watches: which one it is, and what is drawn of its path."""
+"""Watch one chain of a run: which one it is, and what is drawn of its path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bnnviz.samplers.observers import StepBatch
 
 
 class WatchedChain:
-    """One chain of a run, whose path is traced from the run's blocks; nothing that a draw depends on.
+    """Trace the path of one chain from the run's blocks; nothing here is anything that a draw depends on.
 
     Parameters
     ----------
@@ -25,15 +25,15 @@ class WatchedChain:
         self._run, self.number = run, 0
         self.chain_trace = run.sampler.chain_trace()
         run.listeners.append(self._hear)
-        run.on_move.append(self.trace_anew)
+        run.on_move.append(self.trace_again)
 
     def choose(self, number: int) -> None:
         """Watch another chain."""
         if number != self.number:
             self.number = number
-            self.trace_anew()
+            self.trace_again()
 
-    def trace_anew(self) -> None:
+    def trace_again(self) -> None:
         """Follow the chain from here on, of which nothing has been seen; its events keep their numbers."""
         self.chain_trace = self._run.sampler.chain_trace()
         if self._run.events is not None:
@@ -41,7 +41,7 @@ class WatchedChain:
 
     def show_here(self) -> None:
         """Show the chain from where it is, and nothing of how it came there."""
-        self.trace_anew()
+        self.trace_again()
         if self._run.state is not None:
             self.chain_trace.begin(self._run.state, self.number)
 

@@ -1,4 +1,4 @@
-"""Frames as bytes on their way to a page."""
+"""Pickle frames on their way to a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class _Pickler(pickle.Pickler):
-    """Arrays of numbers as their bytes: NumPy's own way costs three times as much for some forty small ones."""
+    """Pickle arrays of numbers as their bytes: NumPy's own way costs three times as much for some forty small ones."""
 
     def reducer_override(self, thing: Any) -> Any:
         if type(thing) is np.ndarray and thing.dtype.kind in "biuf":

@@ -1,1 +1,1 @@
-"""The past of a live run: back to a step, and several futures of one."""
+"""Go back in a live run, and fork it."""

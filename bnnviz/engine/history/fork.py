@@ -1,4 +1,4 @@
-"""A fork: several futures of one run, from one state on, step by step beside each other.
+"""Fork a run: several futures of one run, from one state on, step by step beside each other.
 
 Each branch is a run of its own, restored from the same checkpoint, so that its first steps use the same random numbers:
 until something is changed in one of them they are the same. One branch is followed: whatever is asked of the fork is
@@ -17,10 +17,11 @@ import numpy as np
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.engine.history.timeline import MAGIC, Change, Mark, Timeline, asked
+from bnnviz.engine.drive import LONGEST, make_changes
+from bnnviz.engine.history.timeline import MAGIC, Change, Checkpoint, Timeline, asked
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.draw_store import Vault
+from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
@@ -37,7 +38,7 @@ _OF_DRAWS = ("trace", "marginal")
 
 @dataclass
 class Branch:
-    """One future.
+    """Hold one future.
 
     Parameters
     ----------
@@ -70,13 +71,12 @@ class Branch:
         for _, settings in asked(self.run.changes[self.since :]):
             changed |= settings
         nothing = "as it was" if self.letter == _FIRST else "nothing changed yet"
-        return ", ".join(_said(self.run, *each) for each in changed.items()) or nothing
+        return ", ".join(_in_words(self.run, *each) for each in changed.items()) or nothing
 
     def take(self, steps: int, seconds: float) -> int:
         """Take at most so many steps, with the changes that fall on them; return how many were taken."""
         run = self.run
-        while self.script and self.script[0][0] <= run.steps:
-            run.change(self.script.popleft()[1])
+        make_changes(run, self.script)
         return run.take(min(steps, self.script[0][0] - run.steps) if self.script else steps, seconds)
 
     def draws(self) -> Tensor:
@@ -86,8 +86,12 @@ class Branch:
         return store.view(self.run.alive)[:, first:]
 
 
+def _of_lead(name: str, doc: str) -> property:
+    return property(lambda fork: getattr(fork.lead, name), doc=doc)
+
+
 class Fork:
-    """Several futures of one run, in the place of a run; what is not of the fork as a whole is of the followed branch.
+    """Drive several futures of one run in its place; what is not of the fork as a whole is of the followed branch.
 
     Parameters
     ----------
@@ -100,14 +104,15 @@ class Fork:
     can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = True
+    spec = _of_lead("spec", "What the changes have made of the followed branch's spec.")
+    changes = _of_lead("changes", "The change log of the followed branch.")
+    device = _of_lead("device", "Where it computes.")
+    steps = _of_lead("steps", "Steps of the followed branch.")
+    progress = _of_lead("progress", "Share of the followed branch's work that is done.")
+    error = _of_lead("error", "Why the followed branch failed.")
 
     def __init__(self, at: int, branches: list[Branch], followed: int = 0) -> None:
         self.at, self.branches, self.followed = at, branches, followed
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "branches":
-            raise AttributeError(name)
-        return getattr(self.lead, name)
 
     @classmethod
     def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[Change]) -> Fork:
@@ -134,7 +139,7 @@ class Fork:
             raise BnnvizError(f"There are {MOST} futures already; keep one of them first.", "fork")
         lead = self.branches[self.followed]
         run = ViewedRun.restore(lead.run.checkpoint())
-        run.patient = False
+        run.wait_for_compile = False
         run.look_like(lead.run)
         run.show_here()
         timeline = lead.timeline.copied()
@@ -170,6 +175,23 @@ class Fork:
         """Where the followed branch is; one that has failed beside others that go on is done."""
         return "done" if self.lead.phase == "failed" and not self.finished else self.lead.phase
 
+    @property
+    def wait_for_compile(self) -> bool:
+        """Whether branches block until compilation has finished."""
+        return all(branch.run.wait_for_compile for branch in self.branches)
+
+    @wait_for_compile.setter
+    def wait_for_compile(self, value: bool) -> None:
+        for branch in self.branches:
+            branch.run.wait_for_compile = value
+
+    def prepare(self) -> None:
+        """Do nothing: a run has its start before it is forked."""
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings of the followed branch."""
+        self.lead.change(settings)
+
     def take(self, most: int, seconds: float = 0.02) -> int:
         """Take one block of at most so many steps, equally many in each branch; return how many."""
         moving = [branch for branch in self.branches if not branch.run.finished]
@@ -182,7 +204,7 @@ class Fork:
 
     def advance(self, seconds: float = 0.02) -> int:
         """Work for about so many seconds; return the steps of each branch."""
-        return self.take(1 << 30, seconds)
+        return self.take(LONGEST, seconds)
 
     def step_proposal(self) -> None:
         """Take exactly one step in each branch."""
@@ -202,6 +224,18 @@ class Fork:
         for branch in self.branches:
             if branch.run is not self.lead and chain is not None:
                 branch.run.watch(chain)
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Select draws or an event of the followed branch (`ViewedRun.select`)."""
+        self.lead.select(choice)
+
+    def look_like(self, other: ViewedRun | Fork) -> None:
+        """Show what another run or fork shows."""
+        self.lead.look_like(other)
+
+    def show_here(self) -> None:
+        """Show the watched chain from where it is."""
+        self.lead.show_here()
 
     def scene(self) -> dict[str, Any]:
         """Return the scene of the followed branch."""
@@ -239,7 +273,7 @@ class Fork:
     def _path(self, part: dict[str, Any]) -> dict[str, Any]:
         """Put the path of the watched chain of each branch since the fork beside that of the followed one."""
         plane = self.lead.plane()
-        if plane.basis != part["basis"]:  # the axes were fitted anew for another part of this frame
+        if plane.basis != part["basis"]:  # the axes were fitted again for another part of this frame
             part = part | self.lead.chain_trace.part("path", plane, False)
         parts = [part if run is self.lead else run.chain_trace.part("path", plane, False) for run in self._runs]
         return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
@@ -307,12 +341,12 @@ class Fork:
 
     # --- kept
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on with the same draws in each branch (see `Run.checkpoint`)."""
         branches = [
             {
                 "letter": branch.letter,
-                "run": branch.run.checkpoint(draws, vault),
+                "run": branch.run.checkpoint(draws, block_store),
                 "steps": list(branch.timeline.steps),
                 "kinds": list(branch.timeline.kinds),
                 "since": branch.since,
@@ -326,7 +360,7 @@ class Fork:
         return MAGIC + checkpoint.pack(saved)
 
     @classmethod
-    def restore(cls, data: bytes, vault: Vault | None = None) -> Fork:
+    def restore(cls, data: bytes, block_store: BlockStore | None = None) -> Fork:
         """Return a fork that goes on from a checkpoint.
 
         Raises
@@ -334,11 +368,11 @@ class Fork:
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run anew")
-        return cls(saved["at"], [_restored(each, vault) for each in saved["branches"]], saved["followed"])
+        saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run again")
+        return cls(saved["at"], [_restored(each, block_store) for each in saved["branches"]], saved["followed"])
 
 
-def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
+def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | Fork:
     """Return the run or the fork of a live checkpoint.
 
     Raises
@@ -346,26 +380,25 @@ def restored(data: bytes, vault: Vault | None = None) -> ViewedRun | Fork:
     BnnvizError
         If the bytes are no checkpoint of this version.
     """
-    run = Fork.restore(data, vault) if data.startswith(MAGIC) else ViewedRun.restore(data, vault=vault)
-    for each in run.branches if isinstance(run, Fork) else ():
-        each.run.patient = False
-    if isinstance(run, ViewedRun):
-        run.patient = False
+    run = (
+        Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
+    )
+    run.wait_for_compile = False
     return run
 
 
-def taken_up(mark: Mark, vault: Vault | None = None) -> ViewedRun | Fork:
-    """Return the run or the fork that a mark of a history was made of, as it was then.
+def taken_up(checkpoint: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
+    """Return the run or the fork that a checkpoint of a history was made of, as it was then.
 
     Raises
     ------
     BnnvizError
         If it cannot be read.
     """
-    if mark.folder is None:
-        return restored(mark.data, vault)
-    run = resume(mark.folder, mark.step)
-    run.patient = False
+    if checkpoint.folder is None:
+        return restored(checkpoint.data, block_store)
+    run = resume(checkpoint.folder, checkpoint.step)
+    run.wait_for_compile = False
     return run
 
 
@@ -379,8 +412,8 @@ def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[Chang
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
 
 
-def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
-    run, timeline = ViewedRun.restore(saved["run"], vault=vault), Timeline()
+def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
+    run, timeline = ViewedRun.restore(saved["run"], block_store=block_store), Timeline()
     for step, kind in zip(saved["steps"], saved["kinds"], strict=True):
         timeline.add(step, kind)
     timeline.follow(run)
@@ -388,7 +421,7 @@ def _restored(saved: dict[str, Any], vault: Vault | None) -> Branch:
     return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["era"], script)
 
 
-def _said(run: ViewedRun, name: str, value: Any) -> str:
+def _in_words(run: ViewedRun, name: str, value: Any) -> str:
     """Return a changed setting in words."""
     of_target = name.startswith(_OF_TARGET)
     kind, owner = ("targets", run.spec.target) if of_target else ("samplers", run.spec.sampler)

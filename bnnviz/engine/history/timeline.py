@@ -1,4 +1,4 @@
-"""Going back in a live run: checkpoints of its past, the events on its timeline, and the way to any step of it.
+"""Keep the history of a live run: checkpoints of its past, the events on its timeline, and the way to any step of it.
 
 A step that was is reached from the last checkpoint before it: the kernel is deterministic, so the run takes the same
 steps again. Nothing here imports torch.
@@ -6,7 +6,6 @@ steps again. Nothing here imports torch.
 
 from __future__ import annotations
 
-import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
@@ -16,14 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bnnviz.engine.drive import replay
 from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run.draw_store import Vault
+    from bnnviz.engine.run.draw_store import BlockStore
     from bnnviz.samplers.observers import StepBatch
 
-_MARKS, _BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
+_MOST_CHECKPOINTS, _MOST_BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
 _EVENTS = 100_000  # of the timeline; of more every second one is forgotten
 _NEAR, _WHOLE = 64, 400  # events that a frame has: around now, and of all that is known
 _RUN_UP = 200  # steps before the one that is gone back to: views show what led there
@@ -31,8 +31,8 @@ _KERNEL = {"kernel"}
 MAGIC = b"bnnviz fork\n"  # begins the checkpoint of a fork
 
 
-class Mark(NamedTuple):
-    """A checkpoint to go back to: its step, and the run's bytes and blocks of draws, or the recording that has them."""
+class Checkpoint(NamedTuple):
+    """Hold a checkpoint to go back to: step, bytes and blocks of draws, or the recording that has them."""
 
     step: int
     data: bytes
@@ -40,8 +40,8 @@ class Mark(NamedTuple):
     blocks: frozenset[str] = frozenset()
 
 
-#: Returns what a mark was made of.
-Restore = Callable[[Mark, "Vault | None"], "ShownRun | Forked"]
+#: Returns what a checkpoint was made of.
+Restore = Callable[[Checkpoint, "BlockStore | None"], "ShownRun | Forked"]
 
 
 def asked(changes: list[Change]) -> list[Change]:
@@ -50,7 +50,7 @@ def asked(changes: list[Change]) -> list[Change]:
 
 
 class Log(NamedTuple):
-    """Change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
+    """Hold change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
 
     lead: list[Change]
     branches: dict[str, list[Change]]
@@ -63,7 +63,7 @@ def log_of(run: ShownRun | Forked) -> Log:
 
 
 class Timeline:
-    """The events of the watched chain of a run: the step after each, and its kind."""
+    """Collect the events of the watched chain of a run: the step after each, and its kind."""
 
     def __init__(self) -> None:
         self.steps, self.kinds = array("q"), array("b")
@@ -122,14 +122,14 @@ class Timeline:
 
 
 class History:
-    """What a live run has behind it, and after somebody went back what it had before it.
+    """Keep what a live run has behind it, and after somebody went back what it had before it.
 
     Checkpoints are dense near the present and the sparser the older they are.
 
     Parameters
     ----------
     restore : callable
-        Returns what a mark was made of, given the mark and the vault that holds its blocks.
+        Returns what a checkpoint was made of, given the checkpoint and the block_store that holds its blocks.
 
     Attributes
     ----------
@@ -142,8 +142,8 @@ class History:
         self._restore = restore
         self.timeline = Timeline()
         self.furthest = 0
-        self._marks: list[Mark] = []
-        self._vault: Vault | None = None
+        self._checkpoints: list[Checkpoint] = []
+        self._block_store: BlockStore | None = None
         self._forks: list[int] = []  # where the run was parted; no way leads over such a step
         self._log: Log | None = None  # as it was when somebody went back
 
@@ -155,7 +155,7 @@ class History:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to go back to."""
-        return not self._marks
+        return not self._checkpoints
 
     def log(self, run: ShownRun | Forked) -> Log:
         """Return the changes as they were made before somebody went back."""
@@ -168,57 +168,57 @@ class History:
 
     def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
-        if self._vault is None:
-            from bnnviz.engine.run.draw_store import Vault
+        if self._block_store is None:
+            from bnnviz.engine.run.draw_store import BlockStore
 
-            self._vault = Vault()
-        self._vault.asked.clear()
-        data = run.checkpoint(vault=self._vault)
-        self.add(Mark(run.steps, data, None, frozenset(self._vault.asked)))
+            self._block_store = BlockStore()
+        self._block_store.asked.clear()
+        data = run.checkpoint(block_store=self._block_store)
+        self.add(Checkpoint(run.steps, data, None, frozenset(self._block_store.asked)))
 
-    def add(self, mark: Mark) -> None:
-        """Keep a mark, and as many of the others as there is room for."""
-        steps = [mark.step for mark in self._marks]
-        place = bisect_left(steps, mark.step)
-        known = place < len(steps) and steps[place] == mark.step
-        self._marks[place : place + known] = [mark]
-        while len(self._marks) > _MARKS or (len(self._marks) > 2 and self._size() > _BYTES):
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, and as many of the others as there is room for."""
+        steps = [each.step for each in self._checkpoints]
+        place = bisect_left(steps, checkpoint.step)
+        known = place < len(steps) and steps[place] == checkpoint.step
+        self._checkpoints[place : place + known] = [checkpoint]
+        while len(self._checkpoints) > _MOST_CHECKPOINTS or (len(self._checkpoints) > 2 and self._size() > _MOST_BYTES):
             # Where there are too many, all are as large; where they are too large, those go first that free the most.
-            sizes = [1] * len(self._marks) if len(self._marks) > _MARKS else self._own()
-            del self._marks[_least_missed([mark.step for mark in self._marks], self.furthest, sizes)]
-        if self._vault is not None:
-            self._vault.keep(set().union(*(mark.blocks for mark in self._marks)))
+            sizes = [1] * len(self._checkpoints) if len(self._checkpoints) > _MOST_CHECKPOINTS else self._own()
+            del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest, sizes)]
+        if self._block_store is not None:
+            self._block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
 
     def _size(self) -> int:
-        """Return how many bytes all marks take."""
-        blocks = set().union(*(mark.blocks for mark in self._marks))
-        return sum(len(mark.data) for mark in self._marks) + (self._vault.size(blocks) if blocks else 0)
+        """Return how many bytes all checkpoints take."""
+        blocks = set().union(*(each.blocks for each in self._checkpoints))
+        return sum(len(each.data) for each in self._checkpoints) + (self._block_store.size(blocks) if blocks else 0)
 
     def _own(self) -> list[int]:
-        """Return how many bytes go with each mark alone."""
-        users = Counter(step_batch for mark in self._marks for step_batch in mark.blocks)
-        alone = [[step_batch for step_batch in mark.blocks if users[step_batch] == 1] for mark in self._marks]
+        """Return how many bytes go with each checkpoint alone."""
+        users = Counter(block for each in self._checkpoints for block in each.blocks)
+        alone = [[block for block in each.blocks if users[block] == 1] for each in self._checkpoints]
         return [
-            len(mark.data) + (self._vault.size(blocks) if blocks else 0)
-            for mark, blocks in zip(self._marks, alone, strict=True)
+            len(each.data) + (self._block_store.size(blocks) if blocks else 0)
+            for each, blocks in zip(self._checkpoints, alone, strict=True)
         ]
 
-    def taken_up(self, mark: Mark) -> ShownRun | Forked:
-        """Return what a mark was made of, as it was then.
+    def taken_up(self, checkpoint: Checkpoint) -> ShownRun | Forked:
+        """Return what a checkpoint was made of, as it was then.
 
         Raises
         ------
         BnnvizError
             If it cannot be read.
         """
-        return self._restore(mark, self._vault)
+        return self._restore(checkpoint, self._block_store)
 
     def recall(self, step: int, folder: Path) -> None:
         """Remember a checkpoint that a recording has."""
-        self._marks.append(Mark(step, b"", folder))
-        self._marks.sort()
+        self._checkpoints.append(Checkpoint(step, b"", folder))
+        self._checkpoints.sort()
 
-    def before(self, step: int) -> Mark:
+    def before(self, step: int) -> Checkpoint:
         """Return the checkpoint to go to a step from; some steps before it where there is one.
 
         Raises
@@ -226,12 +226,12 @@ class History:
         BnnvizError
             If the run cannot go back so far.
         """
-        steps = [mark.step for mark in self._marks]
+        steps = [each.step for each in self._checkpoints]
         parted = max((fork for fork in self._forks if fork <= step), default=0)
         for wanted in (step - _RUN_UP, step):
             place = bisect_right(steps, max(wanted, parted))
             if place:
-                return self._marks[place - 1]
+                return self._checkpoints[place - 1]
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
@@ -244,7 +244,7 @@ class History:
     def part(self, step: int) -> None:
         """Forget what came after a step: from there on it comes otherwise."""
         self._log, self.furthest = None, step
-        self._marks = [mark for mark in self._marks if mark.step <= step]
+        self._checkpoints = [each for each in self._checkpoints if each.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
 
     def parted(self, fork: Forked) -> None:
@@ -256,7 +256,7 @@ class History:
         """Note that of a fork at a step one run was kept: it alone is gone back in."""
         self._forks = []
         self.part(run.steps)
-        self._marks = [mark for mark in self._marks if mark.step < at]
+        self._checkpoints = [each for each in self._checkpoints if each.step < at]
         self.note(run)
 
     def shown(self, step: int) -> dict[str, Any]:
@@ -271,8 +271,8 @@ def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
     return 1 + int(np.argmin(gaps))
 
 
-class Journey:
-    """The way of what was restored to a step that was, with the changes that were made on it.
+class ReplayTo:
+    """Replay what was restored up to a step that was, with the changes that were made on the way.
 
     Parameters
     ----------
@@ -307,16 +307,7 @@ class Journey:
 
     def advance(self, seconds: float) -> int:
         """Go on for at most so many seconds; return the steps that were taken."""
-        first, end = self.run.steps, time.monotonic() + seconds
-        while not self.done and time.monotonic() < end:
-            if self.run.phase == "start":  # a recording's first checkpoint
-                self.run.advance(seconds)
-                continue
-            while self.left and self.left[0][0] <= self.run.steps:
-                self.run.change(self.left.popleft()[1])
-            until = min(self.left[0][0], self.goal) if self.left else self.goal
-            self.run.take(until - self.run.steps, seconds)
-        return self.run.steps - first
+        return replay(self.run, self.left, self.goal, seconds=seconds, slice_s=seconds)
 
 
 def _rest(run: ShownRun, log: list[Change]) -> deque[Change]:

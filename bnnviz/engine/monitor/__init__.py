@@ -1,1 +1,1 @@
-"""What a run's draws say of themselves: mixing, variances, weights, and warnings."""
+"""Monitor a run by its draws: mixing, variances, weights, and warnings."""

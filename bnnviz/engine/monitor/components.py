@@ -1,4 +1,4 @@
-"""What of the draws is followed: principal components and single coordinates, kept up to date as draws come in."""
+"""Follow principal components and single coordinates of the draws, kept up to date as draws come in."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from bnnviz.errors import BnnvizError
 _PCA_ROWS = 600
 _PCA_GROWTH = 1.6
 PCA_FIRST = 40  # draws
-CANONICAL = "canonical"  # what is said of folded draws
+CANONICAL = "canonical"  # what is said of canonical draws
 _LABELS = {1: "PC 1", 2: "PC 2", -1: "last PC"}
 _WIDEST = 64  # hidden units up to which the nearest order is looked for
-FOLDED = 2_000_000  # numbers at once
+MOST_CANONICALISED = 2_000_000  # numbers at once
 Choice = tuple[str, int]
 
 
 class Component(NamedTuple):
-    """One number for each draw: label, values (living chains, draws), what they are projections of, whether folded."""
+    """Hold one number for each draw: label, values (living chains, draws), key of the projection, if canonical."""
 
     label: str
     values: np.ndarray
     key: tuple
-    folded: bool
+    canonical: bool
 
 
 class Components:
-    """Principal axes of a run's draws, and the draws' projections on them or on single coordinates.
+    """Fit principal axes to a run's draws, and project the draws on them or on single coordinates.
 
-    Where the draws are folded, canonical representatives of them are looked at; what is said of how well a run mixes is
-    of the draws themselves all the same, since a fold makes jumps that no chain has made.
+    Canonical representatives of the draws are looked at where that is asked for. Mixing is measured on the draws
+    themselves all the same, since the canonical form makes jumps that no chain has made.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Components:
         self.pca: diagnostics.pca.Axes | None = None
         self.basis = 0
         self._plain: diagnostics.pca.Axes | None = None  # of the draws themselves
-        self._folds = False
+        self._canonical = False
         self._fitted = 0  # draws
         self._last: tuple[diagnostics.pca.Axes, np.ndarray] | None = None
         self._choice: Choice = ("pc", 1)
@@ -70,14 +70,14 @@ class Components:
     def look_like(self, other: Components) -> None:
         """Take the axes of another run's draws, and what is followed of them, until there are enough for others."""
         self.pca, self._plain, self._last = other.pca, other._plain, other._last
-        self._folds, self._fitted, self._choice = other._folds, other._fitted, other._choice
+        self._canonical, self._fitted, self._choice = other._canonical, other._fitted, other._choice
         self.basis = other.basis + 1
         self._known = {}
 
     @property
-    def fold(self) -> Callable[..., np.ndarray] | None:
+    def canonicalise(self) -> Callable[..., np.ndarray] | None:
         """What takes draws (..., dim) to the representatives that are looked at in their place, if anything does."""
-        if not self._folds:
+        if not self._canonical:
             return None
         run = self._run
         reference = run.origin.double().cpu().numpy() if self._matches and run.origin is not None else None
@@ -88,8 +88,8 @@ class Components:
         return max(layer.outputs for layer in self._run.target.units[:-1]) <= _WIDEST
 
     @property
-    def caution(self) -> str:
-        """What has to be said where draws are folded; "" for a target whose draws cannot be."""
+    def canonical_warning(self) -> str:
+        """What has to be said where draws are canonical; "" for a target whose draws cannot be."""
         hidden = self._run.target.units[:-1]
         if not hidden:
             return ""
@@ -100,13 +100,13 @@ class Components:
             " it cuts the space a path seems to jump, so it is for looking, not for moments."
         )
 
-    def canonicalise(self, wanted: bool) -> None:
+    def show_canonical(self, wanted: bool) -> None:
         """Look at canonical representatives of the draws, or at the draws themselves."""
-        if wanted == self._folds:
+        if wanted == self._canonical:
             return
         if wanted and not self._run.target.units:
             raise BnnvizError("This target has no hidden units to put in order; leave out canonical.", "plane")
-        self._folds = wanted
+        self._canonical = wanted
         self.pca, self._last = None, None
         self.basis += 1
         self.forget()
@@ -130,15 +130,15 @@ class Components:
         return "pc", number
 
     def refit(self) -> None:
-        """Fit the axes anew when the draws have grown by more than half since the last fit."""
+        """Fit the axes again when the draws have grown by more than half since the last fit."""
         run = self._run
         count = run.store.common(run.alive) * int(run.alive.sum())
         if run.target.dim <= 2 or count < max(PCA_FIRST, _PCA_GROWTH * self._fitted):
             return
         rows = self._rows()
         self._plain = self.pca = diagnostics.principal_axes(rows)
-        if self._folds:
-            self.pca = diagnostics.principal_axes(self.fold(rows))
+        if self._canonical:
+            self.pca = diagnostics.principal_axes(self.canonicalise(rows))
         self._fitted = count
         self.basis += 1
 
@@ -148,12 +148,12 @@ class Components:
         stride = max(1, -(-draws.shape[0] * draws.shape[1] // _PCA_ROWS))
         rows = draws.flatten(0, 1)[::stride].cpu()
         # Of large networks there is no room for a copy.
-        return (rows if rows.numel() > FOLDED else rows.double()).numpy()
+        return (rows if rows.numel() > MOST_CANONICALISED else rows.double()).numpy()
 
     def looked_at(self, draws: Tensor) -> np.ndarray:
-        """Return draws (..., dim), or where they are folded what stands for them."""
+        """Return draws (..., dim), or where they are canonical what stands for them."""
         rows = draws.double().cpu().numpy()
-        return self.fold(rows) if self._folds else rows
+        return self.canonicalise(rows) if self._canonical else rows
 
     @property
     def first(self) -> Component:
@@ -168,64 +168,64 @@ class Components:
     @property
     def followed(self) -> Component:
         """What is followed."""
-        return self._component(self._choice, self._folds)
+        return self._component(self._choice, self._canonical)
 
     @property
     def label(self) -> str:
         """What is followed, in words."""
-        return self._label(self._at_hand(self._choice, self._folds)[0], self._folds)
+        return self._label(self._at_hand(self._choice, self._canonical)[0], self._canonical)
 
     def of(self, draws: Tensor) -> np.ndarray:
         """Return what is followed (chains, draws), of any draws (chains, draws, dim)."""
-        choice, axes = self._at_hand(self._choice, self._folds)
-        return self._values(choice, draws, axes, self._folds)
+        choice, axes = self._at_hand(self._choice, self._canonical)
+        return self._values(choice, draws, axes, self._canonical)
 
-    def _at_hand(self, choice: Choice, folded: bool) -> tuple[Choice, diagnostics.pca.Axes | None]:
+    def _at_hand(self, choice: Choice, canonical: bool) -> tuple[Choice, diagnostics.pca.Axes | None]:
         """Return a choice, or a coordinate in its place as long as there are no axes, and the axes."""
-        axes = self.pca if folded else self._plain
+        axes = self.pca if canonical else self._plain
         kind, number = choice
         if kind == "pc" and axes is None:
             return ("coordinate", 0 if number == 1 else min(1, self._run.target.dim - 1)), None
         return choice, axes
 
-    def _component(self, choice: Choice, folded: bool) -> Component:
+    def _component(self, choice: Choice, canonical: bool) -> Component:
         run = self._run
-        choice, axes = self._at_hand(choice, folded)
+        choice, axes = self._at_hand(choice, canonical)
         draws = run.store.view(run.alive)
-        key = (*choice, folded, self.basis, run.store.every, tuple(run.alive))
-        held, values = self._known.get((choice, folded), (None, None))
+        key = (*choice, canonical, self.basis, run.store.every, tuple(run.alive))
+        held, values = self._known.get((choice, canonical), (None, None))
         if held != key:
             values = np.empty((len(draws), 0))
         if values.shape[1] < draws.shape[1]:
-            new = self._values(choice, draws[:, values.shape[1] :], axes, folded)
+            new = self._values(choice, draws[:, values.shape[1] :], axes, canonical)
             values = np.concatenate([values, new], axis=1)
-            self._known[choice, folded] = key, values
-        return Component(self._label(choice, folded), values, key, folded)
+            self._known[choice, canonical] = key, values
+        return Component(self._label(choice, canonical), values, key, canonical)
 
-    def _values(self, choice: Choice, draws: Tensor, axes: diagnostics.pca.Axes | None, folded: bool) -> np.ndarray:
+    def _values(self, choice: Choice, draws: Tensor, axes: diagnostics.pca.Axes | None, canonical: bool) -> np.ndarray:
         """Return the projections (chains, draws) of draws (chains, draws, dim)."""
         kind, number = choice
-        if kind == "coordinate" and not folded:
+        if kind == "coordinate" and not canonical:
             return draws[..., number].double().cpu().numpy()
         if kind == "coordinate":
             direction, centre = np.eye(1, draws.shape[-1], number)[0], 0.0
         else:
             direction = self._last_axis() if number == -1 else axes.axes[:, number - 1]
             centre = float(axes.centre @ direction)
-        if not folded:
+        if not canonical:
             axis = torch.as_tensor(direction, dtype=draws.dtype, device=draws.device)
             return (draws @ axis).double().cpu().numpy() - centre
-        parts = torch.split(draws.flatten(0, 1), max(1, FOLDED // draws.shape[-1]))
+        parts = torch.split(draws.flatten(0, 1), max(1, MOST_CANONICALISED // draws.shape[-1]))
         return np.concatenate([self.looked_at(part) @ direction for part in parts]).reshape(draws.shape[:2]) - centre
 
     def _last_axis(self) -> np.ndarray:
         """Return the last principal axis (dim,), which is fitted only where somebody follows it."""
         if self._last is None or self._last[0] is not self.pca:
             rows = self._rows()
-            self._last = self.pca, diagnostics.last_axis(self.fold(rows) if self._folds else rows)
+            self._last = self.pca, diagnostics.last_axis(self.canonicalise(rows) if self._canonical else rows)
         return self._last[1]
 
-    def _label(self, choice: Choice, folded: bool) -> str:
+    def _label(self, choice: Choice, canonical: bool) -> str:
         kind, number = choice
         label = self._run.target.names()[number] if kind == "coordinate" else _LABELS[number]
-        return label if not folded else f"{label} ({CANONICAL})"
+        return label if not canonical else f"{label} ({CANONICAL})"

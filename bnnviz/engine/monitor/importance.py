@@ -1,4 +1,4 @@
-"""What the weights of draws say of themselves, for the table and for whoever needs draws without weights."""
+"""Judge the weights of draws for the table, and resample for whoever needs draws without weights."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 
 _MOST_VARIANCES = 3  # rows of the table
@@ -31,8 +32,8 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
     return draws[torch.as_tensor(diagnostics.systematic(logs, count), device=draws.device)]
 
 
-class Weighing:
-    """Figures of the draws that a run's sampler has weighed last, taken once for each iteration.
+class Importance:
+    """Measure the draws that a run's sampler has weighed last, once for each iteration.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ class Weighing:
         self._rows: list[list[str]] = []
 
     @property
-    def worth(self) -> float:
-        """How many plain draws those of the last iteration are worth; nan before there are any."""
+    def weight_ess(self) -> float:
+        """Weight ESS of the draws of the last iteration; nan before there are any."""
         return self._chain.chain_trace.worth
 
     def current(self, count: int) -> Tensor:
@@ -63,7 +64,7 @@ class Weighing:
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone) of the table: what the draws are worth, and known variances beside theirs."""
+        """Return rows (label, text, tone): weight ESS, tail of the weights, known variances beside theirs."""
         found = self._chain.chain_trace.current()
         if found is None:
             # Between two iterations those of the last one stay.
@@ -75,13 +76,13 @@ class Weighing:
 
     def _taken(self, draws: Tensor, weights: Tensor) -> list[list[str]]:
         logs = weights.cpu().numpy()
-        worth, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
-        share, (log_z, error) = worth / len(logs), diagnostics.log_evidence(logs)
+        weight_ess, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
+        share, (log_z, error) = weight_ess / len(logs), diagnostics.log_evidence(logs)
         tone = "bad" if k > BAD_K else "good" if k < _GOOD_K else ""
         return [
-            [f"Worth of {len(logs):,} draws (weight ESS)", f"{worth:,.1f}", "bad" if share < POOR else ""],
-            ["Tail of the weights, Pareto k-hat", f"{k:.2f}" if np.isfinite(k) else "–", tone],
-            ["log of the integral of exp(-U)", f"{log_z:.2f} ± {error:.2f}", ""],
+            [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
+            ["Tail of the weights, Pareto k-hat", number(k, ".2f"), tone],
+            ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *self._variances(draws, logs),
         ]
 
@@ -91,13 +92,6 @@ class Weighing:
         if cov is None or target.dim > _MOST_MOMENTS:
             return []
         found = diagnostics.weighted_moments(draws.double().cpu().numpy(), logs)
-        columns = zip(target.names(), np.diag(found.cov), found.variance_se, np.diag(cov), strict=True)
-        rows = [
-            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {error:.2f}", _tone(variance, error, true)]
-            for name, variance, error, true in columns
-        ]
-        return rows[:_MOST_VARIANCES]
-
-
-def _tone(variance: float, error: float, true: float) -> str:
-    return "bad" if abs(variance - true) > _FAR * error else ""
+        variance, error, true = np.diag(found.cov), found.variance_se, np.diag(cov)
+        tones = np.where(np.abs(variance - true) > _FAR * error, "bad", "").tolist()
+        return variance_rows(zip(target.names(), variance, error, true, tones, strict=True))[:_MOST_VARIANCES]

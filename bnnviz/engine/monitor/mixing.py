@@ -1,4 +1,4 @@
-"""How well draws mix where one coordinate does not show it: in the function that they stand for, and in U."""
+"""Measure how draws mix where one coordinate does not show it: in the function that they stand for, and in U."""
 
 from __future__ import annotations
 
@@ -9,22 +9,40 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, evenly, weights
+from bnnviz.engine.evaluation.draw_table import DrawTable
+from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.monitor.words import number
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
-# Of a run that goes on: inputs, draws of all chains, draws of each chain at least, multiply-adds at one time, and the
-# share of the time that it may take.
-_POINTS, _DRAWS, _FEWEST, _WORK, _SHARE = 8, 2000, 25, 1e8, 0.002
-_LONGEST_WAIT = 10.0  # seconds
-# Of a finished run; the sizes of a few draws of many say nothing of the many.
-_END_POINTS, _END_DRAWS, _END_WORK, _END_FEWEST = 40, 20_000, 3e9, 100
+
+class MixingEffort(NamedTuple):
+    """Say how much may be spent on measuring how a run mixes.
+
+    Attributes
+    ----------
+    points : int
+        Inputs that functions are taken at.
+    draws, least_draws : int
+        Of all chains at most; of each chain of a run that goes on, of all chains of a finished one, at least.
+    work : float
+        Multiply-adds.
+    """
+
+    points: int
+    draws: int
+    least_draws: int
+    work: float
+
+
+# The sizes of a few draws of many say nothing of the many.
+LIVE, FINISHED = MixingEffort(8, 2000, 25, 1e8), MixingEffort(40, 20_000, 100, 3e9)
+_SHARE, _LONGEST_WAIT = 0.002, 10.0  # of the time that a run that goes on may be measured, and seconds
 _CHUNK = 64
-Key = tuple[int, int]
 
 
-class Mixing(NamedTuple):
-    """Bulk effective sample sizes; nan where they are not known.
+class MixingEss(NamedTuple):
+    """Hold bulk effective sample sizes; nan where they are not known.
 
     Attributes
     ----------
@@ -39,31 +57,18 @@ class Mixing(NamedTuple):
     median: float = float("nan")
 
 
-class _Values:
-    """U of draws, and of a network the predictions at a few inputs, each evaluated once."""
+class _Values(DrawTable):
+    """Keep U of draws, and of a network the predictions at a few inputs."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
-        self._run, self._predictor, self._points = run, predictor, points
-        self._known: dict[Key, np.ndarray] = {}
+        super().__init__(run, self._rows)
+        self._predictor, self._points = predictor, points
 
     @property
     def work(self) -> float:
         """Multiply-adds that a draw takes, about."""
         rows = max(self._run.target.examples, 1) + (0 if self._predictor is None else self._points)
         return 2.0 * rows * self._run.target.row_work
-
-    def table(self, draws: int, work: float) -> np.ndarray:
-        """Return (chains, draws, 1 + points) of evenly spread draws; those first that the work allows."""
-        run = self._run
-        keys = chosen_draws(run.store, run.alive, draws)
-        missing = [key for key in keys if key not in self._known][: int(min(work / self.work, len(keys)))]
-        if missing:
-            self._known.update(zip(missing, self._rows(weights(run.store, missing)), strict=True))
-        self._known = {key: self._known[key] for key in keys if key in self._known}
-        # The keys of a slot lie beside each other: what is known is a beginning of every chain.
-        chains = max(int(run.alive.sum()), 1)
-        rows = np.array(list(self._known.values())[: len(self._known) // chains * chains])
-        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 1))
 
     def _rows(self, theta: torch.Tensor) -> np.ndarray:
         target = self._run.target
@@ -75,17 +80,17 @@ class _Values:
         return np.column_stack([energy, functions[:, evenly(functions.shape[1], self._points)]])
 
 
-def _measured(table: np.ndarray) -> Mixing:
+def _measured(table: np.ndarray) -> MixingEss:
     """Return the sizes from (chains, draws, 1 + points)."""
     energy, *functions = diagnostics.ess_each(table)
     known = [size for size in functions if np.isfinite(size)]
     if not known:
-        return Mixing(energy)
-    return Mixing(energy, float(min(known)), float(np.median(known)))
+        return MixingEss(energy)
+    return MixingEss(energy, float(min(known)), float(np.median(known)))
 
 
 class LiveMixing:
-    """The measures of a run that goes on, taken as often as a small share of the time allows.
+    """Measure a run that goes on, as often as a small share of the time allows.
 
     Parameters
     ----------
@@ -95,7 +100,7 @@ class LiveMixing:
 
     Attributes
     ----------
-    found : Mixing
+    found : MixingEss
     tail : float
         Tail ESS of the first principal component. Both as they were when they were last measured.
     cpu_seconds : float
@@ -108,27 +113,29 @@ class LiveMixing:
 
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
-        self.found, self.tail = Mixing(), float("nan")
-        self._values = _Values(self._run, self._predictor, _POINTS)
+        self.found, self.tail = MixingEss(), float("nan")
+        self._values = _Values(self._run, self._predictor, LIVE.points)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
-        """Measure anew, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
+        """Measure again, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
         run = self._run
         made = int(run.store.made.sum())
         if made == self._made or (not self._pace.due and not run.finished):
             return
         begun, self._made = time.thread_time(), made
         self.tail = diagnostics.ess_tail(component)
-        if self._values.work <= _WORK:
-            self.found = _measured(self._values.table(max(_DRAWS, _FEWEST * len(component)), _WORK))
+        if self._values.work <= LIVE.work:
+            self.found = _measured(
+                self._values.values(max(LIVE.draws, LIVE.least_draws * len(component)), LIVE.work / self._values.work)
+            )
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
         self._pace.spent(cost)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
-        energy, least, median = (format(size, ",.0f") if np.isfinite(size) else "–" for size in self.found)
+        energy, least, median = (number(size, ",.0f") for size in self.found)
         if not np.isfinite(self.found.energy):
             return []
         if self._predictor is None:
@@ -136,7 +143,7 @@ class LiveMixing:
         return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""]]
 
 
-def measured_mixing(run: DrawSource, predictor: Predictor | None) -> Mixing:
+def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
     """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
 
     They are not known where the work allows neither all draws nor a hundred.
@@ -147,7 +154,7 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> Mixing:
     predictor : Predictor or None
         Gives the functions, where there are any; they are taken at up to 40 of its inputs.
     """
-    values = _Values(run, predictor, _END_POINTS)
-    draws = int(min(_END_DRAWS, _END_WORK / values.work))
-    enough = draws >= min(_END_FEWEST, run.store.common(run.alive) * int(run.alive.sum()))
-    return _measured(values.table(draws, np.inf)) if draws and enough else Mixing()
+    values = _Values(run, predictor, FINISHED.points)
+    draws = int(min(FINISHED.draws, FINISHED.work / values.work))
+    enough = draws >= min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
+    return _measured(values.values(draws)) if draws and enough else MixingEss()

@@ -1,4 +1,4 @@
-"""What a run's own figures say against its estimates, in sentences."""
+"""Warn in sentences where a run's own figures speak against its estimates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bnnviz.engine.monitor.variances import BAD_RHAT, is_clear, most_off
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
-#: Draws that those of a coordinate are worth, from which on its standard error is one (Vehtari et al. 2021, section 4).
+#: ESS of a coordinate from which on its standard error can be relied on (Vehtari et al. 2021, section 4).
 ENOUGH = 400
 
 
@@ -32,7 +32,8 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     if not run.sampler.converges:
         return []
     known = None if "cov" not in found else run.target.cov()
-    of_variances = _of_widening(found["widening"]) if known is None else _of_known(found, known, run.target.names())
+    inflation = found["widening"]
+    of_variances = _of_variance_inflation(inflation) if known is None else _of_known(found, known, run.target.names())
     # A functional's draws are wider than the density by what it is, and not because of settings.
     of_variances = () if run.sampler.functional else of_variances
     return [*_of_chains(found, isinstance(run.target, BNN)), *of_variances]
@@ -49,8 +50,8 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
         )
     elif ess is not None and ess < ENOUGH:
         yield (
-            f"The draws of the {what} that mixes worst are worth {ess:.0f} (ESS), and standard errors can be relied on"
-            f" from {ENOUGH} on: make more draws{else_by}."
+            f"The ESS of the {what} that mixes worst is {ess:.0f}, and standard errors can be relied on from {ENOUGH}"
+            f" on: make more draws{else_by}."
         )
 
 
@@ -66,7 +67,7 @@ def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Ite
         )
 
 
-def _of_widening(widening: dict[str, Any] | None) -> Iterator[str]:
+def _of_variance_inflation(widening: dict[str, Any] | None) -> Iterator[str]:
     if widening is None or not is_clear(widening["share"], widening["se"]):
         return
     share, error = 100 * widening["share"], 100 * widening["se"]
@@ -88,6 +89,6 @@ def _of_weights(found: dict[str, Any]) -> Iterator[str]:
         )
     elif share < POOR:
         yield (
-            f"The weighted draws are worth {100 * share:.1f} % of their number: a few draws carry the estimates,"
-            " so make more draws an iteration, or more iterations."
+            f"The weight ESS is {100 * share:.1f} % of the number of draws: estimates rest on few draws, so make more"
+            " draws an iteration, or more iterations."
         )

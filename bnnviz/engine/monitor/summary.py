@@ -1,4 +1,4 @@
-"""What a run says of itself at the end."""
+"""Summarise a run: settings, costs, and estimates with their errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.run_warnings import warnings
-from bnnviz.engine.monitor.variances import measured_widening
+from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
 _MOST_COPIED = 10_000_000  # numbers
-_STEIN_WORK, _STEIN_DRAWS = 3e9, 20_000  # multiply-adds, and draws, at most
+_EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
 def summarise(run: DrawSource) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **({} if run.search is None else {"search": run.search}),
         **(_importance(run) if run.sampler.weighted else _convergence(run, draws)),
         **_estimates(run, draws),
-        "widening": None if run.sampler.weighted else _widening(run),
+        "widening": None if run.sampler.weighted else _variance_inflation(run),
     }
     return found | {"warnings": [*warnings(run, found), *_missing(run)]}
 
@@ -65,29 +65,29 @@ def _missing(run: DrawSource) -> Iterator[str]:
 def _importance(run: DrawSource) -> dict[str, float | None]:
     """Return what the weights say of themselves.
 
-    ``weight_ess`` is the number of plain draws that the weighted ones are worth, ``weight_ess_share`` that by their
-    number, ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of
-    exp(-U) and its standard error. Chains are proposals: there is no R-hat, and ``ess_min`` is None.
+    ``weight_ess`` is the effective sample size of the weighted draws, ``weight_ess_share`` that by their number,
+    ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of exp(-U) and
+    its standard error. Chains are proposals: there is no R-hat, and ``ess_min`` is None.
     """
     logs = run.log_weights
-    worth = diagnostics.weight_ess(logs)
+    weight_ess = diagnostics.weight_ess(logs)
     log_z, error = diagnostics.log_evidence(logs)
     return {
         "ess_min": None,
         "rhat_max": None,
-        "weight_ess": worth,
-        "weight_ess_share": worth / max(logs.size, 1),
+        "weight_ess": weight_ess,
+        "weight_ess_share": weight_ess / max(logs.size, 1),
         "pareto_k": _number(diagnostics.pareto_k(logs)),
         "log_z": _number(log_z),
         "log_z_se": _number(error),
-        "weight_ess_per_s": _number(worth / max(run.seconds, 1e-9)),
-        "weight_ess_per_million_grads": _number(1e6 * worth / max(run.gradients, 1)),
+        "weight_ess_per_s": _number(weight_ess / max(run.seconds, 1e-9)),
+        "weight_ess_per_million_grads": _number(1e6 * weight_ess / max(run.gradients, 1)),
     }
 
 
-def _widening(run: DrawSource) -> dict[str, Any] | None:
+def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
-    found = measured_widening(run, _STEIN_WORK, _STEIN_DRAWS)
+    found = measured_variance_inflation(run, _EFFORT)
     if found is None:
         return None
     each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}
@@ -143,7 +143,7 @@ def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws.astype(float)) | _along_path(run)
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive), known=run.answers()) | {"metrics": measure(run)}
+        found |= scores(run.target, run.store.view(run.alive), known=run.test_outputs()) | {"metrics": measure(run)}
     return found
 
 

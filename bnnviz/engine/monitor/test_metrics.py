@@ -1,4 +1,4 @@
-"""How well the draws of a population predict the test rows, iteration by iteration while it goes on."""
+"""Measure how well the draws of a population predict the test rows, iteration by iteration while it goes on."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.protocol import DrawSource
 
 if TYPE_CHECKING:
-    from bnnviz.engine.monitor.importance import Weighing
+    from bnnviz.engine.monitor.importance import Importance
 
 _DRAWS = 50  # resampled by their weights
 _REMEMBERED = 400  # iterations
 _AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 
 
-class Quality:
-    """Figures of the draws that were weighed last, taken once for each iteration that somebody looks at.
+class TestMetrics:
+    """Measure the draws that were weighed last, once for each iteration that somebody looks at.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Quality:
         Of a network.
     chain : WatchedChain
         The one that is watched.
-    weighing : Weighing
+    importance : Importance
         Gives draws without weights.
 
     Attributes
@@ -39,8 +39,8 @@ class Quality:
         none of two classes where scikit-learn is missing.
     """
 
-    def __init__(self, run: DrawSource, chain: WatchedChain, weighing: Weighing) -> None:
-        self._run, self._chain, self._weighing = run, chain, weighing
+    def __init__(self, run: DrawSource, chain: WatchedChain, importance: Importance) -> None:
+        self._run, self._chain, self._importance = run, chain, importance
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
         measurable = picture != "roc" or diagnostics.has_learn()
@@ -60,7 +60,7 @@ class Quality:
         """Return a part of a frame; empty before there are draws."""
         iteration = self._chain.chain_trace.iteration
         if iteration and (iteration, self._run.era) != self._key:
-            theta = self._weighing.current(_DRAWS)
+            theta = self._importance.current(_DRAWS)
             if len(theta):
                 self._key = iteration, self._run.era
                 self._take(iteration, predict(self._run.target, theta))

@@ -1,4 +1,4 @@
-"""What the draws of a run say of themselves so far: how well they mix, and how far their variances are off."""
+"""Measure how well the draws of a run mix so far, and how far their variances are off."""
 
 from __future__ import annotations
 
@@ -10,30 +10,58 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
+from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
 
-# At full speed the measures are taken every so many seconds, less often where they take more than a share of them.
-_EVERY_S, _SHARE, _SELDOM_S = 1.0, 0.001, 4.0
-# What has been drawn for long changes slowly: by so much of its age until it is measured again, at most.
-AGED, _RARELY_S = 0.05, 15.0
+AGED = 0.05  # of its age, by which what has been drawn for long is measured less often
+
+
+class MeasurePolicy(NamedTuple):
+    """Say how often a run that goes at full speed is measured: seconds, and the share of the time that it may take."""
+
+    least_wait: float = 1.0
+    share: float = 0.001
+    longest_wait: float = 4.0
+    longest_wait_when_old: float = 15.0
+
+
+class SteinEffort(NamedTuple):
+    """Say how much may be spent on Stein's identity.
+
+    Attributes
+    ----------
+    work : float
+        Multiply-adds of its gradients.
+    draws, least_draws : int
+        Whose gradients are used, at most and at least.
+    largest_work : float
+        Multiply-adds of the least draws, from which on it is not measured.
+    growth : float
+        Of the draws, until it is measured again.
+    """
+
+    work: float = 3e7
+    draws: int = 1500
+    least_draws: int = 200
+    largest_work: float = 1e11
+    growth: float = 1.25
+
+
+POLICY, EFFORT = MeasurePolicy(), SteinEffort()
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
 _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
-_GROWTH = 1.25  # of the draws until Stein's identity is tried anew
-_STEIN_WORK, _STEIN_DRAWS = 3e7, 1500  # multiply-adds of its gradients, and draws, at most while a run goes on
-_STEIN_LEAST = 200  # draws
-_STEIN_DEAREST = 1e11  # multiply-adds of so many gradients: where they take more, it is not measured
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
 _CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
 BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
-class Measures:
-    """Measures of a run's draws, taken anew now and then; nothing that a draw depends on.
+class Variances:
+    """Measure the variances of a run's draws now and then; nothing here is anything that a draw depends on.
 
     Attributes
     ----------
@@ -41,7 +69,7 @@ class Measures:
         Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
     followed : float
         Bulk effective sample size of the component that is followed.
-    widening : Widening or None
+    variance_inflation : Widening or None
         By what share the variances are too large, by Stein's identity.
     cpu_seconds : float
         That all measures have taken.
@@ -55,8 +83,8 @@ class Measures:
         """Drop what was measured of earlier draws."""
         self.ess = self.rhat = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
-        self.widening: diagnostics.Widening | None = None
-        self._pace, self._made = Throttle(_SHARE, least=_EVERY_S), -1
+        self.variance_inflation: diagnostics.Widening | None = None
+        self._pace, self._made = Throttle(POLICY.share, least=POLICY.least_wait), -1
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
@@ -64,7 +92,7 @@ class Measures:
         self._count = self._tried = 0
 
     def expire(self) -> None:
-        """Have the measures taken anew at the next occasion."""
+        """Have the measures taken again at the next occasion."""
         self._pace.expire()
         self._made, self.followed = -1, float("nan")
 
@@ -75,8 +103,8 @@ class Measures:
             return
         self._made, begun = made, time.thread_time()
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
-        if followed.folded:
-            # What a fold does to a chain would pass for mixing.
+        if followed.canonical:
+            # What the canonical form does to a chain would pass for mixing.
             self.followed = float("nan")
         else:
             self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
@@ -85,7 +113,7 @@ class Measures:
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
         age = time.perf_counter() - self._begun
-        self._pace.spent(cost, most=min(max(AGED * age, _SELDOM_S), _RARELY_S))
+        self._pace.spent(cost, most=min(max(AGED * age, POLICY.longest_wait), POLICY.longest_wait_when_old))
 
     def _compare(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""
@@ -111,10 +139,10 @@ class Measures:
         return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _try_identity(self) -> None:
-        """Measure the widening where there are a quarter more draws than at the last try."""
-        if self._count >= max(_FEW_DRAWS, _GROWTH * self._tried):
+        """Measure the variance inflation where there are a quarter more draws than at the last try."""
+        if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
             self._tried = self._count
-            self.widening = measured_widening(self._run)
+            self.variance_inflation = measured_variance_inflation(self._run)
 
     def sentence(self) -> str:
         """Say where the variances are clearly wrong, against the known ones or by Stein's identity; "" if nowhere."""
@@ -133,9 +161,9 @@ class Measures:
         return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
     def _against_stein(self) -> str:
-        if not self._is_off() or self.widening.share < 0 or self._known_otherwise(narrow=True):
+        if not self._is_off() or self.variance_inflation.share < 0 or self._known_otherwise(narrow=True):
             return ""
-        share, error = 100 * self.widening.share, 100 * self.widening.error
+        share, error = 100 * self.variance_inflation.share, 100 * self.variance_inflation.error
         if share > 100 * _LARGE:
             return f"By Stein's identity the variances so far are at least {share:.0f} % too large."
         low, high = share - _INTERVAL * error, share + _INTERVAL * error
@@ -144,9 +172,9 @@ class Measures:
 
     def remark(self) -> str:
         """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
-        if not self._is_off() or self.widening.share > 0 or self._known_otherwise(narrow=False):
+        if not self._is_off() or self.variance_inflation.share > 0 or self._known_otherwise(narrow=False):
             return ""
-        ratio = 1 + self.widening.share
+        ratio = 1 + self.variance_inflation.share
         share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
         cause = "the chains have not been everywhere yet"
         if not self._run.sampler.converges:
@@ -163,12 +191,13 @@ class Measures:
         return off is not None and (off.ratio < 1) == narrow
 
     def _is_off(self) -> bool:
-        """Whether the widening can be told from none."""
-        return self.widening is not None and is_clear(self.widening.share, self.widening.error)
+        """Whether the variance inflation can be told from none."""
+        found = self.variance_inflation
+        return found is not None and is_clear(found.share, found.error)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone) of the table: variances beside the known ones, and the widening."""
-        return self._variances() + self._widening_row()
+        """Return rows (label, text, tone) of the table: variances beside the known ones, and the variance inflation."""
+        return self._variances() + self._inflation_row()
 
     def _variances(self) -> list[list[str]]:
         if self._moments is None:
@@ -179,10 +208,7 @@ class Measures:
             worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
             return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
         names = self._run.target.names()
-        rows = [
-            [f"Variance of {name}; true {true:.3g}", f"{variance:.2f} ± {_number(error, '.2f')}", tone]
-            for name, variance, error, true, tone in zip(names, *self._moments, tones, strict=True)
-        ]
+        rows = variance_rows(zip(names, *self._moments, tones, strict=True))
         again, by = zip(names, self._weighted, strict=False), self._run.sampler.weighed_by
         rows += [[f"Variance of {name} weighted by {by}", f"{variance:.2f}", ""] for name, variance in again]
         return rows + self._path_rows(names)
@@ -192,7 +218,7 @@ class Measures:
             return []
         variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
         return [
-            [f"Variance of {name} along the path", f"{variance:.2f} ± {_number(error, '.2f')}", ""]
+            [f"Variance of {name} along the path", with_error(variance, error), ""]
             for name, variance, error in variances
         ]
 
@@ -201,7 +227,7 @@ class Measures:
         if self._made < 0:
             return []
         tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
-        sizes = f"{_number(self.rhat, '.2f')}; {_number(self.ess, ',.0f')}, {_number(tail, ',.0f')}"
+        sizes = f"{number(self.rhat, '.2f')}; {number(self.ess, ',.0f')}, {number(tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
@@ -209,17 +235,17 @@ class Measures:
             ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 
-    def _widening_row(self) -> list[list[str]]:
-        if self.widening is None:
+    def _inflation_row(self) -> list[list[str]]:
+        if self.variance_inflation is None:
             return []
-        ratio, error = 1 + self.widening.share, self.widening.error
+        ratio, error = 1 + self.variance_inflation.share, self.variance_inflation.error
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
         told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
         return [["Variances / true (Stein's identity)", told, tone]]
 
 
 class Off(NamedTuple):
-    """A variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
+    """Hold a variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
 
     coordinate: int
     ratio: float
@@ -250,26 +276,22 @@ def is_clear(share: float, error: float) -> bool:
     return abs(share) > max(_CLEAR * error, _SMALL)
 
 
-def measured_widening(
-    run: DrawSource, work: float = _STEIN_WORK, most: int = _STEIN_DRAWS
-) -> diagnostics.Widening | None:
-    """Return by what share the variances of a run's draws are too large, from as many gradients as ``work`` allows.
+def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.Widening | None:
+    """Return by what share the variances of a run's draws are too large, from as many gradients as the effort allows.
 
     None where there are too few draws, every chain stands still, or a gradient takes too long.
 
     Parameters
     ----------
-    work : float
-        Multiply-adds that the gradients may take.
-    most : int
-        Draws whose gradients are used, at most.
+    run : DrawSource
+    effort : SteinEffort, optional
     """
     draws = run.store.view(run.alive)
     chains, count, dim = draws.shape
     each = 6 * max(run.target.examples, 1) * run.target.row_work
-    if each * _STEIN_LEAST > _STEIN_DEAREST:
+    if each * effort.least_draws > effort.largest_work:
         return None
-    rows = min(max(work / each, _STEIN_LEAST), most)
+    rows = min(max(effort.work / each, effort.least_draws), effort.draws)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]
     if not x.numel() or bool((x == x[:, :1]).all()):
@@ -290,9 +312,5 @@ def _tone(ratio: float, z: float, draws: int) -> str:
     return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
 
 
-def _number(value: float, form: str) -> str:
-    return format(value, form) if np.isfinite(value) else "–"
-
-
 def _rate(value: float) -> str:
-    return _number(value, ",.0f" if value >= 100 else ".2g")
+    return number(value, ",.0f" if value >= 100 else ".2g")

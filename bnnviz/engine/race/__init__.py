@@ -1,1 +1,1 @@
-"""Several samplers on one target with one budget of gradients."""
+"""Race several samplers on one target with one budget of gradients."""

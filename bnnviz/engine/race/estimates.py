@@ -1,4 +1,4 @@
-"""What a run estimates, and how far that is from the truth: means and standard deviations over its draws."""
+"""Estimate means and standard deviations over a run's draws, and measure how far they are from the truth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
+from bnnviz.engine.evaluation.draw_table import DrawTable
+from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN, Target
 
@@ -15,11 +16,10 @@ from bnnviz.targets import BNN, Target
 _DRAWS, _INPUTS = 4000, 100
 _RESAMPLED = 1000  # draws taken of weighted ones
 _LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
-Key = tuple[int, int]
 
 
-class Truth(NamedTuple):
-    """Means and standard deviations that estimates are compared with, each (quantities,).
+class TrueMoments(NamedTuple):
+    """Hold means and standard deviations that estimates are compared with, each (quantities,).
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Truth(NamedTuple):
 
 
 class Error(NamedTuple):
-    """How far estimates are from the truth, in its standard deviations.
+    """Hold how far estimates are from the truth, in its standard deviations.
 
     Attributes
     ----------
@@ -51,15 +51,15 @@ class Error(NamedTuple):
         return float(np.sqrt((self.mean**2 + self.sd**2) / 2))
 
 
-def known_truth(target: Target) -> Truth | None:
+def known_truth(target: Target) -> TrueMoments | None:
     """Return the truth where the target knows its moments, else None."""
     if target.mean() is None:
         return None
     sd = np.sqrt(np.diag(target.cov()))
-    return Truth(target.mean(), sd, sd)
+    return TrueMoments(target.mean(), sd, sd)
 
 
-def error(mean: np.ndarray, sd: np.ndarray, truth: Truth) -> Error:
+def error(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> Error:
     """Return how far means and standard deviations (quantities,) are from the truth."""
     with np.errstate(over="ignore", invalid="ignore"):
         return Error(
@@ -69,7 +69,7 @@ def error(mean: np.ndarray, sd: np.ndarray, truth: Truth) -> Error:
 
 
 class Estimates:
-    """The quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
+    """Take the quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
 
     Single weights of a network are no quantities to compare: hidden units can change places.
 
@@ -81,7 +81,7 @@ class Estimates:
     def __init__(self, run: DrawSource) -> None:
         self._run = run
         self._predictor = Predictor(run.target) if isinstance(run.target, BNN) else None
-        self._known: dict[Key, np.ndarray] = {}
+        self._table = DrawTable(run, lambda theta: self._predictor.functions(theta, _INPUTS))
 
     @property
     def what(self) -> str:
@@ -99,16 +99,7 @@ class Estimates:
         run = self._run
         if self._predictor is None:
             return run.store.view(run.alive).double().cpu().numpy()
-        keys = chosen_draws(run.store, run.alive, _DRAWS)
-        missing = [key for key in keys if key not in self._known]
-        if missing:
-            rows = self._predictor.functions(weights(run.store, missing), _INPUTS)
-            self._known.update(zip(missing, rows, strict=True))
-        self._known = {key: self._known[key] for key in keys}
-        chains = max(int(run.alive.sum()), 1)
-        rows = np.array(list(self._known.values()), dtype=float)
-        # The keys of a slot lie beside each other.
-        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 0))
+        return self._table.values(_DRAWS)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
@@ -131,6 +122,6 @@ class Estimates:
         values = self._predictor.functions(run.resampled(_RESAMPLED), _INPUTS)
         return values.mean(0), values.std(0)
 
-    def truth(self, mean: np.ndarray, sd: np.ndarray) -> Truth:
+    def truth(self, mean: np.ndarray, sd: np.ndarray) -> TrueMoments:
         """Return means and standard deviations (quantities,) as a truth; a chance that is certain keeps a scale."""
-        return Truth(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_probabilities else sd)
+        return TrueMoments(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_probabilities else sd)

@@ -1,4 +1,4 @@
-"""Asks the draws of a gallery about one image and its turned copies, and about images that are made to mislead."""
+"""Ask the draws of a race about one image and its turned copies, and about images that are made to mislead."""
 
 from __future__ import annotations
 
@@ -13,44 +13,56 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
-from bnnviz.engine.race.predictive_cache import Opinions, probabilities
+from bnnviz.engine.evaluation.uncertainty import scaled_pixels
+from bnnviz.engine.race.predictive_cache import probabilities
+from bnnviz.engine.race.view import RaceSource
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import BNN
 
 ANGLES = tuple(range(-180, 181, 30))  # degrees
 ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
 _MOST_ANGLE = 180.0
 _DRAWS, _FEWEST, _ASK_S = 32, 4, 0.3  # draws that are asked about an image, and seconds that all lanes may take
 _ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
-_ATTACK_GROWTH = 2  # of the draws, until they are attacked anew
+_ATTACK_GROWTH = 2  # of the draws, until they are attacked again
 
 
-class AskedLane(Protocol):
-    """What the onlooker uses of a lane: its network, and what its draws say of the test rows."""
+class ImageRaceSource(RaceSource, Protocol):
+    """What queries and view read of a race on images besides what is read of any race.
 
-    target: BNN
-    opinions: Opinions
+    Attributes
+    ----------
+    images, ood : ImageSet
+        What the networks learn, and what is of another kind, if anything is.
+    queries : ImageQueries
+    wall : str
+        The images that hang on the wall.
+    """
 
-
-class Asked(Protocol):
-    """What the onlooker uses of a gallery: its images and its lanes."""
-
+    lanes: Sequence[Any]
     images: ImageSet
-    lanes: Sequence[AskedLane]
+    ood: ImageSet | None
+    queries: ImageQueries
+    wall: str
+
+    def ood_sets(self) -> list[str]:
+        """Return the names of the data sets that out-of-distribution rows can be of."""
+
+    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a lane's draws say of the test rows and of out-of-distribution ones."""
 
 
-class Onlooker:
-    """What a gallery's draws are asked besides the test rows.
+class ImageQueries:
+    """Ask a race's draws about what is not among the test rows.
 
     Parameters
     ----------
-    gallery : Asked
+    race : ImageRaceSource
     """
 
-    def __init__(self, gallery: Asked) -> None:
-        self._gallery = gallery
+    def __init__(self, race: ImageRaceSource) -> None:
+        self._race = race
         self._source: dict[str, Any] = {"index": 0}
-        self._pixels, self.truth = gallery.images.x_test[0], int(gallery.images.y_test[0])
+        self._pixels, self.truth = race.images.x_test[0], int(race.images.y_test[0])
         self.angle = 0.0
         self.number = 0  # of the image that is shown: grows with each
         self._answers: dict[int, tuple[tuple[int, int], float, np.ndarray]] = {}
@@ -59,7 +71,7 @@ class Onlooker:
     # one image
 
     def show(self, image: dict[str, Any]) -> None:
-        """Take another image, or another angle (see `Gallery.watch`)."""
+        """Take another image, or another angle (see `ImageRace.watch`)."""
         unknown = set(image) - {"index", "pixels", "attacked", "angle"}
         if unknown:
             raise BnnvizError(f"An image is index, pixels or attacked, and angle, not {sorted(unknown)[0]}.", "image")
@@ -70,13 +82,13 @@ class Onlooker:
             self._pixels, self.truth = self._attacked_image(image["attacked"])
             self._source = {"attacked": image["attacked"]}
         elif "pixels" in image:
-            pixels, self.truth = _pixels(image["pixels"], self._gallery.images.shape), None
+            pixels, self.truth = _pixels(image["pixels"], self._race.images.shape), None
             self._pixels, self._source = pixels, {"drawn": True}
         elif "index" in image:
-            index, count = image["index"], len(self._gallery.images.y_test)
+            index, count = image["index"], len(self._race.images.y_test)
             if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
                 raise BnnvizError(f"There is no test image {index!r}; choose 0 to {count - 1}.", "image")
-            self._pixels, self.truth = self._gallery.images.x_test[index], int(self._gallery.images.y_test[index])
+            self._pixels, self.truth = self._race.images.x_test[index], int(self._race.images.y_test[index])
             self._source = {"index": index}
         self.angle = float(angle)
         self.number += 1
@@ -116,32 +128,30 @@ class Onlooker:
 
     def answer(self, number: int) -> np.ndarray:
         """Return what a lane's draws say of the image and then of it at `ANGLES`: (draws, 1 + angles, classes)."""
-        lane = self._gallery.lanes[number]
-        key, now = (self.number, lane.opinions.version), time.perf_counter()
+        lane = self._race.lanes[number]
+        key, now = (self.number, lane.predictive_cache.version), time.perf_counter()
         held, at, found = self._answers.get(number, ((-1, -1), 0.0, np.empty((0, 0, 0))))
         if held != key and (held[0] != key[0] or now - at > _ANSWER_AGE):
             found = self._ask(lane)
             self._answers[number] = key, time.perf_counter(), found
         return found
 
-    def _ask(self, lane: AskedLane) -> np.ndarray:
-        theta = lane.opinions.draws(_DRAWS)
+    def _ask(self, lane: Any) -> np.ndarray:
+        theta = lane.predictive_cache.draws(_DRAWS)
         if not len(theta):
-            return np.empty((0, 1 + len(ANGLES), self._gallery.images.classes), np.float32)
+            return np.empty((0, 1 + len(ANGLES), self._race.images.classes), np.float32)
         images = np.stack([self.turned, *(_turned(self._pixels, angle) for angle in ANGLES)])
         rows = self._rows(images, lane)
         begun = time.perf_counter()
         found = [probabilities(lane.target, theta[:1], rows)]
         each = max(time.perf_counter() - begun, 1e-6)
-        allowed = int(np.clip(_ASK_S / (each * len(self._gallery.lanes)), _FEWEST, len(theta)))
+        allowed = int(np.clip(_ASK_S / (each * len(self._race.lanes)), _FEWEST, len(theta)))
         chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
         return np.stack(found + [probabilities(lane.target, theta[i : i + 1], rows) for i in chosen])
 
-    def _rows(self, images: np.ndarray, lane: AskedLane) -> torch.Tensor:
+    def _rows(self, images: np.ndarray, lane: Any) -> torch.Tensor:
         """Return bytes (rows, channels, height, width) as the network sees them."""
-        own = self._gallery.images
-        mean, sd = (np.array(each, np.float32)[:, None, None] for each in (own.mean, own.sd))
-        x = (images.astype(np.float32) / 255 - mean) / sd
+        x = scaled_pixels(images, self._race.images)
         return torch.as_tensor(x, dtype=lane.target.dtype, device=lane.target.device)
 
     # images that are made to mislead
@@ -156,12 +166,12 @@ class Onlooker:
         number = self._due()
         if number is None:
             return False
-        lane = self._gallery.lanes[number]
+        lane = self._race.lanes[number]
         made, done = self._attacks.get(number, (0, []))
         if len(done) >= len(EPS) or not done:
-            made, done = lane.opinions.asked, []
-        theta = lane.opinions.draws(_ATTACKED_DRAWS)
-        rows = min(ATTACKED_ROWS, len(self._gallery.images.y_test))
+            made, done = lane.predictive_cache.asked, []
+        theta = lane.predictive_cache.draws(_ATTACKED_DRAWS)
+        rows = min(ATTACKED_ROWS, len(self._race.images.y_test))
         found = attack(lane.target, theta, eps=[EPS[len(done)]], rows=rows)
         self._attacks[number] = made, [*done, found]
         return True
@@ -172,8 +182,8 @@ class Onlooker:
 
     def _due(self) -> int | None:
         """Return the lane whose draws have not been attacked, or have doubled since; None where there is none."""
-        for number, lane in enumerate(self._gallery.lanes):
-            asked = lane.opinions.asked
+        for number, lane in enumerate(self._race.lanes):
+            asked = lane.predictive_cache.asked
             made, done = self._attacks.get(number, (0, []))
             unfinished = 0 < len(done) < len(EPS)
             if asked >= 2 and (unfinished or asked >= max(2, _ATTACK_GROWTH * made)):

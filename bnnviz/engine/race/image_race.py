@@ -1,4 +1,4 @@
-"""A gallery: samplers on images under one budget, each asked what it is unsure of while it goes on."""
+"""Run a race on images: samplers under one budget, each asked what it is unsure of while it goes on."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch import Tensor
 from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
-from bnnviz.engine.race.image_queries import Onlooker
-from bnnviz.engine.race.image_view import GalleryCard
+from bnnviz.engine.race.image_queries import ImageQueries
+from bnnviz.engine.race.image_view import ImageRaceView
 from bnnviz.engine.race.lane import Lane
-from bnnviz.engine.race.predictive_cache import Opinions
+from bnnviz.engine.race.predictive_cache import PredictiveCache
 from bnnviz.engine.race.race import Race
-from bnnviz.engine.race.view import RaceCard
+from bnnviz.engine.race.view import RaceView
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.image_race import GallerySpec
 from bnnviz.specs.race import RaceSpec
 
-FOREIGN_ROWS = 250  # of the set from elsewhere
+OOD_ROWS = 250  # of the set of another kind
 #: What images can hang on the wall.
 WALLS = ("hardest", "attacked")
 _SHARE = 0.3  # of the time that lanes have had, for what is asked of their draws
@@ -31,7 +31,7 @@ _AT_ONCE_S = 2.0  # that somebody waits for all lanes
 
 
 class Moment(NamedTuple):
-    """How well a lane's draws predicted when it had worked for so many seconds."""
+    """Hold how well a lane's draws predicted when it had worked for so many seconds."""
 
     seconds: float
     gradients: int
@@ -41,21 +41,21 @@ class Moment(NamedTuple):
     ece: float
 
 
-class GalleryLane(Lane):
-    """A lane whose draws are asked about images.
+class ImageLane(Lane):
+    """Run a lane whose draws are asked about images.
 
     Attributes
     ----------
-    opinions : Opinions
+    predictive_cache : PredictiveCache
         What its draws say of the test rows.
-    foreign : Opinions or None
-        What they say of rows from elsewhere; None where there are none.
+    ood : PredictiveCache or None
+        What they say of out-of-distribution rows; None where there are none.
     course : list of Moment
         How well it predicted on the way.
     """
 
-    opinions: Opinions
-    foreign: Opinions | None
+    predictive_cache: PredictiveCache
+    ood: PredictiveCache | None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -67,10 +67,10 @@ class GalleryLane(Lane):
 
     def scores(self) -> dict[str, float]:
         """Return accuracy, nll and ece of the mean over the draws that have been asked."""
-        version = self.opinions.version
-        if self.opinions.asked and self._scored[0] != version:
+        version = self.predictive_cache.version
+        if self.predictive_cache.asked and self._scored[0] != version:
             y = self.target.data_set.y_test
-            mean = self.opinions.probabilities.mean(0, dtype=float)
+            mean = self.predictive_cache.probabilities.mean(0, dtype=float)
             mean /= mean.sum(1, keepdims=True)
             found = {
                 "accuracy": float((mean.argmax(1) == y).mean()),
@@ -80,19 +80,19 @@ class GalleryLane(Lane):
             self._scored = version, found
         return self._scored[1]
 
-    def asked(self) -> list[Opinions]:
+    def asked(self) -> list[PredictiveCache]:
         """Return what its draws are asked for."""
-        return [self.opinions] if self.foreign is None else [self.opinions, self.foreign]
+        return [self.predictive_cache] if self.ood is None else [self.predictive_cache, self.ood]
 
-    def mark(self) -> None:
+    def record_metrics(self) -> None:
         """Note how well it predicts now."""
         found = self.scores()
         if found:
-            self.course.append(Moment(self.seconds, self.gradients, self.opinions.asked, **found))
+            self.course.append(Moment(self.seconds, self.gradients, self.predictive_cache.asked, **found))
 
 
-class Gallery(Race):
-    """The execution of a gallery, driven as a `Race` is.
+class ImageRace(Race):
+    """Run a race on images, driven as a `Race` is.
 
     Nothing that is asked of draws changes them. When all lanes have spent their budget it goes on until their draws
     have been asked what there is to ask.
@@ -108,13 +108,13 @@ class Gallery(Race):
     """
 
     spec_class: ClassVar[type[RaceSpec]] = GallerySpec
-    lane_class: ClassVar[type[Lane]] = GalleryLane
-    card_class: ClassVar[type[RaceCard]] = GalleryCard
+    lane_class: ClassVar[type[Lane]] = ImageLane
+    view_class: ClassVar[type[RaceView]] = ImageRaceView
 
     def __init__(self, spec: GallerySpec) -> None:
         self._looked = 0.0
         self.wall = WALLS[0]
-        self.foreign: ImageSet | None = None
+        self.ood: ImageSet | None = None
         super().__init__(spec)
 
     def _new_reference(self) -> None:
@@ -123,20 +123,20 @@ class Gallery(Race):
     def _take_lanes(self, lanes: list[Lane]) -> None:
         data = getattr(lanes[0].target, "data_set", None)
         if not isinstance(data, ImageSet):
-            raise BnnvizError("A gallery is of images: choose a target that has some.", "target")
+            raise BnnvizError("This race is of images: choose a target that has some.", "target")
         self.images = data
-        self.foreign = self.foreign or _from_elsewhere(data)
+        self.ood = self.ood or _first_ood(data)
         super()._take_lanes(lanes)
         for lane in self.lanes:
-            lane.opinions = Opinions(lane, _rows(self.images, lane))
-        self._go_elsewhere()
-        self.onlooker = Onlooker(self)
+            lane.predictive_cache = PredictiveCache(lane, _rows(self.images, lane))
+        self._choose_ood()
+        self.queries = ImageQueries(self)
 
-    def _go_elsewhere(self) -> None:
-        """Begin to ask all lanes about the rows from elsewhere."""
-        found = None if self.foreign is None else self.foreign.scaled_like(self.images)
+    def _choose_ood(self) -> None:
+        """Begin to ask all lanes about the out-of-distribution rows."""
+        found = None if self.ood is None else self.ood.scaled_like(self.images)
         for lane in self.lanes:
-            lane.foreign = None if found is None else Opinions(lane, _rows(found, lane))
+            lane.ood = None if found is None else PredictiveCache(lane, _rows(found, lane))
 
     # driving
 
@@ -161,16 +161,16 @@ class Gallery(Race):
     def _look(self) -> int:
         """Ask draws that have not been asked, of the lane with most of them; return whether there was anything."""
         begun = time.perf_counter()
-        asked = [(lane, opinions) for lane in self.lanes for opinions in lane.asked()]
-        waiting = [len(opinions.missing()) for _, opinions in asked]
+        asked = [(lane, predictive_cache) for lane in self.lanes for predictive_cache in lane.asked()]
+        waiting = [len(predictive_cache.missing()) for _, predictive_cache in asked]
         found = any(waiting)
         if found:
-            lane, opinions = asked[int(np.argmax(waiting))]
-            opinions.look(_LOOK_S)
-            if opinions is lane.opinions and not opinions.missing():
-                lane.mark()
+            lane, predictive_cache = asked[int(np.argmax(waiting))]
+            predictive_cache.look(_LOOK_S)
+            if predictive_cache is lane.predictive_cache and not predictive_cache.missing():
+                lane.record_metrics()
         else:
-            found = self.onlooker.look()
+            found = self.queries.look()
         self._looked += time.perf_counter() - begun
         self._next_phase()
         return int(found)
@@ -180,13 +180,16 @@ class Gallery(Race):
             self.phase = "done"
 
     def _unasked(self) -> bool:
-        return any(opinions.missing() for lane in self.lanes for opinions in lane.asked()) or self.onlooker.busy
+        return (
+            any(predictive_cache.missing() for lane in self.lanes for predictive_cache in lane.asked())
+            or self.queries.busy
+        )
 
     # what is looked at
 
     def watch(
         self,
-        elsewhere: str | None = None,
+        ood: str | None = None,
         image: dict[str, Any] | None = None,
         wall: str | None = None,
         **what: Any,
@@ -195,8 +198,8 @@ class Gallery(Race):
 
         Parameters
         ----------
-        elsewhere : str, optional
-            The data set that rows from elsewhere are of.
+        ood : str, optional
+            The data set that out-of-distribution rows are of.
         image : dict, optional
             The image that draws are asked about: ``index``, the number of a test image, or ``pixels``, rows of an image
             from 0 to 255, (height, width) or (channels, height, width), or ``attacked``, the number of one that was
@@ -209,9 +212,9 @@ class Gallery(Race):
         BnnvizError
             If there is no such set or image.
         """
-        if elsewhere is not None:
-            self.foreign = _chosen(elsewhere, self.images)
-            self._go_elsewhere()
+        if ood is not None:
+            self.ood = _chosen(ood, self.images)
+            self._choose_ood()
             if self.finished:
                 # Nobody will advance it any more.
                 self._ask_at_once()
@@ -220,25 +223,25 @@ class Gallery(Race):
                 raise BnnvizError(f"There is no wall {wall!r}; choose one of {', '.join(WALLS)}.", "wall")
             self.wall = wall
         if image is not None:
-            self.onlooker.show(image)
+            self.queries.show(image)
         if what:
             super().watch(**what)
 
     def _ask_at_once(self) -> None:
-        """Ask all lanes about the rows from elsewhere, as many draws as there is time for."""
+        """Ask all lanes about the out-of-distribution rows, as many draws as there is time for."""
         for lane in self.lanes:
-            if lane.foreign is not None:
-                lane.foreign.look(_AT_ONCE_S / len(self.lanes))
+            if lane.ood is not None:
+                lane.ood.look(_AT_ONCE_S / len(self.lanes))
 
-    def elsewhere(self) -> list[str]:
-        """Return the names of the data sets that rows from elsewhere can be of."""
+    def ood_sets(self) -> list[str]:
+        """Return the names of the data sets that out-of-distribution rows can be of."""
         return [each["name"] for each in _candidates(self.images)]
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of those from elsewhere, (draws, rows, classes)."""
+        """Return what a lane's draws say of the test rows and of out-of-distribution ones, (draws, rows, classes)."""
         lane = self.lanes[number]
-        known = lane.opinions.probabilities
-        return known, known[:, :0] if lane.foreign is None else lane.foreign.probabilities
+        known = lane.predictive_cache.probabilities
+        return known, known[:, :0] if lane.ood is None else lane.ood.probabilities
 
 
 def _rows(images: ImageSet, lane: Lane) -> Tensor:
@@ -257,12 +260,12 @@ def _candidates(images: ImageSet) -> list[dict[str, Any]]:
 def _chosen(name: str, images: ImageSet) -> ImageSet:
     if name not in [each["name"] for each in _candidates(images)]:
         known = ", ".join(each["name"] for each in _candidates(images)) or "none"
-        raise BnnvizError(f"There are no images of {name!r} of the same shape; choose one of: {known}.", "elsewhere")
+        raise BnnvizError(f"There are no images of {name!r} of the same shape; choose one of: {known}.", "ood")
     found = datasets.load(name)
-    return found.chosen(test=min(FOREIGN_ROWS, len(found.y_test)))
+    return found.chosen(test=min(OOD_ROWS, len(found.y_test)))
 
 
-def _from_elsewhere(images: ImageSet) -> ImageSet | None:
+def _first_ood(images: ImageSet) -> ImageSet | None:
     """Return the first other set that is on this machine; None where none is."""
     for each in _candidates(images):
         try:

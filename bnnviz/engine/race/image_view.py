@@ -1,17 +1,17 @@
-"""What a gallery shows and says of itself."""
+"""Build what a race on images shows and says of itself."""
 
 from __future__ import annotations
 
 import base64
 import math
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.data import ImageSet
-from bnnviz.engine.race.image_queries import ANGLES, Onlooker
-from bnnviz.engine.race.view import PARTS, Lanes, RaceCard
+from bnnviz.engine.race.image_queries import ANGLES, ImageRaceSource
+from bnnviz.engine.race.view import RaceView
 
 _HARDEST = 28  # images on the wall
 _ATTACKED = tuple(f"{figure}{end}" for figure in ("accuracy", "entropy") for end in ("", "_low", "_high"))
@@ -20,90 +20,61 @@ _UNRELIABLE = diagnostics.Reliability(
 )
 
 
-class ImageLanes(Lanes, Protocol):
-    """What a card reads of a gallery besides what it reads of a race.
+class ImageRaceView(RaceView):
+    """Build what is looked at; nothing here is anything that a draw depends on."""
 
-    Attributes
-    ----------
-    images, foreign : ImageSet
-        What the networks learn, and what is from elsewhere, if anything is.
-    onlooker : Onlooker
-    wall : str
-        The images that hang on the wall.
-    """
-
-    images: ImageSet
-    foreign: ImageSet | None
-    onlooker: Onlooker
-    wall: str
-
-    def elsewhere(self) -> list[str]:
-        """Return the names of the data sets that rows from elsewhere can be of."""
-
-    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of those from elsewhere."""
-
-
-class GalleryCard(RaceCard):
-    """Builds what is looked at; holds nothing that a draw depends on."""
-
-    parts: ClassVar[tuple[str, ...]] = (
-        *(part for part in PARTS if part != "curves"),
-        "course",
-        "wall",
-        "digit",
-        "turned",
-        "entropy",
-        "reliability",
-        "attack",
-        "attack_entropy",
-    )
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False
-    _race: ImageLanes
+    ranked_by: ClassVar[str] = "nll"
+    _race: ImageRaceSource
 
-    def __init__(self, gallery: ImageLanes) -> None:
-        super().__init__(gallery)
+    def __init__(self, race: ImageRaceSource) -> None:
+        super().__init__(race)
         self._detected: dict[int, tuple[Any, diagnostics.Detection]] = {}
+
+    def _pictures(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        return {
+            "course": self._course,
+            "wall": self._wall,
+            "digit": self._digit,
+            "turned": self._turned,
+            "entropy": self._entropy,
+            "reliability": self._reliability,
+            "attack": self._attack,
+            "attack_entropy": self._attack,
+        }
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same: as of a race, and the images' shape, classes and counts."""
-        gallery, images = self._race, self._race.images
+        race, images = self._race, self._race.images
         lanes = [
-            {"name": name, "spec": lane.spec.to_json()} for name, lane in zip(self._names, gallery.lanes, strict=True)
+            {"name": name, "spec": lane.spec.to_json()} for name, lane in zip(self._names, race.lanes, strict=True)
         ]
         return {
             "run": self._id,
-            "spec": gallery.spec.to_json(),
+            "spec": race.spec.to_json(),
             "title": f"Uncertainty on {images.title}",
-            "target": gallery.lanes[0].target.describe_value(),
-            "remarks": [*images.remarks(), *(() if gallery.foreign is None else gallery.foreign.remarks())],
-            "dim": gallery.lanes[0].target.dim,
+            "target": race.lanes[0].target.describe_value(),
+            "remarks": [*images.remarks(), *(() if race.ood is None else race.ood.remarks())],
+            "dim": race.lanes[0].target.dim,
             "emits": list(self.parts),
             "pictures": [],
-            "budget": gallery.spec.budget,
+            "budget": race.spec.budget,
             "lanes": lanes,
             "names": self._names,
             "measured": "",
-            "start": gallery.start_told,
+            "start": race.start_told,
             "classes": list(images.class_names),
             "shape": list(images.shape),
             "tests": len(images.y_test),
-            "elsewhere": gallery.elsewhere(),
-            "foreign": None if gallery.foreign is None else gallery.foreign.name,
+            "ood_sets": race.ood_sets(),
+            "ood": None if race.ood is None else race.ood.name,
         }
 
     # ---- parts --------------------------------------------------------------------------------------------
 
-    def table(self) -> list[dict[str, Any]]:
-        """Return one row for each lane, those with the smallest nll first."""
-        rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
-        for row in rows:
-            row["auroc"] = self.detected(row["lane"]).auroc
-        rows.sort(key=lambda row: (row["diverged"], row["nll"] if math.isfinite(row["nll"]) else math.inf))
-        for place, row in enumerate(rows):
-            row["rank"] = place + 1 if math.isfinite(row["nll"]) else None
-        return rows
+    def _row(self, number: int, lane: Any) -> dict[str, Any]:
+        return super()._row(number, lane) | {"auroc": self.detected(number).auroc}
 
     def _scores(self) -> list[str]:
         return ["nll", "accuracy", "ece", "auroc"]
@@ -116,7 +87,7 @@ class GalleryCard(RaceCard):
         return {"lanes": lanes}
 
     def entropies(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return predictive entropies of the test rows and of those from elsewhere by a lane's draws, in nats."""
+        """Return predictive entropies of the test rows and of out-of-distribution ones by a lane's draws, in nats."""
         inside, outside = self._race.probabilities(number)
         if not len(inside):
             return np.empty(0), np.empty(0)
@@ -124,7 +95,7 @@ class GalleryCard(RaceCard):
         return known, diagnostics.predictive_entropy(outside) if outside.size else np.empty(0)
 
     def detected(self, number: int) -> diagnostics.Detection:
-        """Return how well a lane's entropy tells rows from elsewhere; nan as yet, or without scikit-learn."""
+        """Return how well a lane's entropy tells out-of-distribution rows; nan as yet, or without scikit-learn."""
         version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
         held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
         if held != version:
@@ -150,7 +121,7 @@ class GalleryCard(RaceCard):
                 "wrong": tile["truth"] != tile["taken"],
                 "figure": f"changed by {tile['eps']:g}, chance {tile['chance']:.2f}",
             }
-            for number, tile in enumerate(self._race.onlooker.tiles())
+            for number, tile in enumerate(self._race.queries.tiles())
         ]
 
     def _hardest(self) -> list[dict[str, Any]]:
@@ -181,21 +152,21 @@ class GalleryCard(RaceCard):
         return np.stack([found[:, rows].mean(0).argmax(-1) for found in each if len(found)], axis=1)
 
     def _digit(self) -> dict[str, Any]:
-        onlooker, images = self._race.onlooker, self._race.images
-        lanes = [self._said_of_image(number, name) for number, name in enumerate(self._names)]
+        queries, images = self._race.queries, self._race.images
+        lanes = [self._of_image(number, name) for number, name in enumerate(self._names)]
         return {
             "classes": list(images.class_names),
-            "observed": onlooker.truth,
-            "angle": onlooker.angle,
-            "pixels": _packed(onlooker.turned),
-            "number": onlooker.number,
+            "observed": queries.truth,
+            "angle": queries.angle,
+            "pixels": _packed(queries.turned),
+            "number": queries.number,
             "lanes": lanes,
-            **onlooker.source,
+            **queries.source,
         }
 
-    def _said_of_image(self, number: int, name: str) -> dict[str, Any]:
+    def _of_image(self, number: int, name: str) -> dict[str, Any]:
         """Return what a lane's draws say of the image; nan before it has any."""
-        found = self._race.onlooker.intervals(number)
+        found = self._race.queries.intervals(number)
         if found is None:
             unknown = np.full(self._race.images.classes, np.nan)
             return {"name": name, **dict.fromkeys(("mean", "low", "high"), unknown)}
@@ -204,13 +175,13 @@ class GalleryCard(RaceCard):
     def _turned(self) -> dict[str, Any]:
         lanes = []
         for number, name in enumerate(self._names):
-            found = self._race.onlooker.answer(number)[:, 1:]
+            found = self._race.queries.answer(number)[:, 1:]
             entropy = diagnostics.predictive_entropy(found) if len(found) else np.full(len(ANGLES), np.nan)
             lanes.append({"name": name, "entropy": entropy})
-        return {"angles": np.array(ANGLES, float), "angle": self._race.onlooker.angle, "lanes": lanes}
+        return {"angles": np.array(ANGLES, float), "angle": self._race.queries.angle, "lanes": lanes}
 
     def _entropy(self) -> dict[str, Any]:
-        images, foreign = self._race.images, self._race.foreign
+        images, ood = self._race.images, self._race.ood
         lanes = []
         for number, name in enumerate(self._names):
             inside, outside = (diagnostics.score_ecdf(each) if len(each) else None for each in self.entropies(number))
@@ -222,7 +193,7 @@ class GalleryCard(RaceCard):
             "unit": "nats",
             "top": math.log(images.classes),
             "inside": f"{images.title}, test",
-            "outside": "" if foreign is None else foreign.title,
+            "outside": "" if ood is None else ood.title,
             "lanes": lanes,
         }
 
@@ -237,33 +208,30 @@ class GalleryCard(RaceCard):
     def _attack(self) -> dict[str, Any]:
         lanes = []
         for number, name in enumerate(self._names):
-            done = self._race.onlooker.attacked(number)
+            done = self._race.queries.attacked(number)
             columns = {figure: [each[figure][0] for each in done] or [math.nan] for figure in _ATTACKED}
             lanes.append({"name": name, "eps": [each["eps"][0] for each in done] or [0.0], **columns})
         top = math.log(self._race.images.classes)
         return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "lanes": lanes}
 
-    def _attack_entropy(self) -> dict[str, Any]:
-        return self._attack()
-
     # ---- words --------------------------------------------------------------------------------------------
 
     def _standing(self) -> str:
-        """Say who predicts best, and who tells foreign images best."""
+        """Say who predicts best, and who tells ood images best."""
         ranked = [row for row in self.table() if row["rank"] is not None]
         if not ranked:
             return "no lane has draws yet, as tuning and warm-up are charged too."
         first = ranked[0]
         best = f"{first['name']} predicts best (NLL {first['nll']:.3f}, accuracy {100 * first['accuracy']:.1f} %)"
         detecting = [row for row in ranked if math.isfinite(row["auroc"])]
-        if not detecting or self._race.foreign is None:
+        if not detecting or self._race.ood is None:
             return f"{best}."
         sharp = max(detecting, key=lambda row: row["auroc"])
         who = "and" if sharp is first else f"and {sharp['name']}"
-        return f"{best}, {who} tells {self._race.foreign.title} from it best (AUROC {sharp['auroc']:.3f})."
+        return f"{best}, {who} tells {self._race.ood.title} from it best (AUROC {sharp['auroc']:.3f})."
 
     def _silent(self, lane: Any) -> bool:
-        return not lane.opinions.asked and not lane.store.common(lane.alive)
+        return not lane.predictive_cache.asked and not lane.store.common(lane.alive)
 
 
 def _steps(found: diagnostics.Steps | None) -> dict[str, np.ndarray] | None:

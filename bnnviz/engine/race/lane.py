@@ -1,4 +1,4 @@
-"""A lane of a race: a run that stops where its budget of gradients ends, and notes its estimates on the way."""
+"""Run a lane of a race: it stops where its budget of gradients ends, and records its estimates on the way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
 
-# Estimates are noted at so many places each, evenly spread and by equal factors, from this share of the budget on.
+# Estimates are recorded at so many places each, evenly spread and by equal factors, from this share of the budget on.
 _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
 # Of the budget, that a lane may be ahead of the others.
 _STRETCH = 1 / 500
@@ -32,7 +32,7 @@ _SHARE, _LONGEST_WAIT = 0.03, 10.0
 
 
 class Note(NamedTuple):
-    """What a lane estimated when it had spent so much: mean and sd (quantities,) over so many draws of a chain."""
+    """Hold what a lane estimated when it had spent so much: mean and sd (quantities,) over so many draws of a chain."""
 
     gradients: int
     draws: int
@@ -40,7 +40,7 @@ class Note(NamedTuple):
     sd: np.ndarray
 
 
-def dearest_step(run: Run) -> int:
+def largest_step_cost(run: Run) -> int:
     """Return the most gradients that the next step of a run may cost, all its living chains together."""
     if run.state is not None and run.sampler.is_free(run.state):
         return 0
@@ -48,20 +48,20 @@ def dearest_step(run: Run) -> int:
 
 
 class Lane(ViewedRun):
-    """A run with a budget.
+    """Run a sampler until its budget of gradients is spent.
 
     Attributes
     ----------
     budget : int
         Per-example gradients that it may spend; set before the first step.
-    noted : list of Note
+    recorded : list of Note
         Its estimates on the way.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.budget = 0
-        self.noted: list[Note] = []
+        self.recorded: list[Note] = []
         self.estimates = Estimates(self)
         self._figures = _Figures(self)
 
@@ -89,15 +89,15 @@ class Lane(ViewedRun):
         """
         if self.phase == "start" or self.diverged:
             return self.diverged
-        cost = dearest_step(self)
+        cost = largest_step_cost(self)
         if not cost:
             return int(self.store.made[self.alive].min()) >= self.spec.warmup + self.capacity
         return self.gradients + cost > self.budget
 
     def go_on(self, seconds: float) -> int:
         """Take a block of steps, no longer than other lanes can follow at once; return the steps that were done."""
-        before, cost = self.gradients, dearest_step(self)
-        # As far as the next note is due, to the step: what is noted does not depend on how the time is cut.
+        before, cost = self.gradients, largest_step_cost(self)
+        # As far as the next note is due, to the step: what is recorded does not depend on how the time is cut.
         near = min(self._next_note(), before + max(1, int(_STRETCH * self.budget))) - before
         most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
         done = self.take(most, seconds)
@@ -118,7 +118,7 @@ class Lane(ViewedRun):
 
     @functools.cached_property
     def _schedule(self) -> np.ndarray:
-        """The spent gradients at which estimates are noted, the budget last."""
+        """The spent gradients at which estimates are recorded, the budget last."""
         shares = np.concatenate([np.linspace(0, 1, _EVEN + 1)[1:], np.geomspace(_FIRST, 1, _FACTORS)])
         return np.unique(np.ceil(shares * self.budget).astype(np.int64))
 
@@ -134,10 +134,10 @@ class Lane(ViewedRun):
             return
         moments = self.estimates.moments()
         if moments is not None:
-            self.noted.append(Note(self.gradients, self.store.common(self.alive), *moments))
+            self.recorded.append(Note(self.gradients, self.store.common(self.alive), *moments))
 
     def figures(self) -> dict[str, float]:
-        """Return ESS and R-hat of the first component, and of a network its scores; now and then taken anew."""
+        """Return ESS and R-hat of the first component, and of a network its scores; now and then taken again."""
         return self._figures.take()
 
     def scores(self) -> dict[str, float]:
@@ -149,16 +149,16 @@ class Lane(ViewedRun):
         return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
 
     def save_notes(self) -> list[list[Any]]:
-        """Return what was noted, for a checkpoint."""
-        return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.noted]
+        """Return what was recorded, for a checkpoint."""
+        return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.recorded]
 
     def load_notes(self, saved: list[list[Any]]) -> None:
-        """Take over what was noted."""
-        self.noted = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
+        """Take over what was recorded."""
+        self.recorded = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
 
 
 class _Figures:
-    """Figures of a lane's draws that are too dear to be taken for each frame."""
+    """Take figures of a lane's draws that are too expensive for each frame."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
@@ -167,7 +167,7 @@ class _Figures:
         self._made, self._pace = 0, Throttle(_SHARE, most=_LONGEST_WAIT)
 
     def take(self) -> dict[str, float]:
-        """Return the figures, taken anew where there are other draws and it is time to."""
+        """Return the figures, taken again where there are other draws and it is time to."""
         lane = self._lane
         made = int(lane.store.made.sum())
         if made != self._made and (self._pace.due or lane.over) and lane.store.common(lane.alive):

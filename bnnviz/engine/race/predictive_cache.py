@@ -1,4 +1,4 @@
-"""What the draws of a run say of some rows, computed once for each draw that is kept."""
+"""Keep what the draws of a run say of some rows, computed once for each draw that is kept."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bnnviz.targets import BNN
 
 MOST = 32  # draws
 _PIECE = 256  # rows at once
-_WEIGHED_ANEW = 1.3  # weighted draws are chosen anew when there are so many times as many
+_WEIGHED_AGAIN = 1.3  # weighted draws are chosen again when there are so many times as many
 
 
-class Opinions:
-    """The chances of each class that evenly spread draws give to rows.
+class PredictiveCache:
+    """Keep the probabilities of each class that evenly spread draws give to rows.
 
     Draws are chosen as `chosen_draws` does, so that of more draws the choice is made of known ones; weighted draws are
-    resampled, and chosen anew when there are a third more.
+    resampled, and chosen again when there are a third more.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Opinions:
         if not run.sampler.weighted:
             return chosen_draws(run.store, run.alive, self._most)
         made = int(run.store.counts.sum())
-        if made > _WEIGHED_ANEW * self._resampled[0]:
+        if made > _WEIGHED_AGAIN * self._resampled[0]:
             self._resampled = made, run.resampled(self._most)
             self._known = {}
         return list(range(len(self._resampled[1])))

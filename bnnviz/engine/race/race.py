@@ -1,28 +1,27 @@
-"""A race: samplers on one target from one start, each with the same budget of gradients, advancing together."""
+"""Race samplers on one target from one start, each with the same budget of gradients, advancing together."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 
-from bnnviz.engine.race.estimates import Truth, known_truth
+from bnnviz.engine.comparison import Comparison
+from bnnviz.engine.race.estimates import TrueMoments, known_truth
 from bnnviz.engine.race.lane import Lane
 from bnnviz.engine.race.reference import Reference
-from bnnviz.engine.race.view import RaceCard
-from bnnviz.engine.run import checkpoint
+from bnnviz.engine.race.view import RaceView
 from bnnviz.engine.run.initialization import Descent, Start, first_points
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec, of_lane
 
-_CHECKPOINT_VERSION = 1
 _DESCENT_STEPS = 10
 _STEP_S = 0.02  # of the reference, when somebody steps while it alone is under way
 
 
-class Race:
-    """The execution of a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
+class Race(Comparison):
+    """Run a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
 
     The lanes set out from the same points with the same seed. It is always the turn of the lane that has spent least.
     A lane ends when its next step could exceed the budget, or when all its chains have met values that are not finite.
@@ -46,17 +45,14 @@ class Race:
         If the race cannot be run; ``field`` of a lane's own setting has the lane's number and a dot before it.
     """
 
-    can_record: ClassVar[bool] = False
-    has_history: ClassVar[bool] = False
-    is_fork: ClassVar[bool] = False
+    fixed: ClassVar[str] = "Nothing can change while a race goes on; start another one."
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec
     lane_class: ClassVar[type[Lane]] = Lane
-    card_class: ClassVar[type[RaceCard]] = RaceCard
+    view_class: ClassVar[type[RaceView]] = RaceView
 
     def __init__(self, spec: RaceSpec) -> None:
-        self.spec = spec = spec.checked()
-        self.phase, self.era = "start", 0
-        self.changes: list[tuple[int, dict[str, Any]]] = []
+        super().__init__(spec)
+        spec = self.spec
         self._take_lanes([self._new_lane(number) for number in range(len(spec.lanes))])
         self.reference = self._new_reference()
         self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
@@ -81,15 +77,15 @@ class Race:
         self.lanes, self.device = lanes, lanes[0].device
         for lane in lanes:
             # It waits for a compiled kernel: when a lane ends must not depend on how quick a compiler is.
-            lane.budget, lane.patient = self.spec.budget, True
+            lane.budget, lane.wait_for_compile = self.spec.budget, True
             if lane.target.dim > 2:
                 # One plane for all; the principal axes of each lane's own draws would be others.
                 lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
         self._known = known_truth(lanes[0].target)
-        self._card = self.card_class(self)
+        self._view = self.view_class(self)
 
     @property
-    def truth(self) -> Truth | None:
+    def truth(self) -> TrueMoments | None:
         """What the lanes are measured against; None as long as nobody knows."""
         return self._known if self.reference is None else self.reference.truth
 
@@ -134,14 +130,14 @@ class Race:
         ]
 
     @property
-    def patient(self) -> bool:
+    def wait_for_compile(self) -> bool:
         """Whether lanes wait for compiled kernels that they are to have."""
-        return all(lane.patient for lane in self.lanes)
+        return all(lane.wait_for_compile for lane in self.lanes)
 
-    @patient.setter
-    def patient(self, value: bool) -> None:
+    @wait_for_compile.setter
+    def wait_for_compile(self, value: bool) -> None:
         for lane in self.lanes:
-            lane.patient = value
+            lane.wait_for_compile = value
 
     def prepare(self) -> None:
         """Find the start and set the lanes out from it."""
@@ -173,10 +169,6 @@ class Race:
             if lane.gradients == least:
                 lane.step()
         self._next_phase()
-
-    def step_event(self) -> None:
-        """Step as `step_proposal`: lanes have no events in common."""
-        self.step_proposal()
 
     def _turn(self, seconds: float) -> int:
         """Let the lane that has spent least go on for a block, or the reference where it has had less time."""
@@ -253,75 +245,52 @@ class Race:
 
     # what is looked at
 
-    def change(self, settings: dict[str, Any]) -> None:
-        """Refuse: what is changed in a race would not be the race any more.
-
-        Raises
-        ------
-        BnnvizError
-            Always.
-        """
-        raise BnnvizError("Nothing can change while a race goes on; start another one.", next(iter(settings), None))
-
     def watch(self, **what: Any) -> None:
         """Choose what frames show of all lanes, as `ViewedRun.watch`."""
         for lane in self.lanes:
             lane.watch(**what)
 
-    def select(self, choice: dict[str, Any] | None) -> None:
-        """Pick nothing: lanes have no draws in common."""
-
     def scene(self) -> dict[str, Any]:
         """Return what stays the same while the race goes on: each lane's scene, names and budget."""
-        return self._card.scene()
+        return self._view.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the wanted parts: status, caption, table and curves of the race, or as ``path.2`` those of a lane."""
-        return self._card.frame(want)
+        return self._view.frame(want)
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row of figures for each lane, the best first; an unknown figure is nan."""
-        return self._card.table()
+        return self._view.table()
 
     def curves(self) -> list[dict[str, Any]]:
         """Return for each lane its errors against the gradients it had spent."""
-        return self._card.curves()
+        return self._view.curves()
 
     def summary(self) -> dict[str, Any]:
         """Return what ``bnnviz race --json`` prints."""
-        return self._card.summary()
+        return self._view.summary()
 
     # checkpoints
 
-    def checkpoint(self) -> bytes:
-        """Return everything needed to go on with the same draws."""
-        saved = {
-            "version": _CHECKPOINT_VERSION,
-            "spec": self.spec.to_json(),
+    @classmethod
+    def _spec_of(cls, saved: dict[str, Any]) -> RaceSpec:
+        return cls.spec_class.from_json(saved["spec"], saved["attachment"])
+
+    def _save(self) -> dict[str, Any]:
+        return {
             "attachment": self.spec.lanes[0].target_attachment,
             "phase": self.phase,
             "lanes": [lane.checkpoint() for lane in self.lanes],
             "noted": [lane.save_notes() for lane in self.lanes],
             "reference": None if self.reference is None else self.reference.save(),
         }
-        return checkpoint.pack(saved)
 
-    @classmethod
-    def restore(cls, data: bytes) -> Self:
-        """Return a race that goes on from a checkpoint.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no checkpoint of this version.
-        """
-        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start the race anew")
-        race = cls(cls.spec_class.from_json(saved["spec"], saved["attachment"]))
-        if saved["phase"] != "start":
-            race._take_lanes([cls.lane_class.restore(lane) for lane in saved["lanes"]])
-            for lane, noted in zip(race.lanes, saved["noted"], strict=True):
-                lane.load_notes(noted)
-            race.phase = saved["phase"]
-            if saved["reference"] is not None and race.reference is not None:
-                race.reference.load(saved["reference"])
-        return race
+    def _load(self, saved: dict[str, Any]) -> None:
+        if saved["phase"] == "start":
+            return
+        self._take_lanes([self.lane_class.restore(lane) for lane in saved["lanes"]])
+        for lane, notes in zip(self.lanes, saved["noted"], strict=True):
+            lane.load_notes(notes)
+        self.phase = saved["phase"]
+        if saved["reference"] is not None and self.reference is not None:
+            self.reference.load(saved["reference"])

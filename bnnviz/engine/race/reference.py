@@ -1,4 +1,4 @@
-"""The long run that the lanes of a race are measured against where nobody knows the truth."""
+"""Make the long run that the lanes of a race are measured against where nobody knows the truth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics, files, paths, samplers
-from bnnviz.engine.race.estimates import Estimates, Truth
+from bnnviz.engine.race.estimates import Estimates, TrueMoments
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs import url
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Reference:
-    """A run of the sampler that is registered for it, or what one that has finished before has left on disk.
+    """Run the sampler that ranks highest for it, or read what such a run has left on disk.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class Reference:
         self.seconds, self.error = 0.0, None
         self._run: Run | None = None
         self._estimates: Estimates | None = None
-        self._truth: Truth | None = None
+        self._truth: TrueMoments | None = None
         self._told: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
         self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = self._load()
 
     @property
-    def truth(self) -> Truth | None:
+    def truth(self) -> TrueMoments | None:
         """Means and standard deviations as it has them now; None as long as there are too few draws."""
         return self._truth
 
@@ -99,7 +99,7 @@ class Reference:
         return self._run
 
     def _measure(self, run: Run) -> None:
-        """Take the estimates anew."""
+        """Take the estimates again."""
         if run.store.common(run.alive) < _FEWEST:
             return
         values = self._estimates.values()
@@ -126,12 +126,12 @@ class Reference:
         """Take over what an earlier race has left; return whether there was something."""
         try:
             with np.load(self._path, allow_pickle=False) as saved:
-                self._truth = Truth(saved["mean"], saved["sd"], saved["scale"])
+                self._truth = TrueMoments(saved["mean"], saved["sd"], saved["scale"])
                 draws, rhat, ess = saved["told"].tolist()
         except FileNotFoundError:
             return False
         except (OSError, ValueError, KeyError, EOFError) as error:
-            log.warning("the reference %s cannot be read and is made anew: %s", self._path, error)
+            log.warning("the reference %s cannot be read and is made again: %s", self._path, error)
             return False
         self._told = {"draws": int(draws), "rhat": rhat, "ess": ess}
         self._wanted = int(draws)

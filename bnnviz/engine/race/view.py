@@ -1,32 +1,30 @@
-"""What a race shows and says of itself: scene, frames, table, curves and the sentence on how it stands."""
+"""Build what a race shows and says of itself: scene, frames, table, curves and the sentence on how it stands."""
 
 from __future__ import annotations
 
 import math
 import time
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from bnnviz.engine.race.estimates import Error, Truth, error
-from bnnviz.specs.race import RaceSpec
+from bnnviz.engine.protocol import Simulation
+from bnnviz.engine.race.estimates import Error, TrueMoments, error
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
-    import torch
-
     from bnnviz.engine.race.lane import Lane
     from bnnviz.engine.race.reference import Reference
 
-PARTS = ("status", "caption", "table", "curves")
 _LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
 _UNKNOWN = Error(math.nan, math.nan)
 _RATE_S = 0.5
 
 
-class Lanes(Protocol):
-    """What a card reads of a race.
+class RaceSource(Simulation, Protocol):
+    """What the view reads of a race.
 
     Attributes
     ----------
@@ -34,63 +32,62 @@ class Lanes(Protocol):
     lanes : list of Lane
     reference : Reference or None
         The long run that lanes are measured against.
+    gradients : int
+        Of all lanes.
+    seconds : float
+        That the lanes have worked.
+    notes : list of str
+        What the lanes had to say.
     """
 
-    spec: RaceSpec
     lanes: list[Lane]
     reference: Reference | None
-    phase: str
-    device: torch.device
+    gradients: int
+    seconds: float
+    notes: list[str]
 
     @property
-    def truth(self) -> Truth | None:
+    def truth(self) -> TrueMoments | None:
         """What the lanes are measured against."""
 
     @property
     def start_told(self) -> str:
         """Where the lanes set out from, in words."""
 
-    @property
-    def steps(self) -> int:
-        """Steps of all lanes."""
 
-    @property
-    def gradients(self) -> int:
-        """Gradients of all lanes."""
+class RaceView:
+    """Build what is looked at; nothing here is anything that a draw depends on.
 
-    @property
-    def seconds(self) -> float:
-        """Seconds that the lanes have worked."""
+    Attributes
+    ----------
+    parts : dict of str to callable
+        What makes each part of a frame, but for the lanes' own, which are named ``path.2``.
+    """
 
-    @property
-    def progress(self) -> float:
-        """Share of the budgets that is spent."""
-
-    @property
-    def error(self) -> str | None:
-        """Why nothing has come out."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What the lanes had to say."""
-
-
-class RaceCard:
-    """Builds what is looked at; holds nothing that a draw depends on."""
-
-    parts: ClassVar[tuple[str, ...]] = PARTS
     #: Whether lanes are measured against a truth.
     errors: ClassVar[bool] = True
+    #: The figure that lanes are ranked by, the smallest first.
+    ranked_by: ClassVar[str] = "error"
     #: What lanes may show of themselves.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
-    def __init__(self, race: Lanes) -> None:
+    def __init__(self, race: RaceSource) -> None:
         self._race = race
         self._id = uuid.uuid4().hex[:12]
         self._names = race.spec.names()
         self._seq = 0
         self._rate, self._at = math.nan, (time.perf_counter(), race.gradients)
         self._known: dict[int, list[tuple[Any, Error]]] = {}
+        self.parts: dict[str, Callable[[], dict[str, Any]]] = {
+            "status": self._status,
+            "caption": self._caption,
+            "table": self._table,
+            **self._pictures(),
+        }
+
+    def _pictures(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        """Return what makes the parts that are not the same for all races."""
+        return {"curves": lambda: {"lanes": self.curves(), "budget": self._race.spec.budget}}
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same."""
@@ -132,17 +129,8 @@ class RaceCard:
             part, _, number = name.partition(".")
             if number.isdecimal() and int(number) < len(self._race.lanes):
                 pictures.setdefault(int(number), []).append(part)
-            elif name == "table":
-                frame[name] = {
-                    "rows": self.table(),
-                    "scores": self._scores(),
-                    "errors": self.errors,
-                    "reference": self._reference(),
-                }
-            elif name == "curves":
-                frame[name] = {"lanes": self.curves(), "budget": self._race.spec.budget}
             elif name in self.parts:
-                frame[name] = getattr(self, f"_{name}")()
+                frame[name] = self.parts[name]()
         for number, parts in pictures.items():
             built = self._race.lanes[number].frame(parts)
             frame |= {f"{part}.{number}": built[part] for part in parts if part in built}
@@ -166,12 +154,16 @@ class RaceCard:
 
     # ---- figures ------------------------------------------------------------------------------------------
 
+    def _table(self) -> dict[str, Any]:
+        table = {"rows": self.table(), "scores": self._scores(), "errors": self.errors}
+        return table | {"reference": self._reference()}
+
     def table(self) -> list[dict[str, Any]]:
-        """Return one row for each lane; those with the smallest error first, those without one after them."""
+        """Return one row for each lane: the best first, those without a figure last."""
         rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
-        rows.sort(key=lambda row: (row["diverged"], _last(row["error"])))
+        rows.sort(key=lambda row: (row["diverged"], _last(row[self.ranked_by])))
         for place, row in enumerate(rows):
-            row["rank"] = place + 1 if math.isfinite(row["error"]) else None
+            row["rank"] = place + 1 if math.isfinite(row[self.ranked_by]) else None
         return rows
 
     def _row(self, number: int, lane: Lane) -> dict[str, Any]:
@@ -197,7 +189,7 @@ class RaceCard:
         }
         if lane.diverged:
             return row
-        found = self._errors(number)[-1] if lane.noted else _UNKNOWN
+        found = self._errors(number)[-1] if lane.recorded else _UNKNOWN
         return row | {"error": found.both, "error_mean": found.mean, "error_sd": found.sd} | lane.figures()
 
     def _scores(self) -> list[str]:
@@ -208,14 +200,14 @@ class RaceCard:
         return ["nll", "accuracy", "ece"] if target.likelihood.task == "classification" else ["nll", "rmse"]
 
     def _errors(self, number: int) -> list[Error]:
-        """Return the errors of what a lane has noted, against the truth as it is known now."""
-        truth, noted = self._race.truth, self._race.lanes[number].noted
+        """Return the errors of what a lane has recorded, against the truth as it is known now."""
+        truth, recorded = self._race.truth, self._race.lanes[number].recorded
         if truth is None:
-            return [_UNKNOWN] * len(noted)
+            return [_UNKNOWN] * len(recorded)
         known = self._known.setdefault(number, [])
         if known and known[0][0] is not truth:
             known.clear()
-        known += [(truth, error(note.mean, note.sd, truth)) for note in noted[len(known) :]]
+        known += [(truth, error(note.mean, note.sd, truth)) for note in recorded[len(known) :]]
         return [found for _, found in known]
 
     def curves(self) -> list[dict[str, Any]]:
@@ -227,7 +219,7 @@ class RaceCard:
                 {
                     "lane": number,
                     "name": self._names[number],
-                    "gradients": np.array([note.gradients for note in lane.noted], dtype=float),
+                    "gradients": np.array([note.gradients for note in lane.recorded], dtype=float),
                     "error": np.array([each.both for each in errors]),
                     "error_mean": np.array([each.mean for each in errors]),
                     "error_sd": np.array([each.sd for each in errors]),
@@ -276,9 +268,9 @@ class RaceCard:
         }
 
     def _caption(self) -> dict[str, Any]:
-        return {"text": self._said(), "kind": "race", "warning": self._warning(), "remedies": []}
+        return {"text": self._message(), "kind": "race", "warning": self._warning(), "remedies": []}
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         race = self._race
         if race.phase == "start":
             return "Looking for one place to start for all lanes; what it costs is charged to nobody."
@@ -311,7 +303,7 @@ class RaceCard:
         return f"{leads}, {by} smaller than that of {second['name']}, which is next."
 
     def _why_unknown(self) -> str:
-        if any(lane.noted for lane in self._race.lanes):
+        if any(lane.recorded for lane in self._race.lanes):
             return f"nobody can be ranked yet, as the reference run of {self._race.reference.title} has too few draws."
         return "no lane has draws yet, as tuning and warm-up are charged too."
 
@@ -325,8 +317,8 @@ class RaceCard:
         if self._race.truth is None:
             return ""
         more = "" if told["finished"] else f" of {told['wanted']:,}"
-        quality = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
-        return f" (Reference: {told['title']}, {told['draws']:,}{more} draws{quality}.)"
+        mixing = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
+        return f" (Reference: {told['title']}, {told['draws']:,}{more} draws{mixing}.)"
 
     def _warning(self) -> str:
         lanes = self._race.lanes
@@ -347,7 +339,7 @@ class RaceCard:
 
     def _silent(self, lane: Lane) -> bool:
         """Whether nothing has come of a lane."""
-        return not lane.noted
+        return not lane.recorded
 
 
 def _state(lane: Lane) -> str:

@@ -1,4 +1,4 @@
-"""A recording as one file, to be sent and taken in."""
+"""Pack a recording into one file, to be sent and taken in."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
@@ -29,21 +30,26 @@ def pack(recording: Recording, out: Path) -> Path:
     """
     recording.header, recording.progress  # noqa: B018
     try:
-        # Draws are compressed already.
-        with replacing(out) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_STORED) as file:
-            for path in recording.files():
-                # What is about to become a file, and the lock of a run that goes on, are no part of it.
-                inside = path.relative_to(recording.folder)
-                if any(part.startswith(".") for part in inside.parts) or path.suffix == ".partial":
-                    continue
-                file.write(path, inside.as_posix())
+        with replacing(out) as new:
+            write(recording, new)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
     return out
 
 
+def write(recording: Recording, out: Path | IO[bytes]) -> None:
+    """Write a recording's files as a zip file."""
+    # Draws are compressed already.
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as file:
+        for path in recording.files():
+            # What is about to become a file, and the lock of a run that goes on, are no part of it.
+            inside = path.relative_to(recording.folder)
+            if not any(part.startswith(".") for part in inside.parts) and path.suffix != ".partial":
+                file.write(path, inside.as_posix())
+
+
 def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
-    """Take a packed recording in, and return its folder on the shelf.
+    """Take a packed recording in, and return its folder.
 
     Parameters
     ----------
@@ -65,7 +71,8 @@ def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unpacking-") as scratch:
             inside = Path(scratch) / target.name
-            _extract(file, inside)
+            with file.open("rb") as packed:
+                extract(packed, inside, str(file))
             Recording(inside).check()
             inside.rename(target)
     except OSError as error:
@@ -73,22 +80,30 @@ def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
     return target
 
 
-def _extract(file: Path, folder: Path) -> None:
+def extract(packed: IO[bytes], folder: Path, name: str) -> None:
+    """Write what a zip file holds to a new folder; ``name`` is the file's, for sentences.
+
+    Raises
+    ------
+    BnnvizError
+        If it holds what no recording has, is damaged, or would become far larger than it is.
+    """
+    size = packed.seek(0, os.SEEK_END)
     try:
-        with zipfile.ZipFile(file) as packed:
-            members = packed.infolist()
-            _believe(file, members)
+        with zipfile.ZipFile(packed) as file:
+            members = file.infolist()
+            _believe(name, size, members)
             for member in members:
                 path = folder / member.filename
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(member) as source, path.open("xb") as copy:
+                with file.open(member) as source, path.open("xb") as copy:
                     shutil.copyfileobj(source, copy)
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise BnnvizError(f"{file} is no recording that was packed ({error}).", "file") from error
+        raise BnnvizError(f"{name} is no recording that was packed ({error}).", "file") from error
 
 
-def _believe(file: Path, members: list[zipfile.ZipInfo]) -> None:
-    """Refuse names that are not plain ones, and files that would become far larger than they are.
+def _believe(name: str, packed: int, members: list[zipfile.ZipInfo]) -> None:
+    """Refuse names that are not plain ones, and files that would become far larger than the packed bytes are.
 
     Raises
     ------
@@ -99,10 +114,10 @@ def _believe(file: Path, members: list[zipfile.ZipInfo]) -> None:
         link = (member.external_attr >> 16) & 0o170000 not in (0, 0o100000)
         if link or not parts or member.filename.startswith("/") or not all(map(_PART.fullmatch, parts)):
             raise BnnvizError(
-                f"{file} holds {member.filename[:100]!r}, which no recording has; it is not taken in.", "file"
+                f"{name} holds {member.filename[:100]!r}, which no recording has; it is not taken in.", "file"
             )
     size = sum(member.file_size for member in members)
-    if len(members) > _MOST_FILES or size > min(_MOST_BYTES, _FREE + _MOST_SHRINK * file.stat().st_size):
+    if len(members) > _MOST_FILES or size > min(_MOST_BYTES, _FREE + _MOST_SHRINK * packed):
         raise BnnvizError(
-            f"{file} would become {size / 1e9:,.1f} GB in {len(members):,} files; it is not taken in.", "file"
+            f"{name} would become {size / 1e9:,.1f} GB in {len(members):,} files; it is not taken in.", "file"
         )

@@ -1,4 +1,4 @@
-"""A run on disk, in a form that ArviZ opens."""
+"""Write a run in a form that ArviZ opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of recordings is set beside each other."""
+"""Compare several recordings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bnnviz.errors import BnnvizError
 
 _MOST_NUMBERS = 20_000_000  # read for a picture
 _MOST_POINTS, _LAGS = 1500, 100
-#: Figures of a summary in a comparison, where any recording has them: what is said, and its digits.
+#: Figures of a summary in a comparison, where any recording has them: its label.
 FIGURES = {
     "draws": "draws of each chain",
     "chains": "chains",
@@ -32,8 +32,8 @@ FIGURES = {
 }
 
 
-class Seen(NamedTuple):
-    """One coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
+class CoordinateCurves(NamedTuple):
+    """Hold one coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
 
     Each is a pair of arrays; ``ess`` is the coordinate's effective sample size, nan where draws have weights.
     """
@@ -63,7 +63,7 @@ def readable(recording: Recording) -> Kept:
     return kept(recording)
 
 
-def seen(found: Kept, coordinate: int) -> Seen:
+def seen(found: Kept, coordinate: int) -> CoordinateCurves:
     """Return what is drawn of one coordinate."""
     values = found.draws[..., coordinate].astype(np.float64)
     every = max(1, values.shape[1] // _MOST_POINTS)
@@ -73,9 +73,9 @@ def seen(found: Kept, coordinate: int) -> Seen:
         rng = np.random.default_rng(0)
         shown = rng.choice(values.ravel(), size=min(4000, values.size), p=weights.ravel() / weights.sum())
         nothing = (np.empty(0), np.empty(0))
-        return Seen(diagnostics.density(shown), (index, values[0, index]), nothing, float("nan"))
+        return CoordinateCurves(diagnostics.density(shown), (index, values[0, index]), nothing, float("nan"))
     acf = diagnostics.autocorrelation(values, _LAGS)
-    return Seen(
+    return CoordinateCurves(
         diagnostics.density(values.ravel()),
         (index, values[0, index]),
         (np.arange(len(acf)), acf),
@@ -87,8 +87,8 @@ def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
     """Return the figures of the recordings' summaries, those that any of them has, with what is said of each."""
     summaries = [recording.summary or {} for recording in recordings]
     return [
-        (said, [summary.get(name) for summary in summaries])
-        for name, said in FIGURES.items()
+        (label, [summary.get(name) for summary in summaries])
+        for name, label in FIGURES.items()
         if any(summary.get(name) is not None for summary in summaries)
     ]
 

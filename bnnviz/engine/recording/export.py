@@ -1,4 +1,4 @@
-"""A recording in the files of other programs."""
+"""Export a recording to the files of other programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Kept(NamedTuple):
-    """What a recording holds of its living chains: draws (chains, draws, dim), log weights, names, header."""
+    """Hold a recording's living chains: draws (chains, draws, dim), log weights, names, header."""
 
     draws: np.ndarray
     log_weights: np.ndarray | None

@@ -1,4 +1,4 @@
-"""Recordings on disk, as their reader sees them: what each holds, how far it is, and whether it can be trusted.
+"""Read recordings on disk: what each holds, how far it is, and whether it can be trusted.
 
 A recording is a folder that `bnnviz.engine.recording.writer` writes:
 
@@ -20,7 +20,6 @@ that are plain ones become paths. Nothing here needs torch.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import os
 import re
@@ -34,6 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
+from bnnviz.engine.recording import arrays
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
@@ -41,23 +42,17 @@ from bnnviz.specs.run import RECORDING, Spec
 
 if TYPE_CHECKING:
     import numpy as np
-    import zarr
 
 FORMAT = 1
-HEADER, PROGRESS, SUMMARY, DRAWS, FILE = "header.json", "progress.json", "summary.json", "draws.zarr", "data.bin"
+HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
 START, LOCK = "start.bin", ".lock"
-X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 _CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
 _FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
 SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
-# Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
-_MOST_SHRINK, _FREE = 200, 1 << 26
-# What reading an array raises where its description or its chunks are not what was written.
-_BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
 
 
-def shelf() -> Path:
+def recordings_folder() -> Path:
     """Return the folder of this user's recordings."""
     return paths.recordings()
 
@@ -76,7 +71,7 @@ def place(name: str) -> Path:
             " of them, a letter or digit first.",
             "name",
         )
-    return shelf() / name
+    return recordings_folder() / name
 
 
 def new_place(word: str) -> Path:
@@ -103,7 +98,7 @@ def check_zarr(field: str | None = None) -> None:
 
 
 def free_name(stem: str) -> str:
-    """Return a name that no recording on the shelf has: the stem, or the stem and a number."""
+    """Return a name that no recording has: the stem, or the stem and a number."""
     stem = re.sub(r"[^A-Za-z0-9._+=,@()-]+", "-", stem).strip("-. ")[:80] or "run"
     name, number = stem, 1
     while os.path.lexists(place(name)):
@@ -113,7 +108,7 @@ def free_name(stem: str) -> str:
 
 
 def find(word: str | Path) -> Path:
-    """Return the folder of a recording that is given by its path, or by its name on the shelf.
+    """Return the folder of a recording that is given by its path, or by its name.
 
     Raises
     ------
@@ -122,23 +117,24 @@ def find(word: str | Path) -> Path:
     """
     if Path(word).is_dir():
         return Path(word)
-    if on_shelf(word):
+    if is_recording_name(word):
         return place(str(word))
-    known = ", ".join(sorted(entry.name for entry in shelf().iterdir())[:8]) if shelf().is_dir() else ""
+    folder = recordings_folder()
+    known = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) if folder.is_dir() else ""
     known = f"; there are {known}" if known else ""
     raise BnnvizError(
-        f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {shelf()}{known}.", "run"
+        f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {folder}{known}.", "run"
     )
 
 
-def on_shelf(word: str | Path) -> bool:
-    """Return whether a word is the name of something on the shelf."""
+def is_recording_name(word: str | Path) -> bool:
+    """Return whether a word is the name of a recording."""
     return RECORDING.fullmatch(str(word)) is not None and place(str(word)).is_dir()
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording that is there, opened for reading.
+    """Read one recording.
 
     Parameters
     ----------
@@ -164,16 +160,9 @@ class Recording:
     def progress(self) -> dict[str, Any]:
         """How far it is: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
         found = self._read(PROGRESS)
-        counts, alive, marks = (found.get(name) for name in ("counts", "alive", "marks"))
-        sound = all(isinstance(part, list) and part for part in (counts, alive, marks)) and len(counts) == len(alive)
-        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts)
-        sound = sound and all(
-            isinstance(mark, dict)
-            and _CHECKPOINT.fullmatch(str(mark.get("file")))
-            and isinstance(mark.get("step"), int)
-            and isinstance(mark.get("sha256"), str)
-            for mark in marks
-        )
+        counts, alive, known = (found.get(name) for name in ("counts", "alive", "marks"))
+        sound = all(isinstance(part, list) and part for part in (counts, alive, known)) and len(counts) == len(alive)
+        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts) and all(map(_is_checkpoint, known))
         if not (sound and isinstance(found.get("steps"), int) and found["steps"] >= 0):
             raise self.damaged(PROGRESS)
         return found
@@ -206,11 +195,11 @@ class Recording:
         ----------
         step : int, optional
         """
-        marks = [mark for mark in self.progress["marks"] if step is None or mark["step"] <= step]
-        if not marks:
+        known = [each for each in self.progress["marks"] if step is None or each["step"] <= step]
+        if not known:
             raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
-        mark = max(marks, key=lambda one: one["step"])
-        return self.part(mark["file"], mark["sha256"])
+        last = max(known, key=lambda each: each["step"])
+        return self.part(last["file"], last["sha256"])
 
     def part(self, name: str, digest: str) -> bytes:
         """Return a file that has a checksum."""
@@ -256,10 +245,10 @@ class Recording:
 
     def spec(self, begun: bool = False) -> Spec:
         """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
-        said = self.header["spec"] if begun else self.progress.get("spec")
-        if not isinstance(said, dict):
+        spec = self.header["spec"] if begun else self.progress.get("spec")
+        if not isinstance(spec, dict):
             raise self.damaged(PROGRESS)
-        return Spec.from_json(said, self.attachment(), self.start_points())
+        return Spec.from_json(spec, self.attachment(), self.start_points())
 
     def check_written(self) -> None:
         """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch.
@@ -312,8 +301,8 @@ class Recording:
         BnnvizError
             If any part is damaged.
         """
-        for mark in self.progress["marks"]:
-            self.checkpoint(mark["step"])
+        for each in self.progress["marks"]:
+            self.checkpoint(each["step"])
         self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
         scene, pieces = self.frame_files()
         for entry in [*pieces, *([] if scene is None else [scene])]:
@@ -323,66 +312,24 @@ class Recording:
 
     def _labels(self, group: str, name: str) -> list[str]:
         """Return the labels of an axis of the arrays in a group."""
+        check_zarr()
+        self.files()
         try:
-            labels = self._zarr()[group][name]
-            files = [file for file in (self.folder / DRAWS / group / name).rglob("*") if file.is_file()]
-            if labels.ndim != 1 or labels.shape[0] > _FREE + _MOST_SHRINK * sum(f.lstat().st_size for f in files):
-                raise self.damaged(DRAWS)
-            return [str(label) for label in labels[:]]
-        except _BROKEN as error:
+            return arrays.labels(self.folder / DRAWS, group, name)
+        except arrays.BROKEN as error:
             raise self.damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
-        """Return an array, or its first columns, once it is known to be what the disk can hold."""
-        root = self._zarr()
-        try:
-            if root is None or path not in root:
-                return None
-            array = root[path]
-            axis = 0 if path == STEPS else 1
-            if axis and array.shape[0] != len(self.progress["counts"]):
-                raise self.damaged(f"{DRAWS}/{path}")
-            end = min(array.shape[axis], self._told(path))
-            end = end if most is None else min(end, most)
-            self._believe(array, path, end, axis)
-            return array[:end] if axis == 0 else array[:, :end]
-        except _BROKEN as error:
-            raise self.damaged(f"{DRAWS}/{path}") from error
-
-    def _told(self, path: str) -> int:
-        """Return how far the progress speaks of an array: what lies beyond may be half written, or half removed."""
-        if path == STEPS:
-            return self.progress["steps"]
-        return self.whole if self.progress.get("phase") == "done" else max(self.progress["counts"])
-
-    def _believe(self, array: zarr.Array, path: str, end: int, axis: int) -> None:
-        """Refuse an array that has other chunks than it says, or is far larger than its files.
-
-        Raises
-        ------
-        BnnvizError
-        """
-        region = [*array.shape[:axis], end, *array.shape[axis + 1 :]]
-        grid = [math.ceil(size / each) for size, each in zip(region, array.chunks, strict=True)]
-        folder = self.folder / DRAWS / path / "c"
-        sizes = {file.relative_to(folder).parts: file.lstat().st_size for file in folder.rglob("*") if file.is_file()}
-        # Their number first: a made-up shape may have more chunks than can be counted.
-        there = math.prod(grid) <= len(sizes) and all(
-            tuple(map(str, chunk)) in sizes for chunk in itertools.product(*map(range, grid))
-        )
-        claimed = math.prod(grid) * math.prod(array.chunks) * array.dtype.itemsize
-        if not there or claimed > _FREE + _MOST_SHRINK * sum(sizes.values()):
-            raise self.damaged(f"{DRAWS}/{path}")
-
-    def _zarr(self) -> zarr.Group | None:
-        zarr = optional.require("zarr", "Recordings need")
+        """Return an array, or its first columns; what lies beyond the progress may be half written, or half removed."""
+        check_zarr()
         self.files()
-        if not (self.folder / DRAWS).is_dir():
-            return None
+        of_steps, counts = path == STEPS, self.progress["counts"]
+        end = self.whole if self.progress.get("phase") == "done" else max(counts)
+        end = min(self.progress["steps"] if of_steps else end, math.inf if most is None else most)
         try:
-            return zarr.open_group(self.folder / DRAWS, mode="r")
-        except _BROKEN as error:
-            raise self.damaged(DRAWS) from error
+            return arrays.read(self.folder / DRAWS, path, end, chains=None if of_steps else len(counts))
+        except arrays.BROKEN as error:
+            raise self.damaged(f"{DRAWS}/{path}") from error
 
     def files(self) -> list[Path]:
         """Return all files; refuse links and whatever is neither a file nor a folder."""
@@ -440,6 +387,13 @@ class Recording:
         )
 
 
+def _is_checkpoint(found: Any) -> bool:
+    """Tell whether an entry of the progress may be one of a checkpoint."""
+    kinds = {"file": str, "step": int, "sha256": str}
+    known = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+    return known and _CHECKPOINT.fullmatch(found["file"]) is not None
+
+
 def _entries(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
@@ -448,10 +402,10 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:
-    """Yield what lies on the shelf, the newest first, each with a sentence on what is wrong with it, or None."""
-    if not shelf().is_dir():
+    """Yield all recordings, the newest first, each with a sentence on what is wrong with it, or None."""
+    if not recordings_folder().is_dir():
         return
-    for folder in sorted(shelf().iterdir(), key=lambda path: -path.lstat().st_mtime):
+    for folder in sorted(recordings_folder().iterdir(), key=lambda path: -path.lstat().st_mtime):
         if folder.name.startswith("."):
             continue
         recording = Recording(folder)
@@ -464,7 +418,7 @@ def recordings() -> Iterator[tuple[Recording, str | None]]:
 
 
 def rename(name: str, new: str) -> Path:
-    """Give a recording on the shelf another name.
+    """Give a recording another name.
 
     Raises
     ------
@@ -473,7 +427,7 @@ def rename(name: str, new: str) -> Path:
     """
     old, target = place(name), place(new)
     if not os.path.lexists(old):
-        raise BnnvizError(f"There is no recording {name!r} on the shelf.", "name")
+        raise BnnvizError(f"There is no recording {name!r}.", "name")
     if os.path.lexists(target):
         raise BnnvizError(f"There is a recording {new!r} already; choose another name.", "name")
     try:
@@ -483,7 +437,7 @@ def rename(name: str, new: str) -> Path:
 
 
 def delete(name: str) -> None:
-    """Remove a recording from the shelf; of a link only the link goes.
+    """Remove a recording; of a link only the link goes.
 
     Raises
     ------

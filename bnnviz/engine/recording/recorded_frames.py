@@ -1,4 +1,4 @@
-"""Frames that a recording keeps of its run while it goes on, as somebody saw it who looked on.
+"""Take frames of a run while it is recorded, as somebody sees it who looks on.
 
 A film does a run again; this is for where that cannot be, on another machine than the GPU's, or would take too long.
 Frames are taken at the rate of a display at first, then after strides that grow by a share of the steps since the last
@@ -18,32 +18,56 @@ from typing import Any, NamedTuple
 from bnnviz.engine.frames import codec
 from bnnviz.engine.protocol import ShownRun
 from bnnviz.engine.recording import replay_frames
-from bnnviz.engine.recording.reader import PIECES, SCENE, Recording, on_shelf, place
+from bnnviz.engine.recording.reader import PIECES, SCENE, Recording, is_recording_name, place
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.version import VERSION
 
-_RATE = 15.0  # frames a second, at most
-_GROWTH = 1 / 80  # of the steps since the last change lie between two frames
-_AT_ONCE_S, _SHARE = 0.15, 0.0075  # CPU seconds that frames may take, and for each second of the run
-_PART = 1 / 8  # of that may go to one part of a frame
 _PIECE = 16  # frames of one file
-_MOST_FRAMES, MOST_BYTES = 2000, 1 << 26  # after which no more are taken
+MOST_BYTES = 1 << 26  # after which no more are taken
 
 
-class Footage:
-    """Takes frames of a run, and gives them as files.
+class RecordedFramePolicy(NamedTuple):
+    """Say how often frames are taken of a run that is recorded.
+
+    Attributes
+    ----------
+    rate : float
+        Frames a second, at most.
+    growth : float
+        Share of the steps since the last change that lie between two frames.
+    at_once, share : float
+        CPU seconds that frames may take, and for each second of the run.
+    part : float
+        Share of that for one part of a frame.
+    frames : int
+        At most.
+    """
+
+    rate: float = 15.0
+    growth: float = 1 / 80
+    at_once: float = 0.15
+    share: float = 0.0075
+    part: float = 1 / 8
+    frames: int = 2000
+
+
+POLICY = RecordedFramePolicy()
+
+
+class RecordedFrames:
+    """Take frames of a run, and give them as files.
 
     Parameters
     ----------
     run : ShownRun
-    known : Known, optional
+    known : FramesSoFar, optional
         What is there already of a run that goes on.
     """
 
-    def __init__(self, run: ShownRun, known: Known | None = None) -> None:
-        known = known or Known(None, [], [])
+    def __init__(self, run: ShownRun, known: FramesSoFar | None = None) -> None:
+        known = known or FramesSoFar(None, [], [])
         self.run = run
         self._scene, self._shown = known.scene, None
         self._closed, self._open = list(known.closed), list(known.open)
@@ -53,7 +77,7 @@ class Footage:
         self._last = last[0] if last else -1
         self._complete = False  # whether the last one has every part
         self._next = self._since = run.steps
-        self._era, self._pace = run.era, Throttle(least=1 / _RATE)
+        self._era, self._pace = run.era, Throttle(least=1 / POLICY.rate)
         self._spent: dict[str, float] = {}
         self._begun = run.seconds
 
@@ -87,25 +111,25 @@ class Footage:
         self._open.append(replay_frames.plain(self._taken(last)))
         self._last, self._complete = run.steps, last
         self._pace.spent()
-        self._next = run.steps + max(1, int(_GROWTH * (run.steps - self._since)))
+        self._next = run.steps + max(1, int(POLICY.growth * (run.steps - self._since)))
 
     @property
     def _allowed(self) -> float:
-        return _AT_ONCE_S + _SHARE * (self.run.seconds - self._begun)
+        return POLICY.at_once + POLICY.share * (self.run.seconds - self._begun)
 
     def _due(self) -> bool:
         if self.run.steps < self._next or not self._pace.due:
             return False
         count = sum(piece["count"] for piece in self._closed) + len(self._open)
         size = sum(piece["size"] for piece in self._closed)
-        return sum(self._spent.values()) <= self._allowed and count < _MOST_FRAMES and size < MOST_BYTES
+        return sum(self._spent.values()) <= self._allowed and count < POLICY.frames and size < MOST_BYTES
 
     def _taken(self, whole: bool) -> dict[str, Any]:
-        """Return a frame, without the parts that are dear unless it is to be ``whole``."""
+        """Return a frame, without the parts that are expensive unless it is to be ``whole``."""
         frame: dict[str, Any] = {"seq": self.run.steps}
         for part in replay_frames.parts(self._shown):
-            dear = self._spent.get(part, 0.0) > _PART * self._allowed
-            if dear and not whole and part != "status":
+            expensive = self._spent.get(part, 0.0) > POLICY.part * self._allowed
+            if expensive and not whole and part != "status":
                 continue
             begun = time.thread_time()
             made = self.run.aside(part, 0 if whole else self.run.steps - max(self._last, 0))
@@ -137,8 +161,8 @@ class Footage:
         self._whole = True
 
 
-class Known(NamedTuple):
-    """Frames of a run that goes on: the files of its scene and of what came first, and the frames of the last file."""
+class FramesSoFar(NamedTuple):
+    """Hold the frames of a run that goes on: the files of its scene and of what came first, and the last frames."""
 
     scene: dict[str, Any] | None
     closed: list[dict[str, Any]]
@@ -162,7 +186,7 @@ def _piece(frames: list[dict[str, Any]], made: dict[str, bytes]) -> dict[str, An
     return _entry(frames, str(first), made) | {"first": first, "last": last, "count": len(frames)}
 
 
-def until(recording: Recording, step: int) -> Known:
+def until(recording: Recording, step: int) -> FramesSoFar:
     """Return what there is of a run that goes on from a step.
 
     Raises
@@ -173,10 +197,12 @@ def until(recording: Recording, step: int) -> Known:
     scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if piece["first"] <= step]
     frames = [frame for piece in pieces[-1:] for frame in recording.frames(piece) if _step(frame) <= step]
-    return Known(scene, pieces[:-1], frames)
+    return FramesSoFar(scene, pieces[:-1], frames)
 
 
-def shown(recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None) -> replay_frames.Film:
+def shown(
+    recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None
+) -> replay_frames.ReplayFrames:
     """Return the film that a recording has of its run.
 
     Parameters
@@ -210,7 +236,7 @@ def shown(recording: Recording, most: int = replay_frames.FRAMES, step: int | No
         "steps": _step(frames[-1]),
         "notes": [note, *header.get("notes", [])],
     }
-    return replay_frames.Film(recording.frames(scene), frames, told)
+    return replay_frames.ReplayFrames(recording.frames(scene), frames, told)
 
 
 def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
@@ -221,14 +247,14 @@ def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     return [functools.reduce(operator.or_, frames[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
 
 
-def film_of(
+def frames_of(
     path: str | Path,
     frames: int = replay_frames.FRAMES,
     *,
     steps: int | None = None,
     recorded: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
-) -> replay_frames.Film:
+) -> replay_frames.ReplayFrames:
     """Return the film of what a path names: done again, or as it was recorded.
 
     Parameters
@@ -243,7 +269,7 @@ def film_of(
         Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
         being another machine's.
     progress : callable, optional
-        As of `bnnviz.engine.recording.replay_frames.film`.
+        As of `bnnviz.engine.recording.replay_frames.take_frames`.
 
     Raises
     ------
@@ -252,9 +278,9 @@ def film_of(
     """
     path = Path(path)
     if path.suffix == ".npz":
-        return replay_frames.Film.load(path)
+        return replay_frames.ReplayFrames.load(path)
     replay_frames.check_frames(frames)
-    folder = path if path.is_dir() else place(path.name) if on_shelf(path) else None
+    folder = path if path.is_dir() else place(path.name) if is_recording_name(path) else None
     recording = Recording(folder) if folder is not None else None
     kept = recording is not None and bool(recording.frame_files()[1])
     # What somebody gave themselves is in no file: such a run cannot be done again.
@@ -263,7 +289,7 @@ def film_of(
     if recorded is None:
         recorded = kept and (own or not replay_frames.is_here(past.device))
     if not recorded:
-        return replay_frames.film(past, frames, steps=steps, progress=progress)
+        return replay_frames.take_frames(past, frames, steps=steps, progress=progress)
     if recording is None:
         raise BnnvizError(f"{path} is no recording, so it has no frames; leave --recorded out.", "recorded")
     return shown(recording, frames, steps)

@@ -1,4 +1,4 @@
-"""A film: what a run showed at a few hundred of its steps, for whoever has no run at hand.
+"""Take a film: what a run showed at a few hundred of its steps, for whoever has no run at hand.
 
 A run is its spec and its change log, so a film is taken by doing the run again, and looking on. It tells a story:
 the first steps one by one, so that each proposal is seen, then longer and longer strides until the end.
@@ -18,9 +18,10 @@ import numpy as np
 import scipy
 
 from bnnviz import optional
+from bnnviz.engine.drive import LONGEST, make_changes, replay
 from bnnviz.engine.frames import codec
 from bnnviz.engine.protocol import ShownRun
-from bnnviz.engine.recording.reader import Recording, on_shelf, place
+from bnnviz.engine.recording.reader import Recording, is_recording_name, place
 from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
 from bnnviz.specs.run import Spec
@@ -43,8 +44,8 @@ Change = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Film:
-    """The frames of a run, and its scene.
+class ReplayFrames:
+    """Hold the frames of a run, and its scene: a film.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class Film:
         return codec.pack({"scene": self.scene, "frames": self.frames, "header": self.header})
 
     @classmethod
-    def load(cls, path: str | Path) -> Film:
+    def load(cls, path: str | Path) -> ReplayFrames:
         """Read a film.
 
         Raises
@@ -98,17 +99,17 @@ class Film:
         except OSError as error:
             raise BnnvizError(f"The film {path} cannot be read ({error.strerror or error}).", "run") from error
         except codec.OtherFormat:
-            raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it anew.", "run") from None
+            raise BnnvizError(f"The film {path} was made by another version of bnnviz; make it again.", "run") from None
         except codec.DAMAGE:
             whole = False
         if not whole:
-            raise BnnvizError(f"{path} is no film, or it is damaged; make it anew with bnnviz replay.", "run")
+            raise BnnvizError(f"{path} is no film, or it is damaged; make it again with bnnviz replay.", "run")
         return film
 
 
 @dataclass(frozen=True)
-class Past:
-    """A run that was, as a file has it.
+class PastRun:
+    """Hold what a file has of a run that was.
 
     Parameters
     ----------
@@ -130,18 +131,18 @@ class Past:
     target: Target | None = None
 
 
-def film(
-    past: Past | ShownRun | Spec,
+def take_frames(
+    past: PastRun | ShownRun | Spec,
     frames: int = FRAMES,
     *,
     steps: int | None = None,
     progress: Callable[[float, str], Any] | None = None,
-) -> Film:
+) -> ReplayFrames:
     """Do a run again, and take its film.
 
     Parameters
     ----------
-    past : Past, Run or Spec
+    past : PastRun, Run or Spec
         The run: as a file has it, as it is (it is not touched), or what to run.
     frames : int, default 300
         At most; a run of fewer steps has a frame for each.
@@ -152,7 +153,7 @@ def film(
 
     Returns
     -------
-    Film
+    ReplayFrames
 
     Raises
     ------
@@ -160,8 +161,8 @@ def film(
         If the run cannot be done again, or the number of frames is no number from 2 to 2000.
     """
     check_frames(frames)
-    if not isinstance(past, Past):
-        past = Past(past.checked()) if isinstance(past, Spec) else past_of_run(past)
+    if not isinstance(past, PastRun):
+        past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
     run, note = _begin(past)
     taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
     taking.progress = progress or (lambda share, phase: None)
@@ -182,7 +183,7 @@ def film(
         taken.append(_frame(run, scene))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": plain(past.changes)}
     notes = [*([note] if note else []), *run.notes]
-    return Film(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
+    return ReplayFrames(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
 
 
 def check_frames(frames: int) -> None:
@@ -235,15 +236,15 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def past_of_run(run: ShownRun) -> Past:
+def past_of_run(run: ShownRun) -> PastRun:
     """Return a run of this process as a file would have it."""
     own = run.target if run.own_target else None
-    return Past(run.begun, list(run.changes), run.steps, str(run.device), own)
+    return PastRun(run.begun, list(run.changes), run.steps, str(run.device), own)
 
 
 def past_of(
     header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
-) -> Past:
+) -> PastRun:
     """Return the run that a header tells of.
 
     Parameters
@@ -269,10 +270,10 @@ def past_of(
         changes = [(int(step), dict(settings)) for step, settings in changes]
     except (TypeError, ValueError):
         raise BnnvizError(f"The change log of {name} is damaged; it cannot be done again.", "run") from None
-    return Past(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
+    return PastRun(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
 
 
-def read_past(path: str | Path) -> Past:
+def read_past(path: str | Path) -> PastRun:
     """Read what is needed to do a run again: from a recording's folder, a spec (JSON) or a saved run (NetCDF).
 
     Raises
@@ -281,7 +282,7 @@ def read_past(path: str | Path) -> Past:
         If there is no such thing, or it cannot be read.
     """
     path = Path(path)
-    if not path.exists() and on_shelf(path):
+    if not path.exists() and is_recording_name(path):
         path = place(str(path))
     if path.is_dir():
         recording = Recording(path)
@@ -296,7 +297,7 @@ def read_past(path: str | Path) -> Past:
     spec = _json(path, path)
     if "lanes" in spec:
         raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
-    return Past(Spec.from_json(spec))
+    return PastRun(Spec.from_json(spec))
 
 
 def _json(path: Path, name: Path) -> dict[str, Any]:
@@ -327,7 +328,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
 # --- doing a run again
 
 
-def _begin(past: Past) -> tuple[ShownRun, str]:
+def _begin(past: PastRun) -> tuple[ShownRun, str]:
     """Return the run at its beginning, and what is to be said of where it is computed."""
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.run.device import choose_device
@@ -346,7 +347,7 @@ def _begin(past: Past) -> tuple[ShownRun, str]:
 
 
 class _Taking:
-    """Advances a run from frame to frame, and makes its changes at their steps.
+    """Advance a run from frame to frame, and make its changes at their steps.
 
     Parameters
     ----------
@@ -381,30 +382,21 @@ class _Taking:
 
     def advance(self, step: int | None) -> None:
         """Advance to this step or to the end, whichever comes first; None goes to the end."""
-        end = min((each for each in (step, self.last) if each is not None), default=None)
-        while not self.run.finished and (end is None or self.run.steps < end):
-            self._change()
-            stop = min((each for each in (end, *(s for s, _ in self._changes)) if each is not None), default=None)
-            self.run.take(self._most(stop), _SLICE_S)
-            self.progress(self.share(), self.run.phase)
-        self._change()
+        end = min((each for each in (step, self.last) if each is not None), default=math.inf)
+        replay(self.run, self._changes, end, slice_s=_SLICE_S, room=self._room, each=self._tell)
+        make_changes(self.run, self._changes)
 
-    def _most(self, stop: int | None) -> int:
-        """Return how many steps the next block may have; short ones near the end hardly run past it."""
+    def _room(self) -> int:
+        """Return how many steps the next block may have: short ones near the end hardly run past it."""
         left = self.left if self.last is None else None
-        room = _FAR if left is None else max(1, left // 2)
-        return room if stop is None else min(room, stop - self.run.steps)
+        return LONGEST if left is None else max(1, left // 2)
 
-    def _change(self) -> None:
-        while self._changes and self._changes[0][0] <= self.run.steps:
-            self.run.change(self._changes.popleft()[1])
+    def _tell(self) -> None:
+        self.progress(self.share(), self.run.phase)
 
     def share(self) -> float:
         """Return how much is done, 0 to 1."""
         return min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
-
-
-_FAR = 1 << 30
 
 
 def parts(scene: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What each step did to the first chain of a run, kept for its recording."""
+"""Log what each step did to the first chain of a run, for its recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_STEPS = 500_000
 
 
 class StepLog:
-    """Collects what a run's steps report of the first chain, until somebody takes it.
+    """Collect what a run's steps report of the first chain, until somebody takes it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Warm starts: chains that set out from the last draws, or from draws at random, of a run that was recorded.
+"""Start chains from the last draws, or from draws at random, of a run that was recorded.
 
 What is taken from a recording travels with the spec from then on (`bnnviz.specs.run.Spec.start_points`), so that a run,
 its checkpoints and its own recording need the other one no more.
@@ -45,14 +45,14 @@ def resolved(spec: Spec) -> Spec:
 
 
 def named(word: str | os.PathLike) -> str:
-    """Return what a spec says for a recording: its name on the shelf, or else the whole path of its folder.
+    """Return what a spec says for a recording: its name, or else the whole path of its folder.
 
     Raises
     ------
     BnnvizError
         If there is none.
     """
-    if reader.on_shelf(word):
+    if reader.is_recording_name(word):
         return str(word)
     try:
         return str(reader.find(word).absolute())
@@ -66,7 +66,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
     Parameters
     ----------
     word : str
-        Its name on the shelf, or its folder.
+        Its name among the recordings, or its folder.
     points : {"last", "draws"}
         The last draw that all chains have, of each chain; or draws of all of them, chosen at random without
         replacement where there are enough, and by their weights where they have weights.
@@ -79,16 +79,16 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
         If there is none, it is damaged or without draws, or its draws have weights and the last ones are asked for.
     """
     try:
-        recording = Recording(reader.place(word) if reader.on_shelf(word) else reader.find(word))
+        recording = Recording(reader.place(word) if reader.is_recording_name(word) else reader.find(word))
         recording.progress, recording.header  # noqa: B018
         if not any(recording.progress["alive"]):
             raise BnnvizError(f"All chains of the recording {word} failed: there is nothing to start from.")
         found = kept(recording)
-        said = recording.progress.get("spec") or recording.header["spec"]
-        logs = _log_weights(recording, found, said) if points == DRAWS else found.log_weights
+        spec = recording.progress.get("spec") or recording.header["spec"]
+        logs = _log_weights(recording, found, spec) if points == DRAWS else found.log_weights
     except BnnvizError as error:
         raise BnnvizError(error.sentence, "start") from error
-    return _taken(found.draws, logs, {**said, "recording": word}, points, chains, seed)
+    return _taken(found.draws, logs, {**spec, "recording": word}, points, chains, seed)
 
 
 def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
@@ -105,18 +105,18 @@ def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
     return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
 
 
-def _log_weights(recording: Recording, found: Kept, said: dict[str, Any]) -> np.ndarray | None:
+def _log_weights(recording: Recording, found: Kept, spec: dict[str, Any]) -> np.ndarray | None:
     """Return the logarithms of the weights that draws came with, or that undo the bias of where they were taken."""
     if found.log_weights is not None:
         return found.log_weights
     from bnnviz import samplers, targets
     from bnnviz.engine.recording.resume import resume
 
-    if samplers.REGISTRY.get(said["sampler"]).weighs is samplers.Sampler.weighs:
+    if samplers.REGISTRY.get(spec["sampler"]).weighs is samplers.Sampler.weighs:
         return None
-    if said["target"] not in (cls.registered for cls in targets.REGISTRY):
+    if spec["target"] not in (cls.registered for cls in targets.REGISTRY):
         raise BnnvizError(
-            f"Draws of {said['sampler']} may need weights, which only its target gives, and that of {recording.name} is"
+            f"Draws of {spec['sampler']} may need weights, which only its target gives, and that of {recording.name} is"
             f" no registered one: start from {LAST}."
         )
     weights = _logs(resume(recording.folder).event_weights())
@@ -131,10 +131,10 @@ def _logs(weights: np.ndarray | None) -> np.ndarray | None:
 
 
 def _taken(
-    draws: np.ndarray, logs: np.ndarray | None, said: dict[str, Any], points: str, chains: int, seed: int
+    draws: np.ndarray, logs: np.ndarray | None, spec: dict[str, Any], points: str, chains: int, seed: int
 ) -> StartPoints:
     """Choose among draws (chains, draws, dim) with log weights (chains, draws)."""
-    about = {name: said.get(name) for name in ABOUT}
+    about = {name: spec.get(name) for name in ABOUT}
     if points == LAST:
         if logs is not None:
             raise BnnvizError(

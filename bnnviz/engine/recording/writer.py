@@ -1,8 +1,8 @@
-"""What writes a run to disk while it goes on, so that nothing is lost when the process ends.
+"""Write a run to disk while it goes on, so that nothing is lost when the process ends.
 
 `bnnviz.engine.recording.reader` says what a recording is made of. Each part is written beside its place and moved
 there, the progress last: whenever the process ends, what the progress speaks of is there. Draws beyond it are written
-anew, the same again, by a run that goes on.
+again, the same again, by a run that goes on.
 
 The draws of a run with an end go to the array as they come. One without an end thins its draws and drops them when a
 setting changes: its checkpoints hold them, and the array is written at the end.
@@ -25,23 +25,10 @@ import torch
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import recorded_frames
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
 from bnnviz.engine.recording.arviz import header
-from bnnviz.engine.recording.reader import (
-    DRAWS,
-    FILE,
-    FORMAT,
-    HEADER,
-    LOCK,
-    LOG_WEIGHT,
-    PROGRESS,
-    START,
-    STEPS,
-    SUMMARY,
-    Recording,
-    X,
-    check_zarr,
-)
-from bnnviz.engine.recording.recorded_frames import Footage
+from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
+from bnnviz.engine.recording.recorded_frames import RecordedFrames
 from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.throttle import Throttle
@@ -56,14 +43,14 @@ _CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are o
 _EVERY_S = 2.0
 _SHARE = 0.02  # of the run's time that writing may take
 # Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
-_MARKS, _MARKS_BYTES = 16, 1 << 28
+_MOST_CHECKPOINTS, _MOST_CHECKPOINT_BYTES = 16, 1 << 28
 _ARRAYS = {X: "store", LOG_WEIGHT: "logs"}
 # Folders that are not whole yet, or no longer: a process may end before all of one is made or removed.
 _COMING, _GOING = ".coming", ".going"
 
 
-class Recorder:
-    """Keeps a run on disk.
+class RecordingWriter:
+    """Keep a run on disk.
 
     Parameters
     ----------
@@ -94,9 +81,9 @@ class Recorder:
         self._begun = time.perf_counter()  # the write that is under way
         self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
         self._whole = 0  # draws of all chains that are on disk
-        self._marks: list[dict[str, Any]] = []
+        self._checkpoints: list[dict[str, Any]] = []
         self._log = StepLog()
-        self._footage, self._looks_on = Footage(run), frames
+        self._frames, self._looks_on = RecordedFrames(run), frames
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             known = (self.folder / PROGRESS).exists()
@@ -124,7 +111,7 @@ class Recorder:
             If the disk is full or cannot be written to; what was written before stays.
         """
         if self._looks_on:
-            self._footage.look()
+            self._frames.look()
         if not now and not self._due():
             return False
         self._begun = time.perf_counter()
@@ -172,7 +159,7 @@ class Recorder:
             self.run.listeners.remove(self._log)
         self._looks_on = self._looks_on and asks
         if self._looks_on:
-            self._footage.end()
+            self._frames.end()
         self.note(now=True)
         try:
             if self.run.spec.draws is None:
@@ -203,7 +190,7 @@ class Recorder:
     def _root(self, mode: Literal["w-", "r+"] = "r+") -> zarr.Group:
         import zarr
 
-        # Never made anew: a folder that somebody has moved away stays away.
+        # Never made again: a folder that somebody has moved away stays away.
         return zarr.open_group(self.folder / DRAWS, mode=mode, zarr_format=3)
 
     def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
@@ -220,12 +207,12 @@ class Recorder:
         for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # by a process that was killed
             left.unlink(missing_ok=True)
         known = Recording(self.folder)
-        self._marks = [mark for mark in known.progress["marks"] if mark["step"] <= self.run.steps]
+        self._checkpoints = [each for each in known.progress["marks"] if each["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
-        self._footage = Footage(self.run, recorded_frames.until(known, self.run.steps))
+        self._frames = RecordedFrames(self.run, recorded_frames.until(known, self.run.steps))
         if self.run.steps < known.progress["steps"]:
             # Nothing may be cut that the progress speaks of.
-            self._mark()
+            self._write_checkpoint()
             self._write_frames()
             self._write_progress()
         if self.run.spec.draws is None:
@@ -247,12 +234,12 @@ class Recorder:
                     self._write_draws(self._arrays[path], getattr(run, attribute).buffer, self._whole, end)
         self._write_log()
         _settle(self.folder / DRAWS, self._begun)
-        self._mark()
+        self._write_checkpoint()
         self._write_frames()
         self._write_progress()
         self._whole = int(run.store.counts.min())
-        kept = {mark["file"] for mark in self._marks}
-        kept |= self._footage.names
+        kept = {each["file"] for each in self._checkpoints}
+        kept |= self._frames.names
         for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("frames-*")):
             if old.name not in kept:
                 old.unlink(missing_ok=True)
@@ -279,7 +266,7 @@ class Recorder:
         array.resize((first + len(told), told.shape[1]))
         array[first - len(missed) :] = np.concatenate([missed, told])
 
-    def _mark(self) -> None:
+    def _write_checkpoint(self) -> None:
         """Write a checkpoint, and choose which of the older ones are kept."""
         run = self.run
         content = run.checkpoint(draws=run.spec.draws is None)
@@ -287,15 +274,15 @@ class Recorder:
         # Never written over: until the next progress is there, the last one speaks of the last checkpoint.
         name = f"checkpoint-{run.steps}-{digest[:12]}"
         write_whole(self.folder / name, content)
-        self._marks = [mark for mark in self._marks if mark["step"] != run.steps]
-        self._marks.append({"file": name, "step": run.steps, "size": len(content), "sha256": digest})
-        while len(self._marks) > _MARKS or (
-            len(self._marks) > 1 and sum(mark["size"] for mark in self._marks) > _MARKS_BYTES
+        self._checkpoints = [each for each in self._checkpoints if each["step"] != run.steps]
+        self._checkpoints.append({"file": name, "step": run.steps, "size": len(content), "sha256": digest})
+        while len(self._checkpoints) > _MOST_CHECKPOINTS or (
+            len(self._checkpoints) > 1 and sum(each["size"] for each in self._checkpoints) > _MOST_CHECKPOINT_BYTES
         ):
-            del self._marks[_least_missed([mark["step"] for mark in self._marks])]
+            del self._checkpoints[_least_missed([each["step"] for each in self._checkpoints])]
 
     def _write_frames(self) -> None:
-        for name, content in self._footage.files().items():
+        for name, content in self._frames.files().items():
             write_whole(self.folder / name, content)
 
     def _write_progress(self) -> None:
@@ -304,8 +291,8 @@ class Recorder:
             "format": FORMAT,
             "counts": run.store.counts.tolist(),
             "alive": run.alive.tolist(),
-            "marks": self._marks,
-            "frames": self._footage.index,
+            "marks": self._checkpoints,
+            "frames": self._frames.index,
             "spec": run.spec.to_json(),
             "changes": run.changes,
             "finished": run.finished,

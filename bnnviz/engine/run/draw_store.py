@@ -30,7 +30,7 @@ _IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 BLOCK = 16  # draws of each chain
 
 
-class Vault:
+class BlockStore:
     """Keeps blocks of draws by their content: each stretch of them once, whoever has it.
 
     Attributes
@@ -121,7 +121,7 @@ class DrawStore:
         self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
-        self._blocks: list[str] = []  # names of the first draws' blocks in a vault, as far as they are whole
+        self._blocks: list[str] = []  # names of the first draws' blocks in a block_store, as far as they are whole
 
     def add(self, rows: Draws) -> None:
         """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
@@ -172,19 +172,21 @@ class DrawStore:
         buffer = self.buffer if chosen.all() else self.buffer[torch.as_tensor(chosen, device=self.buffer.device)]
         return buffer[:, : self.common(alive)]
 
-    def save(self, draws: bool = True, vault: Vault | None = None) -> dict[str, Any]:
-        """Return its state for a checkpoint, with the draws, with their names in a vault, or without."""
+    def save(self, draws: bool = True, block_store: BlockStore | None = None) -> dict[str, Any]:
+        """Return its state for a checkpoint, with the draws, with their names in a block_store, or without."""
         kept = self.buffer[:, : int(self.counts.max()) if draws else 0]
         return {
-            "buffer": kept.clone() if vault is None else vault.put(kept, self._blocks, int(self.counts.min())),
+            "buffer": kept.clone()
+            if block_store is None
+            else block_store.put(kept, self._blocks, int(self.counts.min())),
             "counts": torch.as_tensor(self.counts),
             "made": torch.as_tensor(self.made),
             "every": self.every,
         }
 
-    def load(self, saved: dict[str, Any], vault: Vault | None = None) -> None:
+    def load(self, saved: dict[str, Any], block_store: BlockStore | None = None) -> None:
         """Take a saved state over."""
-        kept = saved["buffer"] if vault is None else vault.get(saved["buffer"])
+        kept = saved["buffer"] if block_store is None else block_store.get(saved["buffer"])
         if kept is not None:
             self.fill(kept)
         self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.output_cache import Answers
+from bnnviz.engine.evaluation.output_cache import OutputCache
 from bnnviz.engine.monitor.importance import resampled
-from bnnviz.engine.run.draw_store import LIVE_CAPACITY, DrawStore, Vault
+from bnnviz.engine.run.draw_store import LIVE_CAPACITY, BlockStore, DrawStore
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
 
@@ -37,7 +37,7 @@ class KeptDraws:
         self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
         self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
-        self._answers = Answers(self) if isinstance(self.target, BNN) else None
+        self._outputs = OutputCache(self) if isinstance(self.target, BNN) else None
 
     @property
     def capacity(self) -> int:
@@ -53,14 +53,14 @@ class KeptDraws:
         if rows.path is not None:
             self.path.add(rows._replace(x=rows.path))
 
-    def saved_draws(self, draws: bool, vault: Vault | None) -> dict[str, Any]:
-        """Return the stores for a checkpoint, with the draws, with their names in a vault, or without."""
-        return {name: getattr(self, name).save(draws or name == "path", vault) for name in _STORES}
+    def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
+        """Return the stores for a checkpoint, with the draws, with their names in a block_store, or without."""
+        return {name: getattr(self, name).save(draws or name == "path", block_store) for name in _STORES}
 
-    def load_draws(self, saved: dict[str, Any], vault: Vault | None) -> None:
+    def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
         """Take the stores of a checkpoint over."""
         for name in _STORES:
-            getattr(self, name).load(saved[name], vault)
+            getattr(self, name).load(saved[name], block_store)
 
     def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
         """Take back the draws (chains, draws, dim), and their weights (chains, draws), that a checkpoint is without."""
@@ -73,7 +73,7 @@ class KeptDraws:
         """Kept draws of the living chains, (chains, draws, dim)."""
         return self.store.view(self.alive).cpu().numpy()
 
-    def answers(self) -> torch.Tensor | None:
+    def test_outputs(self) -> torch.Tensor | None:
         """Return what the draws put out at a network's test rows, computed once for each draw.
 
         Returns
@@ -81,7 +81,7 @@ class KeptDraws:
         Tensor or None, shape (draws of all living chains, rows, outputs)
             None for what is no network, for draws with weights, and where the numbers are too many to keep.
         """
-        return None if self._answers is None else self._answers.outputs()
+        return None if self._outputs is None else self._outputs.outputs()
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run import checkpoint, old_checkpoints
-from bnnviz.engine.run.draw_store import Vault
+from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.kept_draws import KeptDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -81,14 +81,14 @@ class Restorable(KeptDraws):
         """Where chains are, (chains, dim)."""
         return getattr(self.state, "x", None)
 
-    def checkpoint(self, draws: bool = True, vault: Vault | None = None) -> bytes:
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on with the same draws.
 
         Parameters
         ----------
         draws : bool, default True
             Whether the draws that were kept are in it; without, whoever restores it has to `refill` the run.
-        vault : Vault, optional
+        block_store : BlockStore, optional
             Where the draws are put, of which the bytes have the names then; the run is restored with it.
         """
         saved = {
@@ -104,7 +104,7 @@ class Restorable(KeptDraws):
             "mode": self.mode,
             "origin": self.origin,
             "rng": self.rng.get_state(),
-            **self.saved_draws(draws, vault),
+            **self.saved_draws(draws, block_store),
             "tally": self.sampler_stats.save(),
             "events": self.events,
             "given": self._mark.take(self._x, self.era),
@@ -121,7 +121,7 @@ class Restorable(KeptDraws):
         *,
         target: targets.Target | None = None,
         sampler: samplers.Sampler | None = None,
-        vault: Vault | None = None,
+        block_store: BlockStore | None = None,
     ) -> Self:
         """Return a run that goes on from a checkpoint.
 
@@ -130,7 +130,7 @@ class Restorable(KeptDraws):
         data : bytes
         target, sampler : optional
             Objects of your own, where it began with such.
-        vault : Vault, optional
+        block_store : BlockStore, optional
             Where the draws are, if the checkpoint was made with one.
 
         Raises
@@ -146,10 +146,10 @@ class Restorable(KeptDraws):
         run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
-            run._load(saved, vault)
+            run._load(saved, block_store)
         return run
 
-    def _load(self, saved: dict[str, Any], vault: Vault | None) -> None:
+    def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
         self._mark.check(saved.get("given"))
         for name in _PLAIN:
             setattr(self, name, saved[name])
@@ -165,7 +165,7 @@ class Restorable(KeptDraws):
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])
-        self.load_draws(saved, vault)
+        self.load_draws(saved, block_store)
         self.sampler_stats.load(old_checkpoints.stats(saved["tally"]))
         events = saved.get("events")  # checkpoints of before events were numbered have none
         self.events = None if events is None else events.to(self.device)

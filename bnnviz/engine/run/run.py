@@ -75,7 +75,7 @@ class Run(Restorable):
         Events of each chain since the beginning, (chains,); None of samplers that have none.
     origin : Tensor or None
         Where the first chain set out, (dim,).
-    patient : bool
+    wait_for_compile : bool
         Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
     own_target : bool
@@ -129,7 +129,7 @@ class Run(Restorable):
         work = 6 * spec.chains * self.target.examples * self.target.row_work
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self.search: dict[str, Any] | None = None
-        self.patient = spec.draws is not None
+        self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
         self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_move: list[Callable[[], None]] = []
@@ -283,7 +283,7 @@ class Run(Restorable):
             return False
         self._switch.begin(self.sampler, self.state, self.threads)
         # One that goes on from a checkpoint had its kernel before.
-        return (self.patient or self.compiled_since is not None) and self.kernel == "compiling"
+        return (self.wait_for_compile or self.compiled_since is not None) and self.kernel == "compiling"
 
     def _swap_kernel(self) -> None:
         """Take the compiled kernel over once there is one, between two blocks."""

@@ -1,1 +1,1 @@
-"""Many runs on a cluster, each of which becomes a recording."""
+"""Run many specs on a cluster, each of which becomes a recording."""

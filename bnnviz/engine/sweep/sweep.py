@@ -1,4 +1,4 @@
-"""A sweep: many runs on the workers of a cluster, each of which becomes a recording in one folder.
+"""Run a sweep: many runs on the workers of a cluster, each of which becomes a recording in one folder.
 
 The folder has ``sweep.json``, what each run is; a recording under each finished run's name; and ``.runs``, what is not
 finished. The same sweep in the same folder goes on where it was.
@@ -30,7 +30,7 @@ _LOCK = ".lock"
 
 
 class Sweep:
-    """The runs of a sweep, and the folder that they go to; a context.
+    """Do the runs of a sweep, and keep the folder that they go to; a context.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a worker does of a sweep: it records one run, in the sweep's folder where it sees that, and else sends it back.
+"""Record one run of a sweep on a worker, in the sweep's folder where the worker sees that, and else send it back.
 
 Runs that are not finished lie in the folder ``.runs``, each under a name that only its owner knows: the run's name and
 a mark. Who takes a run over, because its worker is lost, renames its folder first. A worker that was only silent and
@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import tarfile
 import tempfile
 import time
 import uuid
@@ -20,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.cluster.job_worker import Report, Stopped
 from bnnviz.engine.drive import drive
+from bnnviz.engine.recording import archive
 from bnnviz.engine.recording.reader import LOCK, Recording
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain, write_json
 
 if TYPE_CHECKING:
-    from bnnviz.engine.recording.writer import Recorder
+    from bnnviz.engine.recording.writer import RecordingWriter
     from bnnviz.engine.run.run import Run
 
 GOING = ".runs"
@@ -170,7 +170,7 @@ def _lost_or(folder: Path, error: Exception) -> Exception:
 def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
     """Advance a run to its end, recording it, and write its summary."""
     from bnnviz.engine.recording.resume import resume
-    from bnnviz.engine.recording.writer import PROGRESS, Recorder
+    from bnnviz.engine.recording.writer import PROGRESS, RecordingWriter
     from bnnviz.engine.run.run import Run
     from bnnviz.specs.run import Spec
 
@@ -178,31 +178,31 @@ def _drive(report: Report, folder: Path, given: dict[str, Any]) -> None:
         run = resume(folder, run_class=Run)
     else:
         run = Run(Spec.from_json(given["json"], given["attachment"], given.get("start_points")))
-    recorder = Recorder(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
+    writer = RecordingWriter(run, folder, _EVERY_S, frames=False)  # there are many, and short ones
     telling = Throttle(least=_TOLD_S)
 
     def write_and_tell() -> None:
-        _note(folder, recorder)
+        _note(folder, writer)
         if telling.due:
             telling.spent()
             report.tell({"phase": run.phase, "progress": run.progress, "seconds": run.seconds})
 
     if not drive(run, _SLICE_S, write_and_tell, stopped=lambda: report.stopped):
-        _note(folder, recorder, now=True)
+        _note(folder, writer, now=True)
         raise Stopped
     try:
-        recorder.close()
+        writer.close()
         _write_row(folder, run)
     except (BnnvizError, OSError) as error:
         raise _lost_or(folder, error) from error
 
 
-def _note(folder: Path, recorder: Recorder, now: bool = False) -> None:
+def _note(folder: Path, writer: RecordingWriter, now: bool = False) -> None:
     """Write what is due, unless somebody else has taken the run over."""
     if not (folder / _WHOLE).exists():
         raise Stopped
     try:
-        recorder.note(now)
+        writer.note(now)
     except BnnvizError as error:
         raise _lost_or(folder, error) from error
 
@@ -218,12 +218,11 @@ def _write_row(folder: Path, run: Run) -> None:
 
 
 def pack(folder: Path) -> bytes | None:
-    """Return a recording as one archive (tar); None where there is none."""
+    """Return a recording as one archive; None where there is none."""
     if not folder.is_dir():
         return None
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.add(folder, arcname=".")
+    archive.write(Recording(folder), buffer)
     return buffer.getvalue()
 
 
@@ -233,19 +232,10 @@ def unpack(data: bytes, folder: Path) -> None:
     Raises
     ------
     BnnvizError
-        If it has anything but files and folders in it, or any that would lie outside; then nothing is written.
+        If it has anything in it that no recording has, then nothing is written; or the disk is full.
     """
-    refusal = BnnvizError("A recording that a worker sent is not one; it was not written.", "out")
     try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            members = archive.getmembers()
-            if not all((one.isreg() or one.isdir()) and not one.name.startswith("/") for one in members):
-                raise refusal
-            for member in members:
-                tarfile.data_filter(member, str(folder))
-            archive.extractall(folder, members, filter="data")
-    except tarfile.TarError as error:
-        raise refusal from error
+        archive.extract(io.BytesIO(data), folder, "What a worker sent")
     except OSError as error:
         raise BnnvizError(
             f"The recording {folder} cannot be written ({error.strerror or error}); free some of the disk.", "out"

@@ -295,6 +295,6 @@ def _project(plane: Projection, points: Tensor) -> np.ndarray:
     x = points.double().cpu().numpy()
     if plane.axes is None:
         return np.column_stack([x[:, 0], np.zeros(len(x))])
-    if plane.fold is not None:
-        x = plane.fold(x)
+    if plane.canonicalise is not None:
+        x = plane.canonicalise(x)
     return (x - plane.centre) @ plane.axes

@@ -345,7 +345,7 @@ class PathTrace:
         return t.cpu().numpy(), rate.double().cpu().numpy()
 
     def _path(self, plane: Projection) -> dict[str, Any]:
-        most = _CURVED_SEGMENTS if self.sampler.curved or plane.fold else _SEGMENTS
+        most = _CURVED_SEGMENTS if self.sampler.curved or plane.canonicalise else _SEGMENTS
         ended, trail = list(self.past)[-most:], self._trail(plane)
         new = trail.missing(ended)
         pieces, heading = self._project([*new, self.now], plane)
@@ -382,10 +382,10 @@ class PathTrace:
 
         Where a fold cuts a segment, nan lies between its points.
         """
-        each = _CURVE_POINTS if self.sampler.curved or plane.fold else 1
+        each = _CURVE_POINTS if self.sampler.curved or plane.canonicalise else 1
         t = np.array([s.duration for s in segments])[:, None] * (np.arange(each + 1) / each)
         both = torch.stack([s.x for s in segments] + [s.v for s in segments])
-        if plane.fold is not None:
+        if plane.canonicalise is not None:
             return self._folded(both, t, plane)
         points, velocity = self._phase(both, t) if plane.axes is None else self._planar(both, t, plane)
         # A phase plane moves a path by its velocity.
@@ -395,7 +395,7 @@ class PathTrace:
     def _folded(self, both: Tensor, t: np.ndarray, plane: Projection) -> tuple[list[np.ndarray], tuple[float, float]]:
         """Return the points of segments whose path is folded, cut where it jumps, and where the last one is going."""
         x, v = self._moved(both, t)
-        folded = plane.fold(x)
+        folded = plane.canonicalise(x)
         # A fold moves points alike on each side of a cut, so that only across one they come to lie further apart.
         apart, before = (np.linalg.norm(np.diff(each, axis=0), axis=1) for each in (folded, x))
         jumps = np.append(False, np.abs(apart - before) > _JUMP * (apart + before))
@@ -403,7 +403,7 @@ class PathTrace:
         for piece, cut in zip(np.split(points, len(t)), np.split(jumps, len(t)), strict=True):
             inner = np.flatnonzero(cut[1:]) + 1
             pieces.append(np.insert(piece, inner, np.nan, axis=0))
-        across, up = plane.fold(x[-1], vectors=v[-1]) @ plane.axes
+        across, up = plane.canonicalise(x[-1], vectors=v[-1]) @ plane.axes
         return pieces, (float(across), float(up))
 
     def _planar(self, both: Tensor, t: np.ndarray, plane: Projection) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these
 EDGE = 0.4  # half of a bar
@@ -22,9 +22,9 @@ class AcfView(View):
         fig = self._figure("lag (draws)", "ACF", (-EDGE, LAGS[0] + EDGE), (-0.2, 1.0))
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.source = Sheet(_columns(None))
-        self._inked(self.ink.band(self.source, "lag", "low", "high", opacity=0.25), role="grey")
-        self._inked(self.ink.bars(self.source, "lag", "acf", width=2 * EDGE), role="blue")
+        self.source = PackedColumns(_columns(None))
+        self._coloured(self.canvas.band(self.source, "lag", "low", "high", opacity=0.25), role="grey")
+        self._coloured(self.canvas.bars(self.source, "lag", "acf", width=2 * EDGE), role="blue")
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""

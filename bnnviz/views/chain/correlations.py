@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.views.base import View, columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import legend, ramp_html
 from bnnviz.views.pointer import Pointer
 
@@ -27,10 +27,10 @@ class WeightsView(View):
         self._part: dict[str, Any] | None = None
         self._entered: tuple | None = None
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.source, self.chosen = Sheet(("r",)), Sheet(("x", "y"))
-        self._map = self.ink.map(self.source, "r")
+        self.source, self.chosen = PackedColumns(("r",)), PackedColumns(("x", "y"))
+        self._map = self.canvas.map(self.source, "r")
         self._map.update(low=-1.0, high=1.0, blended=False)
-        self._inked(self.ink.line(self.chosen, "x", "y", width=1.2, dash=(4, 3)), role="ink")
+        self._coloured(self.canvas.line(self.chosen, "x", "y", width=1.2, dash=(4, 3)), role="ink")
         self.pointer = Pointer(fig, cells=True)
 
     def reset(self, scene: dict) -> None:
@@ -50,7 +50,7 @@ class WeightsView(View):
         """Change every colour in place, the map's too."""
         super().theme(dark)
         self._map.ramp = self._ramp
-        self.ink.publish()
+        self.canvas.publish()
 
     @property
     def _ramp(self) -> list[str]:
@@ -88,7 +88,7 @@ class WeightsView(View):
         for window in (self._x, self._y):
             window.start_at(first - 0.5, last + 0.5)
         self._map.update(box=[first, last, first, last], across=size)
-        self.ink.publish()
+        self.canvas.publish()
 
     def _cross(self, chosen: int | None) -> dict[str, np.ndarray]:
         """Return lines through the coordinate that is followed."""

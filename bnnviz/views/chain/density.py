@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 
 HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers
@@ -26,14 +26,14 @@ class DensityView(View):
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._curved = False
-        self.source, self.known = Sheet(("x", "y")), Sheet(("x", "y"))
-        self._bars = self.ink.bars(self.source, "x", "y", width=1.0)
+        self.source, self.known = PackedColumns(("x", "y")), PackedColumns(("x", "y"))
+        self._bars = self.canvas.bars(self.source, "x", "y", width=1.0)
         self._bars.opacity = 0.45
-        self._inked(self._bars, role="blue")
-        self.curves, self.newest = Sheet(("x", "y")), Sheet(("x", "y"))
-        self._inked(self.ink.line(self.curves, "x", "y", width=1.2, opacity=0.4), role="green")
-        self._inked(self.ink.line(self.known, "x", "y", width=2.4), role="ink")
-        self._inked(self.ink.line(self.newest, "x", "y", width=2.6), role="orange")
+        self._coloured(self._bars, role="blue")
+        self.curves, self.newest = PackedColumns(("x", "y")), PackedColumns(("x", "y"))
+        self._coloured(self.canvas.line(self.curves, "x", "y", width=1.2, opacity=0.4), role="green")
+        self._coloured(self.canvas.line(self.known, "x", "y", width=2.4), role="ink")
+        self._coloured(self.canvas.line(self.newest, "x", "y", width=2.6), role="orange")
 
     def reset(self, scene: dict) -> None:
         """Draw the known density of the new run's target."""
@@ -66,7 +66,7 @@ class DensityView(View):
         self.note = f"{part['draws']:,} draws"
         if self._bars.width != part["width"]:
             self._bars.width = part["width"]
-            self.ink.publish()
+            self.canvas.publish()
         self._y.cover((0.0, min(float(part["y"].max()), MOST * float(self.known.data["y"].max()))))
         moved = self._show_curves(part["curves"])
         return self._push(self.source, columns(x=part["x"], y=part["y"])) or moved

@@ -36,10 +36,10 @@ class JourneyView(TimelineView):
 
     def _build(self) -> None:
         super()._build()
-        ink = self.ink
-        self._inked(ink.line(self.source, "tick_x", f"tick{_MOVE}", width=1.4), role="blue")
-        self._inked(ink.line(self.source, "tick_x", "ahead", width=1.4), role="axis")
-        self._inked(ink.line(self.source, "fork_x", "fork", width=2, dash=(4, 3)), role="purple")
+        canvas = self.canvas
+        self._coloured(canvas.line(self.source, "tick_x", f"tick{_MOVE}", width=1.4), role="blue")
+        self._coloured(canvas.line(self.source, "tick_x", "ahead", width=1.4), role="axis")
+        self._coloured(canvas.line(self.source, "fork_x", "fork", width=2, dash=(4, 3)), role="purple")
         self.pointer = Pointer(self.root, cells=True, keyed=False)
 
     def listen_back(self, on_step: Callable[[int], None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.futures import Futures
 from bnnviz.views.palette import DARK, LIGHT
 
@@ -22,10 +22,10 @@ class MarginalView(View):
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._followed: tuple | None = None
-        self.source = Sheet(("x", "y", "zero"))
-        self._inked(self.ink.band(self.source, "x", "zero", "y", opacity=0.25), role="blue")
-        self._inked(self.ink.line(self.source, "x", "y", width=2.4), role="blue")
-        self.futures = Futures(self.ink, ("x", "y"), (2.4,))
+        self.source = PackedColumns(("x", "y", "zero"))
+        self._coloured(self.canvas.band(self.source, "x", "zero", "y", opacity=0.25), role="blue")
+        self._coloured(self.canvas.line(self.source, "x", "y", width=2.4), role="blue")
+        self.futures = Futures(self.canvas, ("x", "y"), (2.4,))
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's draws."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import FONT, TICK_SIZE, View, columns, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import KINDS, VIOLATION, Kind, band_html, legend, line_html, mark_html
 
 BOX, CAP = 0.3, 0.16  # half of its height, and of the ends of its whiskers
@@ -26,16 +26,18 @@ class RatiosView(View):
         fig = self._figure("rate / envelope", "", (0.0, START), (-0.5, 0.5))
         fig.yaxis.visible = fig.ygrid.visible = False
         self._x = self._window(fig.x_range)
-        self.source, one, ink = Sheet(_columns(None, START)), Sheet(("x", "y", "word")), self.ink
+        self.source, one, canvas = PackedColumns(_columns(None, START)), PackedColumns(("x", "y", "word")), self.canvas
         one.push(columns(x=[1.0, 1.0], y=[-0.5, 0.5], word=[np.nan, 0.47]))
         for side, role in SIDES:
-            self._inked(ink.band(self.source, f"{side}box", "low", "high", opacity=0.35), role=role)
-            self._inked(ink.line(self.source, f"{side}x", f"{side}y", width=2.0), role=role)
-        self._inked(ink.line(self.source, "median", "across", width=3.4), role="ink")
-        self._inked(ink.line(one, "x", "y", width=1.6, dash=(6, 4)), role="ink")
-        self._inked(ink.words(one, "x", "word", text="no bound above 1", font=f"{TICK_SIZE}px {FONT}"), role="muted")
-        self._inked(ink.marks(self.source, "most", "middle", LARGEST, 10), LARGEST)
-        self._inked(ink.marks(self.source, "over_most", "middle", KINDS[VIOLATION], 11), KINDS[VIOLATION])
+            self._coloured(canvas.band(self.source, f"{side}box", "low", "high", opacity=0.35), role=role)
+            self._coloured(canvas.line(self.source, f"{side}x", f"{side}y", width=2.0), role=role)
+        self._coloured(canvas.line(self.source, "median", "across", width=3.4), role="ink")
+        self._coloured(canvas.line(one, "x", "y", width=1.6, dash=(6, 4)), role="ink")
+        self._coloured(
+            canvas.words(one, "x", "word", text="no bound above 1", font=f"{TICK_SIZE}px {FONT}"), role="muted"
+        )
+        self._coloured(canvas.marks(self.source, "most", "middle", LARGEST, 10), LARGEST)
+        self._coloured(canvas.marks(self.source, "over_most", "middle", KINDS[VIOLATION], 11), KINDS[VIOLATION])
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's proposals."""
@@ -93,8 +95,8 @@ def _columns(part: dict | None, right: float) -> dict:
         over_box=_clipped(np.array([low, high]), over=True),
         low=[-BOX, -BOX],
         high=[BOX, BOX],
-        **_strokes("", ends, up, over=False),
-        **_strokes("over_", ends, up, over=True),
+        **_glyphs("", ends, up, over=False),
+        **_glyphs("over_", ends, up, over=True),
         median=[median, median],
         across=[-BOX, BOX],
         most=[np.nan if violates else most],
@@ -110,7 +112,7 @@ def _clipped(ends: np.ndarray, over: bool) -> np.ndarray:
     return np.array([np.nan, np.nan]) if beside else np.array([first, last])
 
 
-def _strokes(side: str, ends: np.ndarray, up: np.ndarray, over: bool) -> dict[str, np.ndarray]:
-    """Return what of straight strokes lies on one side of 1, as one line with gaps."""
+def _glyphs(side: str, ends: np.ndarray, up: np.ndarray, over: bool) -> dict[str, np.ndarray]:
+    """Return what of straight glyphs lies on one side of 1, as one line with gaps."""
     cut = np.array([_clipped(pair, over) for pair in ends])
     return {f"{side}x": separated(*cut.T), f"{side}y": separated(*up.T)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import FONT, TICK_SIZE, View, Window, columns, extent, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import (
     ACCEPTED,
     BOUNCE,
@@ -56,19 +56,19 @@ class ThinningView(View):
         self._frames = self._in_a_row = 0
         self._paused = self._look = False
         self._needs: dict[Window, tuple[float, float] | None] = {}
-        self.source = source = Sheet(_columns(None))
-        zero = Sheet(("x", "zero"))
+        self.source = source = PackedColumns(_columns(None))
+        zero = PackedColumns(("x", "zero"))
         zero.push(columns(x=[0.0, FAR], zero=[0.0, 0.0]))
-        ink = self.ink
-        self._inked(ink.line(zero, "x", "zero"), role="axis")
+        canvas = self.canvas
+        self._coloured(canvas.line(zero, "x", "zero"), role="axis")
         for x, y, role, width, dash in LINES:
-            self._inked(ink.line(source, x, y, width=width, dash=dash), role=role)
-        self._inked(
-            ink.words(source, "label_t", "label", text="refresh clock", font=f"{TICK_SIZE}px {FONT}"), role="purple"
+            self._coloured(canvas.line(source, x, y, width=width, dash=dash), role=role)
+        self._coloured(
+            canvas.words(source, "label_t", "label", text="refresh clock", font=f"{TICK_SIZE}px {FONT}"), role="purple"
         )
         for code, kind in MARKS.items():
-            self._inked(ink.marks(source, "t", "rate", kind, 11, width=2.2, of="kind", code=code), kind)
-        self._paint(ink.marks(source, "t", "uniform", UNIFORM, 8), colour=UNIFORM.role, fill="surface")
+            self._coloured(canvas.marks(source, "t", "rate", kind, 11, width=2.2, of="kind", code=code), kind)
+        self._paint(canvas.marks(source, "t", "uniform", UNIFORM, 8), colour=UNIFORM.role, fill="surface")
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's segment."""

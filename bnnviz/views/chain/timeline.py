@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import Columns, View, columns, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import BOUNCE, EVENTS, KINDS, REFRESH, VIOLATION, legend, mark_html
 
 SHOWN = 50  # entries, about
@@ -36,14 +36,14 @@ class TimelineView(View):
         )
         fig.axis.visible, fig.grid.visible = False, False
         self._span, self._kinds = SPANS[0], np.empty(0)
-        self.source = Sheet(self._empty())
-        ink = self.ink
-        self._inked(ink.line(self.source, "head_x", "head", width=3), role="ink")
+        self.source = PackedColumns(self._empty())
+        canvas = self.canvas
+        self._coloured(canvas.line(self.source, "head_x", "head", width=3), role="ink")
         for code, kind in KINDS.items():
-            self._inked(ink.line(self.source, "tick_x", f"tick{code}", width=1.6), role=kind.role)
+            self._coloured(canvas.line(self.source, "tick_x", f"tick{code}", width=1.6), role=kind.role)
         for code in EVENTS:
-            mark = ink.marks(self.source, "x", "height", KINDS[code], 6.5, width=1.5, of="kind", code=code)
-            self._inked(mark, KINDS[code])
+            mark = canvas.marks(self.source, "x", "height", KINDS[code], 6.5, width=1.5, of="kind", code=code)
+            self._coloured(mark, KINDS[code])
 
     def reset(self, scene: dict) -> None:
         """Forget the last run's steps."""

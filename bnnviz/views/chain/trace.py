@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.futures import number
 from bnnviz.views.palette import DARK, LIGHT, PICKED
 from bnnviz.views.pointer import Pointer
@@ -25,12 +25,12 @@ class TraceView(View):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._shown: tuple | None = None
         self._draws: tuple[float, float] | None = None
-        self.source = Sheet(_columns(None))
+        self.source = PackedColumns(_columns(None))
         self._lines = [
-            self.ink.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
+            self.canvas.line(self.source, "draw", f"chain{i}", width=1.3, opacity=0.85) for i in range(MOST_CHAINS)
         ]
-        self.picked = Sheet(("x", "y"))
-        self._inked(self.ink.marks(self.picked, "x", "y", PICKED, 7, width=1), PICKED)
+        self.picked = PackedColumns(("x", "y"))
+        self._coloured(self.canvas.marks(self.picked, "x", "y", PICKED, 7, width=1), PICKED)
         self.pointer = Pointer(fig)
 
     def reset(self, scene: dict) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.futures import Futures
 from bnnviz.views.palette import DARK, EVENTS, KINDS, KNOWN, LIGHT, NOW, PICKED, VISITED, Kind, legend, mark_html
 from bnnviz.views.plane import PlaneView
@@ -29,21 +29,21 @@ class TrajectoryView(PlaneView):
         self._build_plane()
         self._picked = self._awaits = ""
         self._events, self._eventful = 0, True
-        self.source, self.marks = Sheet(_path_columns(None)), Sheet(_mark_columns(None))
-        ink = self.ink
-        self._inked(ink.trail(self.source, "x", "y", width=2.4), role="ink")
-        self.futures = Futures(ink, ("x", "y"), (2.4,))
+        self.source, self.marks = PackedColumns(_path_columns(None)), PackedColumns(_mark_columns(None))
+        canvas = self.canvas
+        self._coloured(canvas.trail(self.source, "x", "y", width=2.4), role="ink")
+        self.futures = Futures(canvas, ("x", "y"), (2.4,))
         for code in EVENTS:
             kind = KINDS[code]
-            self._inked(ink.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
-        self.visited = Sheet(("x", "y"))
-        self._inked(ink.marks(self.visited, "x", "y", VISITED, 9, width=1), VISITED)
-        self._inked(ink.arrow(self.marks, "x", "now", "dx", "dy", size=ARROW, width=2.2), NOW)
-        self.known, self.picked = Sheet(("x", "y")), Sheet(("x", "y"))
-        self._inked(ink.marks(self.known, "x", "y", KNOWN, 5, width=1), KNOWN)
-        self._inked(ink.marks(self.picked, "x", "y", PICKED, 8, width=1), PICKED)
-        self._inked(ink.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
-        self._inked(ink.marks(self.marks, "x", "now", HERE, 12), HERE)
+            self._coloured(canvas.marks(self.marks, "x", "y", kind, 8, of="kind", code=code, alpha="alpha"), kind)
+        self.visited = PackedColumns(("x", "y"))
+        self._coloured(canvas.marks(self.visited, "x", "y", VISITED, 9, width=1), VISITED)
+        self._coloured(canvas.arrow(self.marks, "x", "now", "dx", "dy", size=ARROW, width=2.2), NOW)
+        self.known, self.picked = PackedColumns(("x", "y")), PackedColumns(("x", "y"))
+        self._coloured(canvas.marks(self.known, "x", "y", KNOWN, 5, width=1), KNOWN)
+        self._coloured(canvas.marks(self.picked, "x", "y", PICKED, 8, width=1), PICKED)
+        self._coloured(canvas.marks(self.marks, "x", "now", NOW, 19, width=2.6), NOW)
+        self._coloured(canvas.marks(self.marks, "x", "now", HERE, 12), HERE)
         self.pointer = Pointer(self.root, events=self.marks)
 
     def reset(self, scene: dict) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -30,12 +30,12 @@ class CourseView(SeriesView):
         self._part: dict | None = None
         fig = self._figure("seconds of each sampler", "", (0.0, 10.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.sheets = [Sheet(("x", "y")) for _ in range(MOST)]
+        self.sheets = [PackedColumns(("x", "y")) for _ in range(MOST)]
         for sheet, dash in zip(self.sheets, DASHES, strict=True):
-            line = self.ink.line(sheet, "x", "y", width=2.2, dash=dash)
-            dots = self.ink.marks(sheet, "x", "y", DOT, 6)
+            line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
+            dots = self.canvas.marks(sheet, "x", "y", DOT, 6)
             dots.fill = "set by the theme"
-            self._strokes.append((line, dots))
+            self._glyphs.append((line, dots))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""

@@ -8,7 +8,7 @@ import numpy as np
 from bokeh.models import FixedTicker, Range1d
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import DARK, LIGHT, Kind, legend, line_html
 
 MOST_LANES = 6
@@ -36,13 +36,13 @@ class CurvesView(View):
         fig = self._figure("gradients of each lane", "error (sd)", (3.0, 6.0), (-2.0, 1.0))
         self._x, self._y = fig.x_range, self._window(fig.y_range)
         self._names: list[str] = []
-        self.sheets = [Sheet(("x", "y", "end_x", "end_y", "lost_x", "lost_y")) for _ in range(MOST_LANES)]
-        self._strokes = []
+        self.sheets = [PackedColumns(("x", "y", "end_x", "end_y", "lost_x", "lost_y")) for _ in range(MOST_LANES)]
+        self._glyphs = []
         for sheet, end in zip(self.sheets, ENDS, strict=True):
-            line = self.ink.line(sheet, "x", "y", width=2.4)
-            mark = self.ink.marks(sheet, "end_x", "end_y", end, 9, width=2)
-            cross = self.ink.marks(sheet, "lost_x", "lost_y", DIVERGED, 12, width=3)
-            self._strokes.append((line, mark, cross))
+            line = self.canvas.line(sheet, "x", "y", width=2.4)
+            mark = self.canvas.marks(sheet, "end_x", "end_y", end, 9, width=2)
+            cross = self.canvas.marks(sheet, "lost_x", "lost_y", DIVERGED, 12, width=3)
+            self._glyphs.append((line, mark, cross))
 
     def reset(self, scene: dict) -> None:
         """Begin a new race: its lanes and its budget."""
@@ -58,10 +58,10 @@ class CurvesView(View):
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the lanes' too."""
         palette = DARK if dark else LIGHT
-        for strokes, end, colour in zip(self._strokes, ENDS, palette.chains, strict=False):
-            for stroke in strokes:
-                stroke.update(colour=colour)
-            strokes[1].update(fill=colour if end.filled else palette.surface)
+        for glyphs, end, colour in zip(self._glyphs, ENDS, palette.chains, strict=False):
+            for glyph in glyphs:
+                glyph.update(colour=colour)
+            glyphs[1].update(fill=colour if end.filled else palette.surface)
         super().theme(dark)
 
     def legend_html(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import legend, line_html
 
 HIGHEST = 4.0
@@ -21,11 +21,11 @@ class RatioView(View):
     def _build(self) -> None:
         fig = self._figure("t", "ratio", (-2.0, 2.0), (0.0, HIGHEST))
         self._x = self._window(fig.x_range)
-        self.one = Sheet(("x", "y"))
-        self.source = Sheet(("x", "func", "point"))
-        self._inked(self.ink.line(self.one, "x", "y", width=2.0), role="ink")
-        self._inked(self.ink.line(self.source, "x", "func", width=2.4), role="green")
-        self._inked(self.ink.line(self.source, "x", "point", width=2.4), role="purple")
+        self.one = PackedColumns(("x", "y"))
+        self.source = PackedColumns(("x", "func", "point"))
+        self._coloured(self.canvas.line(self.one, "x", "y", width=2.0), role="ink")
+        self._coloured(self.canvas.line(self.source, "x", "func", width=2.4), role="green")
+        self._coloured(self.canvas.line(self.source, "x", "point", width=2.4), role="purple")
 
     def reset(self, scene: dict) -> None:
         """Begin anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 
 LINES = (
@@ -30,15 +30,15 @@ class LedgerView(View):
         fig = self._figure("move", "energy (nats)", (0.0, 10.0), (-3.0, 3.0))
         self._y = self._window(fig.y_range)
         self._moves = 10
-        self.source = Sheet(("move", *(name for name, *_ in LINES)))
-        self.lost = Sheet(("move", "func", "point"))
+        self.source = PackedColumns(("move", *(name for name, *_ in LINES)))
+        self.lost = PackedColumns(("move", "func", "point"))
         for name, _, role, dash in LINES:
-            self._inked(self.ink.line(self.source, "move", name, width=2.2, dash=dash), role=role)
+            self._coloured(self.canvas.line(self.source, "move", name, width=2.2, dash=dash), role=role)
             dot = Kind(name, "dot", role, True)
             # The first move alone makes no line.
-            self._inked(self.ink.marks(self.source, "move", name, dot, 6), dot)
+            self._coloured(self.canvas.marks(self.source, "move", name, dot, 6), dot)
         for name in ("func", "point"):
-            self._inked(self.ink.marks(self.lost, "move", name, REJECTED, 9, width=2.2), REJECTED)
+            self._coloured(self.canvas.marks(self.lost, "move", name, REJECTED, 9, width=2.2), REJECTED)
 
     def reset(self, scene: dict) -> None:
         """Begin anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 
 HEADROOM, MOST = 1.15, 4.0  # of the known density's height
@@ -27,17 +27,17 @@ class FunctionalsView(View):
         fig = self._figure("t", "density", (-2.0, 2.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._top = 1.0
-        self.truth, self.first = Sheet(("x", "y")), Sheet(("x", "y"))
-        self.curves, self.newest = Sheet(("x", "y")), Sheet(("x", "y"))
-        self.points, self.zero = Sheet(("x", "y", "alpha", "now")), Sheet(("x", "y"))
-        ink = self.ink
-        self._inked(ink.line(self.zero, "x", "y"), role="axis")
-        self._inked(ink.line(self.curves, "x", "y", width=1.4, opacity=0.5), role="green")
-        self._inked(ink.line(self.truth, "x", "y", width=3.0), role="ink")
-        self._inked(ink.line(self.first, "x", "y", width=2.0, dash=(7, 5)), role="green")
-        self._inked(ink.line(self.newest, "x", "y", width=3.0), role="orange")
-        self._inked(ink.marks(self.points, "x", "y", POINT, 9, alpha="alpha"), POINT)
-        self._inked(ink.marks(self.points, "x", "now", NEWEST, 17, width=2.6), NEWEST)
+        self.truth, self.first = PackedColumns(("x", "y")), PackedColumns(("x", "y"))
+        self.curves, self.newest = PackedColumns(("x", "y")), PackedColumns(("x", "y"))
+        self.points, self.zero = PackedColumns(("x", "y", "alpha", "now")), PackedColumns(("x", "y"))
+        canvas = self.canvas
+        self._coloured(canvas.line(self.zero, "x", "y"), role="axis")
+        self._coloured(canvas.line(self.curves, "x", "y", width=1.4, opacity=0.5), role="green")
+        self._coloured(canvas.line(self.truth, "x", "y", width=3.0), role="ink")
+        self._coloured(canvas.line(self.first, "x", "y", width=2.0, dash=(7, 5)), role="green")
+        self._coloured(canvas.line(self.newest, "x", "y", width=3.0), role="orange")
+        self._coloured(canvas.marks(self.points, "x", "y", POINT, 9, alpha="alpha"), POINT)
+        self._coloured(canvas.marks(self.points, "x", "now", NEWEST, 17, width=2.6), NEWEST)
 
     def reset(self, scene: dict) -> None:
         """Draw the truth and the first functional of other wells."""

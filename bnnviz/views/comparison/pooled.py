@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 
 HEADROOM, MOST = 1.2, 2.2
@@ -21,12 +21,16 @@ class PooledView(View):
     def _build(self) -> None:
         fig = self._figure("t", "density", (-2.0, 2.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.truth, self.func, self.point = Sheet(("x", "y")), Sheet(("x", "y")), Sheet(("x", "y"))
-        self._bars = self.ink.bars(self.func, "x", "y", width=0.1)
+        self.truth, self.func, self.point = (
+            PackedColumns(("x", "y")),
+            PackedColumns(("x", "y")),
+            PackedColumns(("x", "y")),
+        )
+        self._bars = self.canvas.bars(self.func, "x", "y", width=0.1)
         self._bars.opacity = 0.45
-        self._inked(self._bars, role="green")
-        self._inked(self.ink.line(self.point, "x", "y", width=1.8), role="purple")
-        self._inked(self.ink.line(self.truth, "x", "y", width=2.4), role="ink")
+        self._coloured(self._bars, role="green")
+        self._coloured(self.canvas.line(self.point, "x", "y", width=1.8), role="purple")
+        self._coloured(self.canvas.line(self.truth, "x", "y", width=2.4), role="ink")
 
     def reset(self, scene: dict) -> None:
         """Draw the truth of other wells."""
@@ -50,7 +54,7 @@ class PooledView(View):
         self.note = f"from the truth: FuncHMC {part['func_distance']:.2f}, HMC {part['point_distance']:.2f}"
         if self._bars.width != part["width"]:
             self._bars.width = float(part["width"])
-            self.ink.publish()
+            self.canvas.publish()
         self._y.cover((0.0, min(float(max(part["func"].max(), part["point"].max())), MOST * float(self._highest()))))
         half = part["width"] / 2
         steps = np.column_stack([part["x"] - half, part["x"] + half]).ravel()

@@ -8,7 +8,7 @@ import numpy as np
 from bokeh.models import CustomJSTickFormatter, FixedTicker, SingleIntervalTicker
 
 from bnnviz.views.base import View, columns, separated
-from bnnviz.views.canvas import Sheet, Stroke
+from bnnviz.views.canvas import Glyph, PackedColumns
 from bnnviz.views.chain.density import DensityView
 from bnnviz.views.palette import DARK, LIGHT, Kind, legend, line_html
 
@@ -18,7 +18,7 @@ SERIES = tuple(
     for i, marker in enumerate(("circle", "square", "triangle", "diamond", "circle", "square"))
 )
 FEWEST, MOST = 1e-4, 100.0  # relative errors that are drawn
-# The ink's axes are linear, so it is logarithms that are drawn.
+# The canvas's axes are linear, so it is logarithms that are drawn.
 _POWERS = "const v = 10 ** tick; return v >= 0.001 && v < 10000 ? `${Number(v.toPrecision(1))}` : v.toExponential(0)"
 
 
@@ -38,25 +38,25 @@ class StepErrorView(View):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._titles: list[str] = []
         self._reference = ""
-        self.exact = Sheet(("x", "y"))
-        self._inked(self.ink.line(self.exact, "x", "y", width=1.6, dash=(2, 4)), role="ink")
-        self._strokes: list[list[Stroke]] = []
+        self.exact = PackedColumns(("x", "y"))
+        self._coloured(self.canvas.line(self.exact, "x", "y", width=1.6, dash=(2, 4)), role="ink")
+        self._glyphs: list[list[Glyph]] = []
         self.series = [self._series(kind) for kind in SERIES]
 
-    def _series(self, kind: Kind) -> tuple[Sheet, Sheet]:
-        points, known = Sheet(("x", "y", "whisker_x", "whisker")), Sheet(("x", "y"))
-        curve = self.ink.line(known, "x", "y", width=1.6, dash=(6, 4))
-        whiskers = self.ink.line(points, "whisker_x", "whisker", width=1.4, opacity=0.7)
-        self._strokes.append([curve, whiskers, self.ink.marks(points, "x", "y", kind, 9, width=2)])
+    def _series(self, kind: Kind) -> tuple[PackedColumns, PackedColumns]:
+        points, known = PackedColumns(("x", "y", "whisker_x", "whisker")), PackedColumns(("x", "y"))
+        curve = self.canvas.line(known, "x", "y", width=1.6, dash=(6, 4))
+        whiskers = self.canvas.line(points, "whisker_x", "whisker", width=1.4, opacity=0.7)
+        self._glyphs.append([curve, whiskers, self.canvas.marks(points, "x", "y", kind, 9, width=2)])
         return points, known
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the samplers' too."""
         palette = DARK if dark else LIGHT
-        for strokes, kind, colour in zip(self._strokes, SERIES, palette.chains, strict=False):
-            for stroke in strokes:
-                stroke.update(colour=colour)
-            strokes[-1].update(fill=colour if kind.filled else palette.surface)
+        for glyphs, kind, colour in zip(self._glyphs, SERIES, palette.chains, strict=False):
+            for glyph in glyphs:
+                glyph.update(colour=colour)
+            glyphs[-1].update(fill=colour if kind.filled else palette.surface)
         super().theme(dark)
 
     def reset(self, scene: dict) -> None:
@@ -107,12 +107,12 @@ class StepErrorView(View):
         return columns(x=[self._x.range.start, self._x.range.end], y=[level, level])
 
 
-class LensView(DensityView):
+class CellView(DensityView):
     """The histogram of one sampler at one step size, over the exact density."""
 
-    name = "lens"
+    name = "cell"
     title = "Density"
-    needs = ("lens",)
+    needs = ("cell",)
 
     def _show(self, part: dict) -> bool:
         changed = super()._show(part)

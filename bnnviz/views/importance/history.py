@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -24,13 +24,13 @@ class HistoryView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("iteration", "", (0.0, 10.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.sheets = [Sheet(("x", "mean", "low", "high")) for _ in range(MOST)]
+        self.sheets = [PackedColumns(("x", "mean", "low", "high")) for _ in range(MOST)]
         for sheet, dash in zip(self.sheets, DASHES, strict=True):
-            shade = self.ink.band(sheet, "x", "low", "high", opacity=SHADE)
-            line = self.ink.line(sheet, "x", "mean", width=2.2, dash=dash)
-            dots = self.ink.marks(sheet, "x", "mean", DOT, 6)
+            shade = self.canvas.band(sheet, "x", "low", "high", opacity=SHADE)
+            line = self.canvas.line(sheet, "x", "mean", width=2.2, dash=dash)
+            dots = self.canvas.marks(sheet, "x", "mean", DOT, 6)
             dots.fill = "set by the theme"
-            self._strokes.append((shade, line, dots))
+            self._glyphs.append((shade, line, dots))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz.views.plane import PlaneView
 
@@ -35,19 +35,19 @@ class PopulationView(PlaneView):
         self._build_plane()
         self._counts = ""
         two = ("x", "y")
-        self.draws = Sheet((*two, "alpha", "scale"))
-        self.ellipses, self.means, self.lines, self.survivors = (Sheet(two) for _ in range(4))
-        self.steps = Sheet((*two, "dx", "dy"))
-        self.tried, self.refused = Sheet(two), Sheet(two)
-        ink = self.ink
-        self._inked(ink.marks(self.draws, "x", "y", DRAW, 17, width=0.6, alpha="alpha", scale="scale"), DRAW)
-        self._inked(ink.line(self.ellipses, "x", "y", width=1.5, opacity=0.8), role="purple")
-        self._inked(ink.line(self.lines, "x", "y", width=1.4, opacity=0.8), role="orange")
-        self._inked(ink.marks(self.means, "x", "y", MEAN, 7, width=1.6), MEAN)
-        self._inked(ink.marks(self.tried, "x", "y", TRIED, 9, width=1), TRIED)
-        self._inked(ink.marks(self.refused, "x", "y", REFUSED, 13, width=2), REFUSED)
-        self._inked(ink.marks(self.survivors, "x", "y", SURVIVOR, 9, width=1), SURVIVOR)
-        self._inked(ink.arrow(self.steps, "x", "y", "dx", "dy", size=0, width=2.2), role="green")
+        self.draws = PackedColumns((*two, "alpha", "scale"))
+        self.ellipses, self.means, self.lines, self.survivors = (PackedColumns(two) for _ in range(4))
+        self.steps = PackedColumns((*two, "dx", "dy"))
+        self.tried, self.refused = PackedColumns(two), PackedColumns(two)
+        canvas = self.canvas
+        self._coloured(canvas.marks(self.draws, "x", "y", DRAW, 17, width=0.6, alpha="alpha", scale="scale"), DRAW)
+        self._coloured(canvas.line(self.ellipses, "x", "y", width=1.5, opacity=0.8), role="purple")
+        self._coloured(canvas.line(self.lines, "x", "y", width=1.4, opacity=0.8), role="orange")
+        self._coloured(canvas.marks(self.means, "x", "y", MEAN, 7, width=1.6), MEAN)
+        self._coloured(canvas.marks(self.tried, "x", "y", TRIED, 9, width=1), TRIED)
+        self._coloured(canvas.marks(self.refused, "x", "y", REFUSED, 13, width=2), REFUSED)
+        self._coloured(canvas.marks(self.survivors, "x", "y", SURVIVOR, 9, width=1), SURVIVOR)
+        self._coloured(canvas.arrow(self.steps, "x", "y", "dx", "dy", size=0, width=2.2), role="green")
 
     def reset(self, scene: dict) -> None:
         """Show the new run's plane, with its contours if it has any."""
@@ -133,7 +133,7 @@ def _points(xy: np.ndarray) -> dict:
 
 
 def _line(corners: np.ndarray) -> dict:
-    """Return columns of one line of many strokes, (strokes, points, 2)."""
+    """Return columns of one line of many glyphs, (glyphs, points, 2)."""
     gap = np.full((len(corners), 1, 2), np.nan)
     return _points(np.concatenate([corners, gap], axis=1).reshape(-1, 2))
 

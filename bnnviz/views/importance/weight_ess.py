@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 
 ALARM = 5.0  # percent
@@ -28,11 +28,11 @@ class GaugeView(View):
             ticker=[-2, -1, 0, 1, 2], major_label_overrides={-2: "≤ .01", -1: ".1", 0: "1", 1: "10", 2: "100"}
         )
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.source, self.limit = Sheet(("x", "y", "low")), Sheet(("x", "y"))
-        self._inked(self.ink.line(self.limit, "x", "y", width=2, dash=(7, 5)), role="magenta")
-        self._inked(self.ink.line(self.source, "x", "y", width=1.6), role="muted")
+        self.source, self.limit = PackedColumns(("x", "y", "low")), PackedColumns(("x", "y"))
+        self._coloured(self.canvas.line(self.limit, "x", "y", width=2, dash=(7, 5)), role="magenta")
+        self._coloured(self.canvas.line(self.source, "x", "y", width=1.6), role="muted")
         for code, kind in enumerate((FINE, LOW)):
-            self._inked(self.ink.marks(self.source, "x", "y", kind, 8, of="low", code=code), kind)
+            self._coloured(self.canvas.marks(self.source, "x", "y", kind, 8, of="low", code=code), kind)
 
     def reset(self, scene: dict) -> None:
         """Forget the last run."""

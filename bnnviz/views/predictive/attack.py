@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
 SHADE = 0.16
@@ -23,11 +23,11 @@ class _AgainstSteps(SeriesView):
     def _build(self) -> None:
         fig = self._figure("size of the step", self.figure, (0.0, 0.3), (0.0, 1.02))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.sheets = [Sheet(("x", "y", "low", "high")) for _ in range(MOST)]
-        bands = [self.ink.band(sheet, "x", "low", "high", opacity=SHADE) for sheet in self.sheets]
+        self.sheets = [PackedColumns(("x", "y", "low", "high")) for _ in range(MOST)]
+        bands = [self.canvas.band(sheet, "x", "low", "high", opacity=SHADE) for sheet in self.sheets]
         for place, (sheet, band, dash) in enumerate(zip(self.sheets, bands, DASHES, strict=True)):
-            line = self.ink.line(sheet, "x", "y", width=2.2, dash=dash)
-            self._strokes.append((band, line, self._marked(sheet, "x", "y", place)))
+            line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
+            self._glyphs.append((band, line, self._marked(sheet, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""

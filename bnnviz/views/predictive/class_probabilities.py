@@ -8,7 +8,7 @@ import numpy as np
 from bokeh.models import FixedTicker
 
 from bnnviz.views.base import Columns, columns, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend
 from bnnviz.views.series import MOST, SeriesView
 
@@ -37,13 +37,13 @@ class ClassProbabilitiesView(SeriesView):
         fig = self._figure("class", "chance", (-0.5, 9.5), (-0.02, 1.02))
         fig.xgrid.visible = False
         self._window(fig.x_range), self._window(fig.y_range)
-        self.own = Sheet(("x", "low", "high"))
-        self._inked(self.ink.band(self.own, "x", "low", "high", opacity=SHADE), role="pale")
+        self.own = PackedColumns(("x", "low", "high"))
+        self._coloured(self.canvas.band(self.own, "x", "low", "high", opacity=SHADE), role="pale")
         self._observed = False
-        self.sheets = [Sheet(_COLUMNS) for _ in range(MOST)]
+        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
         for place, sheet in enumerate(self.sheets):
-            bars = self.ink.line(sheet, "line_x", "line_y", width=2.4)
-            self._strokes.append((bars, self._marked(sheet, "x", "y", place)))
+            bars = self.canvas.line(sheet, "line_x", "line_y", width=2.4)
+            self._glyphs.append((bars, self._marked(sheet, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the row."""

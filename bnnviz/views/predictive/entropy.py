@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import Columns, columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import legend, line_html
 from bnnviz.views.series import MOST, SeriesView
 
@@ -35,12 +35,12 @@ class EntropyView(SeriesView):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._rows = ("", "")
         self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
-        self.sheets = [Sheet(_COLUMNS) for _ in range(MOST)]
+        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
         for place, sheet in enumerate(self.sheets):
-            inside = self.ink.line(sheet, "inside_x", "inside_y", width=2.2)
-            outside = self.ink.line(sheet, "outside_x", "outside_y", width=2.2, dash=DASH)
+            inside = self.canvas.line(sheet, "inside_x", "inside_y", width=2.2)
+            outside = self.canvas.line(sheet, "outside_x", "outside_y", width=2.2, dash=DASH)
             marks = [self._marked(sheet, f"{side}_mark_x", f"{side}_mark_y", place) for side in _SIDES]
-            self._strokes.append((inside, outside, *marks))
+            self._glyphs.append((inside, outside, *marks))
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""

@@ -9,7 +9,7 @@ import numpy as np
 from contourpy import LineType, contour_generator
 
 from bnnviz.views.base import Columns, View, columns, extent, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.futures import Futures
 from bnnviz.views.palette import DARK, LIGHT, PICKED, Kind, Palette, band_html, legend, line_html, mark_html
 from bnnviz.views.pointer import Pointer
@@ -41,69 +41,69 @@ class PredictionView(View):
         self._limits = (-np.inf, np.inf)
         self._axes: tuple[np.ndarray, np.ndarray] | None = None  # of a map
         self._class_names = [kind.label for kind in CLASSES]
-        self._strokes = {MAP: self._build_map(), BAND: self._build_band(), AGAINST: self._build_against()}
-        self._strokes[CHANCES] = self._build_probabilities()
+        self._glyphs = {MAP: self._build_map(), BAND: self._build_band(), AGAINST: self._build_against()}
+        self._glyphs[CHANCES] = self._build_probabilities()
         self._point_strokes = self._build_points()
         self.pointer = Pointer(fig, points=self.data)
         self._choose(BAND)
 
     def _build_band(self) -> list:
-        self.band, self.functions = Sheet(_band_columns(None)), Sheet(("x", "y"))
-        self.picked = Sheet(("x", "y"))
-        ink, inked = self.ink, self._inked
-        strokes = [
-            inked(ink.band(self.band, "x", "lo95", "hi95", opacity=WIDE), role="blue"),
-            inked(ink.band(self.band, "x", "lo50", "hi50", opacity=NARROW), role="blue"),
-            inked(ink.line(self.functions, "x", "y", opacity=0.45), role="blue"),
-            inked(ink.line(self.picked, "x", "y", width=1.6, opacity=0.8), role="green"),
-            inked(ink.line(self.band, "x", "mean", width=2.6), role="ink"),
-            inked(ink.line(self.band, "x", "current", width=2.6), role="orange"),
+        self.band, self.functions = PackedColumns(_band_columns(None)), PackedColumns(("x", "y"))
+        self.picked = PackedColumns(("x", "y"))
+        canvas, coloured = self.canvas, self._coloured
+        glyphs = [
+            coloured(canvas.band(self.band, "x", "lo95", "hi95", opacity=WIDE), role="blue"),
+            coloured(canvas.band(self.band, "x", "lo50", "hi50", opacity=NARROW), role="blue"),
+            coloured(canvas.line(self.functions, "x", "y", opacity=0.45), role="blue"),
+            coloured(canvas.line(self.picked, "x", "y", width=1.6, opacity=0.8), role="green"),
+            coloured(canvas.line(self.band, "x", "mean", width=2.6), role="ink"),
+            coloured(canvas.line(self.band, "x", "current", width=2.6), role="orange"),
         ]
-        self.futures = Futures(ink, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
-        return [*strokes, *self.futures.strokes]
+        self.futures = Futures(canvas, ("x", "mean", "lo95", "hi95"), (3.0, 1.5, 1.5))
+        return [*glyphs, *self.futures.glyphs]
 
     def _build_map(self) -> list:
-        self.map = Sheet(("mean",))
-        self.edges = Sheet(("x", "y", "now_x", "now_y"))
-        self.picked_edges = Sheet(("x", "y"))
-        ink, inked = self.ink, self._inked
-        self._map_stroke = ink.map(self.map, "mean")
+        self.map = PackedColumns(("mean",))
+        self.edges = PackedColumns(("x", "y", "now_x", "now_y"))
+        self.picked_edges = PackedColumns(("x", "y"))
+        canvas, coloured = self.canvas, self._coloured
+        self._map_glyph = canvas.map(self.map, "mean")
         return [
-            self._map_stroke,
-            inked(ink.line(self.picked_edges, "x", "y", width=1.6, opacity=0.8), role="green"),
-            inked(ink.line(self.edges, "now_x", "now_y", width=2, dash=(5, 4)), role="ink"),
-            inked(ink.line(self.edges, "x", "y", width=3), role="ink"),
+            self._map_glyph,
+            coloured(canvas.line(self.picked_edges, "x", "y", width=1.6, opacity=0.8), role="green"),
+            coloured(canvas.line(self.edges, "now_x", "now_y", width=2, dash=(5, 4)), role="ink"),
+            coloured(canvas.line(self.edges, "x", "y", width=3), role="ink"),
         ]
 
     def _build_points(self) -> dict[str, list]:
-        self.data = Sheet(("x", "y", "class"))
-        ink = self.ink
-        plain = ink.marks(self.data, "x", "y", DATA, 7, width=1.8)
-        kinds = [ink.marks(self.data, "x", "y", k, 9, width=1.6, of="class", code=i) for i, k in enumerate(CLASSES)]
+        self.data = PackedColumns(("x", "y", "class"))
+        canvas = self.canvas
+        plain = canvas.marks(self.data, "x", "y", DATA, 7, width=1.8)
+        kinds = [canvas.marks(self.data, "x", "y", k, 9, width=1.6, of="class", code=i) for i, k in enumerate(CLASSES)]
         return {
             BAND: [self._paint(plain, colour=DATA.role, fill="surface")],
             MAP: [self._paint(s, colour="ink", fill=k.role) for s, k in zip(kinds, CLASSES, strict=True)],
         }
 
     def _build_against(self) -> list:
-        self.against = Sheet(_against_columns(None))
-        ink, inked, source = self.ink, self._inked, self.against
+        self.against = PackedColumns(_against_columns(None))
+        canvas, coloured, source = self.canvas, self._coloured, self.against
         return [
-            inked(ink.line(source, "diagonal", "diagonal", width=1.5, dash=(6, 4)), role="axis"),
-            inked(ink.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
-            inked(ink.marks(source, "observed", "current", NOW, 11, width=2.6), NOW),
-            inked(ink.marks(source, "observed", "inside", INSIDE, 7), INSIDE),
-            inked(ink.marks(source, "observed", "outside", OUTSIDE, 8, width=2), OUTSIDE),
+            coloured(canvas.line(source, "diagonal", "diagonal", width=1.5, dash=(6, 4)), role="axis"),
+            coloured(canvas.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
+            coloured(canvas.marks(source, "observed", "current", NOW, 11, width=2.6), NOW),
+            coloured(canvas.marks(source, "observed", "inside", INSIDE, 7), INSIDE),
+            coloured(canvas.marks(source, "observed", "outside", OUTSIDE, 8, width=2), OUTSIDE),
         ]
 
     def _build_probabilities(self) -> list:
-        self.probabilities = Sheet(_probability_columns(None))
-        ink, inked, source = self.ink, self._inked, self.probabilities
+        self.probabilities = PackedColumns(_probability_columns(None))
+        canvas, coloured, source = self.canvas, self._coloured, self.probabilities
         return [
-            inked(ink.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
-            inked(ink.marks(source, "rank", "current", NOW, 9, width=2.2), NOW),
-            inked(ink.marks(source, "rank", "right", RIGHT, 6), RIGHT),
-            inked(ink.marks(source, "rank", "wrong", WRONG, 8, width=2), WRONG),
+            coloured(canvas.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
+            coloured(canvas.marks(source, "rank", "current", NOW, 9, width=2.2), NOW),
+            coloured(canvas.marks(source, "rank", "right", RIGHT, 6), RIGHT),
+            coloured(canvas.marks(source, "rank", "wrong", WRONG, 8, width=2), WRONG),
         ]
 
     def reset(self, scene: dict) -> None:
@@ -143,13 +143,13 @@ class PredictionView(View):
 
     def _reset_map(self, data: dict) -> None:
         self._frame_axes(data["x_label"], data["y_label"], data["x_range"], data["y_range"])
-        self._axes = place_map(self._map_stroke, data)
+        self._axes = place_map(self._map_glyph, data)
         self._class_names = [f"class {name}" if name.isdigit() else name[:12] for name in data["class_names"]]
         self.title = f"P({self._class_names[1]})"
-        self._map_stroke.ramp = _ramp(self.palette)
+        self._map_glyph.ramp = _ramp(self.palette)
         self.show_points(np.column_stack([data["x"], data["y"], data["class"]]))
         self.pointer.editable = bool(data.get("editable"))
-        self.ink.publish()
+        self.canvas.publish()
 
     def _reset_against(self, data: dict) -> None:
         low, high = data["range"]
@@ -181,8 +181,8 @@ class PredictionView(View):
         """Change every colour in place, the map's too."""
         self.futures.theme(DARK if dark else LIGHT)
         super().theme(dark)
-        self._map_stroke.ramp = _ramp(self.palette)
-        self.ink.publish()
+        self._map_glyph.ramp = _ramp(self.palette)
+        self.canvas.publish()
 
     def legend_html(self) -> str:
         """Give the legend of the kind of prediction that is shown."""
@@ -260,11 +260,11 @@ class PredictionView(View):
 
     def _choose(self, kind: str) -> None:
         self._kind, self.title = kind, TITLES[kind]
-        for strokes in (self._strokes, self._point_strokes):
-            for of, members in strokes.items():
-                for stroke in members:
-                    stroke.shown = kind == of
-        self.ink.publish()
+        for glyphs in (self._glyphs, self._point_strokes):
+            for of, members in glyphs.items():
+                for glyph in members:
+                    glyph.shown = kind == of
+        self.canvas.publish()
 
     def _frame_axes(self, x_label: str, y_label: str, x_range: tuple, y_range: tuple) -> None:
         self.x_label, self.y_label = x_label, y_label
@@ -272,10 +272,10 @@ class PredictionView(View):
         self._y.start_at(*y_range)
 
 
-def place_map(stroke: Any, data: dict) -> tuple[np.ndarray, np.ndarray]:
+def place_map(glyph: Any, data: dict) -> tuple[np.ndarray, np.ndarray]:
     """Place a map where its data say; give the coordinates of its columns and rows."""
     across = data["columns"]
-    stroke.update(box=[*map(float, data["x_range"]), *map(float, data["y_range"])], across=across)
+    glyph.update(box=[*map(float, data["x_range"]), *map(float, data["y_range"])], across=across)
     return np.linspace(*data["x_range"], across), np.linspace(*data["y_range"], across)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import View, columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 
 HEADROOM, MOST = 1.12, 1.6  # of the highest bar: a fit may run out of the picture at its ends
@@ -24,11 +24,11 @@ class ProbabilityView(View):
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._window(fig.x_range)
         self._y = self._window(fig.y_range)
-        self.source, self.fit = Sheet(("x", "y")), Sheet(("x", "y"))
-        self._bars = self.ink.bars(self.source, "x", "y", width=0.1 * (1 - GAP))
+        self.source, self.fit = PackedColumns(("x", "y")), PackedColumns(("x", "y"))
+        self._bars = self.canvas.bars(self.source, "x", "y", width=0.1 * (1 - GAP))
         self._bars.opacity = 0.5
-        self._inked(self._bars, role="blue")
-        self._inked(self.ink.line(self.fit, "x", "y", width=2.4), role="red")
+        self._coloured(self._bars, role="blue")
+        self._coloured(self.canvas.line(self.fit, "x", "y", width=2.4), role="red")
 
     def reset(self, scene: dict) -> None:
         """Forget the row."""
@@ -51,7 +51,7 @@ class ProbabilityView(View):
         width = float(edges[1] - edges[0]) * (1 - GAP)
         if self._bars.width != width:
             self._bars.width = width
-            self.ink.publish()
+            self.canvas.publish()
         top = float(density.max())
         fit = np.asarray(part["fit"])
         higher = float(np.max(fit, initial=0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import Columns, columns, separated
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -28,15 +28,15 @@ class ReliabilityView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("confidence", "accuracy", (0.0, 1.0), (-0.02, 1.02))
         self._window(fig.x_range), self._window(fig.y_range)
-        self.exact = Sheet(("x", "y"))
-        self.sheets = [Sheet(_COLUMNS) for _ in range(MOST)]
-        self._bars = [self.ink.bars(sheet, "bar_x", "bar_y", width=0.1) for sheet in self.sheets]
-        self._inked(self.ink.line(self.exact, "x", "y", width=1.2, dash=(4, 4)), role="muted")
+        self.exact = PackedColumns(("x", "y"))
+        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
+        self._bars = [self.canvas.bars(sheet, "bar_x", "bar_y", width=0.1) for sheet in self.sheets]
+        self._coloured(self.canvas.line(self.exact, "x", "y", width=1.2, dash=(4, 4)), role="muted")
         for place, (sheet, bars, dash) in enumerate(zip(self.sheets, self._bars, DASHES, strict=True)):
             bars.opacity = SHADE
-            ends = self.ink.line(sheet, "line_x", "line_y", width=1.6)
-            line = self.ink.line(sheet, "x", "y", width=2.0, dash=dash)
-            self._strokes.append((bars, ends, line, self._marked(sheet, "x", "y", place)))
+            ends = self.canvas.line(sheet, "line_x", "line_y", width=1.6)
+            line = self.canvas.line(sheet, "x", "y", width=2.0, dash=dash)
+            self._glyphs.append((bars, ends, line, self._marked(sheet, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""
@@ -69,7 +69,7 @@ class ReliabilityView(SeriesView):
         if self._bars[0].width != width:
             for bars in self._bars:
                 bars.width = width
-            self.ink.publish()
+            self.canvas.publish()
 
 
 def _columns(lane: dict | None, shift: float, width: float) -> Columns:

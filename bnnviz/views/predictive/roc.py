@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import Columns, columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -25,16 +25,16 @@ class RocView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("false positive rate", "true positive rate", (-0.01, 1.01), (-0.01, 1.01))
         self._window(fig.x_range), self._window(fig.y_range)
-        self.chance = Sheet(("x", "y"))
-        self._inked(self.ink.line(self.chance, "x", "y", width=1.2, dash=(4, 4)), role="muted")
+        self.chance = PackedColumns(("x", "y"))
+        self._coloured(self.canvas.line(self.chance, "x", "y", width=1.2, dash=(4, 4)), role="muted")
         self._levels: tuple[float, ...] = ()
-        self.nested = Sheet(("x", *(f"{end}{k}" for k in range(LEVELS) for end in ("low", "high"))))
+        self.nested = PackedColumns(("x", *(f"{end}{k}" for k in range(LEVELS) for end in ("low", "high"))))
         for k, opacity in enumerate(OPACITIES):
-            self._inked(self.ink.band(self.nested, "x", f"low{k}", f"high{k}", opacity=opacity), role="blue")
-        self.sheets = [Sheet(("x", "low", "high", "mean")) for _ in range(MOST)]
+            self._coloured(self.canvas.band(self.nested, "x", f"low{k}", f"high{k}", opacity=opacity), role="blue")
+        self.sheets = [PackedColumns(("x", "low", "high", "mean")) for _ in range(MOST)]
         for sheet, dash in zip(self.sheets, DASHES, strict=True):
-            shade = self.ink.band(sheet, "x", "low", "high", opacity=SHADE)
-            self._strokes.append((shade, self.ink.line(sheet, "x", "mean", width=2.4, dash=dash)))
+            shade = self.canvas.band(sheet, "x", "low", "high", opacity=SHADE)
+            self._glyphs.append((shade, self.canvas.line(sheet, "x", "mean", width=2.4, dash=dash)))
 
     def reset(self, scene: dict) -> None:
         """Forget the curves."""
@@ -81,7 +81,7 @@ def _nested(curve: dict) -> Columns:
     return columns(x=curve["fpr"], **found, **missing)
 
 
-def _empty(sheet: Sheet) -> Columns:
+def _empty(sheet: PackedColumns) -> Columns:
     return columns(**{name: [] for name in sheet.data})
 
 

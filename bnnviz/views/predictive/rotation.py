@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
@@ -26,14 +26,14 @@ class TurnedView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("degrees", "entropy, nats", (-180.0, 180.0), (0.0, 2.3))
         self._y = self._window(fig.y_range)
-        self._now = Sheet(("x", "y"))
-        self._mark = self.ink.line(self._now, "x", "y", width=1.5, dash=(4, 4))
-        self.sheets = [Sheet(("x", "y")) for _ in range(MOST)]
+        self._now = PackedColumns(("x", "y"))
+        self._mark = self.canvas.line(self._now, "x", "y", width=1.5, dash=(4, 4))
+        self.sheets = [PackedColumns(("x", "y")) for _ in range(MOST)]
         for sheet, dash in zip(self.sheets, DASHES, strict=True):
-            line = self.ink.line(sheet, "x", "y", width=2.2, dash=dash)
-            dots = self.ink.marks(sheet, "x", "y", DOT, 5)
+            line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
+            dots = self.canvas.marks(sheet, "x", "y", DOT, 5)
             dots.fill = "set by the theme"
-            self._strokes.append((line, dots))
+            self._glyphs.append((line, dots))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""

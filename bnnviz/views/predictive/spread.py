@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnnviz.views.base import View, columns
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend
 from bnnviz.views.predictive.prediction import MAP, place_map
 
@@ -20,8 +20,8 @@ class SpreadView(View):
     def _build(self) -> None:
         fig = self._figure("x1", "x2", (-1.0, 1.0), (-1.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        self.source = Sheet(("sd",))
-        self._map = self.ink.map(self.source, "sd")
+        self.source = PackedColumns(("sd",))
+        self._map = self.canvas.map(self.source, "sd")
         self._map.high = MOST
 
     def reset(self, scene: dict) -> None:
@@ -34,7 +34,7 @@ class SpreadView(View):
         self._x.start_at(*data["x_range"])
         self._y.start_at(*data["y_range"])
         place_map(self._map, data)
-        self.ink.publish()
+        self.canvas.publish()
 
     def forget(self) -> None:
         """Empty the map."""
@@ -45,7 +45,7 @@ class SpreadView(View):
         """Change every colour in place, the map's too."""
         super().theme(dark)
         self._map.ramp = [self.palette.surface, self.palette.purple]
-        self.ink.publish()
+        self.canvas.publish()
 
     def legend_html(self) -> str:
         """Give the legend: pale where the draws agree."""

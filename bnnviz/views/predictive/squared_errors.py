@@ -8,7 +8,7 @@ import numpy as np
 from bokeh.models import FixedTicker
 
 from bnnviz.views.base import columns, extent
-from bnnviz.views.canvas import Sheet
+from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, mark_html
 from bnnviz.views.series import MOST, SeriesView
 
@@ -44,16 +44,16 @@ class SquaredErrorsView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("squared error", "", (-4.0, 2.0), (0.5, -0.5), min_border_left=110)
         self._x = self._window(fig.x_range)
-        self.sheets = [Sheet(_COLUMNS) for _ in range(MOST)]
+        self.sheets = [PackedColumns(_COLUMNS) for _ in range(MOST)]
         for sheet in self.sheets:
-            violin = self.ink.band(sheet, "x", "low", "high", opacity=0.3)
-            outline = self.ink.line(sheet, "line_x", "line_y", width=1.8)
-            outside = self.ink.marks(sheet, "out_x", "out_y", OUTSIDE, 3)
+            violin = self.canvas.band(sheet, "x", "low", "high", opacity=0.3)
+            outline = self.canvas.line(sheet, "line_x", "line_y", width=1.8)
+            outside = self.canvas.marks(sheet, "out_x", "out_y", OUTSIDE, 3)
             outside.fill = "set by the theme"
-            self._strokes.append((violin, outline, outside))
-            box = self.ink.band(sheet, "box_x", "box_low", "box_high", opacity=0.65)
-            self._strokes[-1] += (box,)
-            self._inked(self.ink.marks(sheet, "mean_x", "mean_y", MEAN, 10), MEAN)
+            self._glyphs.append((violin, outline, outside))
+            box = self.canvas.band(sheet, "box_x", "box_low", "box_high", opacity=0.65)
+            self._glyphs[-1] += (box,)
+            self._coloured(self.canvas.marks(sheet, "mean_x", "mean_y", MEAN, 10), MEAN)
 
     def reset(self, scene: dict) -> None:
         """Forget the errors."""

@@ -1,0 +1,410 @@
+"""Hold a live run as the page sees it: start it, ask for frames, send commands; take it up where a worker is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import time
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.frame_socket import FrameConnection, Question
+from bnnviz.errors import BnnvizError
+
+CALL_S = 2.0  # every call to a worker gives up after this
+PATIENCE_S = 10.0  # a worker that is busy but there is told what to do, and waited for, for so long
+START_S = 15.0  # starting an actor on a worker that is there
+WORKER_S = 60.0  # waiting for a worker: a new process imports torch, a cluster may have to make a machine
+NOTICE_S = 8.0  # how long a notice of something that is over stays
+LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself; a scheduler is not started more often
+LOSSES_S = 60.0
+LOST = (OSError, RuntimeError, TimeoutError)  # what a call to a lost worker raises
+
+log = logging.getLogger(__name__)
+
+
+class Workers(Protocol):
+    """What a handle uses of the cluster that its run is on.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    handles : weak set of LiveHandle
+        That are looked after.
+    """
+
+    client: Any
+    handles: weakref.WeakSet[LiveHandle]
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Have a coroutine run on the client's loop; return its future."""
+
+    async def workers(self) -> dict[str, str]:
+        """Return the addresses of all workers with their names."""
+
+    async def place(self, handle: LiveHandle, lost: str | None) -> None:
+        """Choose the worker that a run is started on, perhaps in place of a lost one."""
+
+
+class LiveHandle:
+    """Start, ask, command and restore one live run for a page; made by `Backend.start`.
+
+    Its coroutines can be awaited on any event loop. A worker that is lost is replaced by itself: the run
+    goes on from its last checkpoint.
+
+    Attributes
+    ----------
+    run_id : str
+    address : str or None
+        Of its worker.
+    state : {"starting", "queued", "running", "recovering", "ended", "failed"}
+    """
+
+    def __init__(self, backend: Workers, spec: Any, *, play: bool, fixed: dict[str, Any]) -> None:
+        self.run_id = uuid.uuid4().hex
+        self.state = "starting"
+        self.spec = spec
+        self._backend = backend
+        self._fixed = fixed
+        self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None, "record": fixed["origin"]}
+        self._changes: list[tuple[int, dict[str, Any]]] = []
+        self._future: Any = None
+        self._actor: Any = None
+        self.address: str | None = None
+        self._up = asyncio.Event()
+        self._bringing: Any = None  # the task that starts or recovers it
+        self._attempts = 0
+        self._replacing = False
+        self._held = True  # by the worker, which drops a run that nobody has looked at for long
+        self._losses: deque[float] = deque(maxlen=LOSSES)
+        self._pulling: asyncio.Task | None = None
+        self._line: FrameConnection | None = None  # with the worker, where it is on this machine
+        self._answered = time.monotonic()
+        self._seen: dict[str, int] = {}
+        self._seq = 0
+        self._message = ""
+        self._field: str | None = None  # the setting that the message is about
+        self._notice: tuple[str, float] = ("", 0.0)
+        self._silence = ""  # what was said of it last
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still advance."""
+        return self.state in ("starting", "queued", "running", "recovering")
+
+    @property
+    def playing(self) -> bool:
+        """Whether it plays, as the worker said last."""
+        return bool(self._carried["play"])
+
+    @property
+    def notice(self) -> str | None:
+        """A sentence on what happened to the run, while it matters."""
+        text, until = self._notice
+        if text and time.monotonic() < until:
+            return text
+        return self._message or None
+
+    async def scene(self) -> dict[str, Any]:
+        """Return the scene, as soon as the run is built.
+
+        Raises
+        ------
+        BnnvizError
+            If the run fails or ends before.
+        """
+        return await self._on_client(self._scene())
+
+    async def frame(self, want: list[str]) -> dict[str, Any] | None:
+        """Return a fresh frame with these parts; None if nothing is new or the run is not ready.
+
+        Parameters
+        ----------
+        want : list of str
+            The parts to build.
+        """
+        return await self._on_client(self._frame(list(want)))
+
+    async def command(self, name: str, **args: Any) -> dict[str, Any]:
+        """Have a command executed and return the status after it.
+
+        Parameters
+        ----------
+        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "record", "back", "return", "fork", \
+"follow", "keep", "stop"}
+        **args
+            ``value`` (speed), ``settings`` (change), ``chain``, ``plane`` and ``component`` (watch), ``recording``
+            (record; None ends it), ``step`` (back; None is the event before), ``branch`` (follow, keep; its letter).
+
+        Raises
+        ------
+        BnnvizError
+            If it is refused, or the worker does not answer.
+        """
+        if name == "stop":
+            await self.stop()
+            return {"state": self.state}
+        return await self._on_client(self._command(name, args))
+
+    async def stop(self) -> None:
+        """End the run at once."""
+        await self._on_client(self._stop())
+
+    def sync(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call one of the coroutines above from a script, and wait for its result."""
+        return asyncio.run(getattr(self, method)(*args, **kwargs))
+
+    # on the client's loop
+
+    async def _on_client(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return await asyncio.wrap_future(self._backend.spawn(coroutine))
+
+    def begin(self) -> None:
+        """Start the run."""
+        self._bringing = self._backend.spawn(self._bring_up(None))
+
+    async def _bring_up(self, lost: str | None) -> None:
+        """Start the run, or take it up again after its worker was lost, on as many workers as it takes."""
+        self._backend.handles.add(self)  # here and not in `start`: the watcher may be counting them
+        try:
+            while not await self._launch(lost):
+                lost, self._replacing = self.address, True
+                if self._doomed():
+                    return
+        except BnnvizError as error:
+            self._give_up(error.sentence)
+        except Exception as error:
+            log.exception("live run %s could not be started", self.run_id)
+            self._give_up(f"This run could not be started on the cluster ({type(error).__name__}: {error}).")
+
+    async def _launch(self, lost: str | None) -> bool:
+        """Start the actor and wait until its run is built; False if the worker was lost meanwhile."""
+        await self._backend.place(self, lost)
+        self._attempts += 1
+        self._future = self._backend.client.submit(
+            LiveRun,
+            self.spec,
+            self.run_id,
+            **self._carried,
+            **self._fixed,
+            restore=lost is not None,
+            changes=self._changes,
+            actor=True,
+            key=f"bnnviz-{self.run_id}-{self._attempts}",
+            workers=[self.address],
+            allow_other_workers=False,
+        )
+        try:
+            with self._backend.client.as_current():  # else the actor takes the process's newest client
+                self._actor = await asyncio.wait_for(self._future, START_S)
+            reply = await self._ready()
+        except LOST:
+            if self.address in await self._backend.workers():
+                raise
+            return False
+        self._seen.clear()
+        self._take(reply)
+        self._line = await FrameConnection.to(reply["socket"])
+        self._up.set()
+        return True
+
+    async def _ready(self) -> dict[str, Any]:
+        """Return the status when the run is built, or queued, or has failed."""
+        while True:
+            try:
+                reply = await self._call("ready")
+            except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
+                if self.address not in await self._backend.workers():
+                    raise
+                continue
+            if reply["state"] != "starting":
+                return reply
+
+    def _doomed(self) -> bool:
+        """Note the loss of a worker; True if the run has lost so many that it is not started again."""
+        now = time.monotonic()
+        self._losses.append(now)
+        if len(self._losses) < LOSSES or now - self._losses[0] > LOSSES_S:
+            return False
+        self._give_up(
+            f"The worker running this was lost {LOSSES} times within a minute, so it is not started again; "
+            "it may need more memory than there is: try fewer chains or a smaller network."
+        )
+        return True
+
+    def _give_up(self, sentence: str) -> None:
+        self.state, self._message = "failed", sentence
+        self._say("")
+        self._release()
+
+    def check(self) -> None:
+        """Look whether the worker is still there; called by the watcher."""
+        lost = self._future is not None and self._future.status not in ("pending", "finished")
+        wanted = self.alive or (self._held and self.state == "ended")  # what has been drawn is still looked at
+        if not (lost and wanted and self._bringing.done()):
+            return
+        address, self.address = self.address, None
+        log.warning("live run %s lost its worker %s", self.run_id, address)
+        self._release()
+        self.state, self._replacing = "recovering", True
+        self._say("The worker running this was lost; a new one takes it up.", WORKER_S)
+        if not self._doomed():
+            self._bringing = self._backend.spawn(self._bring_up(address))
+
+    def _release(self) -> None:
+        self._up.clear()
+        if self._pulling is not None:
+            self._pulling.cancel()
+        self._hang_up()
+        if self._future is not None:
+            self._future.release()
+        self._future = self._actor = None
+
+    def _hang_up(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    async def _call(self, method: str, *args: Any) -> Any:
+        """Call a method of the actor; TimeoutError after 2 s, OSError or RuntimeError if it is lost."""
+        return await asyncio.wait_for(self._waiting(method, *args), CALL_S)
+
+    async def _waiting(self, method: str, *args: Any) -> Any:
+        reply = await getattr(self._actor, method)(*args)
+        self._answered = time.monotonic()
+        return reply
+
+    async def _call_and_wait(self, method: str, *args: Any) -> Any:
+        """Call a method of the actor, and wait on while its worker is there: what it was told it does, if late."""
+        calling, end = asyncio.ensure_future(self._waiting(method, *args)), time.monotonic() + PATIENCE_S
+        try:
+            while not (await asyncio.wait({calling}, timeout=CALL_S))[0]:
+                if time.monotonic() > end or self.address not in await self._backend.workers():
+                    raise TimeoutError
+            return calling.result()
+        finally:
+            calling.cancel()
+
+    def _take(self, reply: dict[str, Any]) -> None:
+        """Learn from what the worker says."""
+        self.state = reply["state"]
+        if self._replacing and self.state != "queued":
+            self._replacing = False
+            self._say(_taken_up(reply) if self.state != "failed" else "")
+        self._message, self._field = reply["message"], reply["field"]
+        self._held = reply["held"]
+        self._carried["play"] = reply["playing"]
+        self._carried["speed"] = reply["speed"]
+        self._carried["record"] = reply["record"] or (self._carried["record"] if reply["state"] == "queued" else None)
+
+    def _say(self, text: str, seconds: float = NOTICE_S) -> None:
+        self._notice = (text, time.monotonic() + seconds)
+
+    async def _scene(self) -> dict[str, Any]:
+        while True:
+            if self._up.is_set():
+                with contextlib.suppress(*LOST):
+                    reply = await self._call("scene")
+                    self._take(reply)
+                    if reply["scene"] is not None:
+                        return reply["scene"]
+            if not self.alive:
+                raise BnnvizError(self.notice or "This run has ended.", self._field)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._up.wait(), CALL_S)
+
+    async def _frame(self, want: list[str]) -> dict[str, Any] | None:
+        if self._pulling is None:
+            if not self._up.is_set():
+                return None
+            self._pulling = asyncio.ensure_future(self._pull(want))
+        # Else the worker still owes an answer: asking again would only make it owe two, and what comes late is
+        # delivered all the same, since the worker counts it as seen.
+        return await self._wait_for_pull()
+
+    async def _wait_for_pull(self) -> dict[str, Any] | None:
+        pulling = self._pulling
+        done, _ = await asyncio.wait({pulling}, timeout=CALL_S)
+        if not done:
+            silent = time.monotonic() - self._answered
+            self._silence = f"The worker running this has not answered for {silent:.0f} s."
+            self._say(self._silence, 2 * CALL_S)
+            return None
+        if self._pulling is pulling:
+            self._pulling = None
+        return None if pulling.cancelled() else pulling.result()
+
+    async def _pull(self, want: list[str]) -> dict[str, Any] | None:
+        seen = min((self._seen.get(part, -1) for part in want), default=-1)
+        try:
+            reply = pickle.loads(await self._ask(want, seen))
+        except LOST:  # the watcher takes care of it
+            return None
+        self._answered = time.monotonic()
+        if self._notice[0] == self._silence:
+            self._say("")
+        self._take(reply)
+        frame = reply["frame"]
+        if frame is None:
+            return None
+        self._seen.update(dict.fromkeys(want, reply["version"]))
+        self._seq += 1
+        return frame | {"seq": self._seq}
+
+    async def _ask(self, want: list[str], seen: int) -> bytes:
+        """Return the pickled answer to a pull.
+
+        A run that rests is asked through its actor, which answers even while the worker's thread builds another run.
+        """
+        if self._line is not None and self.playing:
+            try:
+                answer = await self._line.ask(Question(self.run_id, want, seen))
+            except (OSError, EOFError):  # whether the worker was lost, a call of the actor shows
+                self._hang_up()
+            else:
+                if answer:
+                    return answer
+        return await self._actor.frame(want, seen)
+
+    async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        if not self._up.is_set() and not self.alive:
+            raise BnnvizError(f"{self._message} Start it again to go on.")
+        try:
+            await asyncio.wait_for(self._up.wait(), CALL_S)
+            reply = await self._call_and_wait("command", name, args)
+        except LOST:
+            raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
+        self._take(reply)
+        if name == "watch":
+            self._carried["watch"] = (self._carried["watch"] or {}) | args
+        if name == "change":
+            # a worker that has taken up a lost run may not have come to the later changes of it
+            del self._changes[max(0, reply["changes"] - 1) :]
+            self._changes.append((reply["step"], args["settings"]))
+        if "log" in reply:
+            self._changes = [tuple(change) for change in reply["log"]]
+        return reply
+
+    async def _stop(self) -> None:
+        self._bringing.cancel()
+        if self._actor is not None:
+            with contextlib.suppress(*LOST):
+                await self._call("stop")
+        self.state, self._message = "ended", "This run was stopped."
+        self._say("")
+        self._release()
+
+
+def _taken_up(reply: dict[str, Any]) -> str:
+    if reply["resumed"]:
+        return f"The worker running this was lost; a new one goes on from step {reply['resumed']}."
+    return (
+        "The worker running this was lost before it had saved anything that a new one can read; "
+        "the run starts again and makes the same draws."
+    )

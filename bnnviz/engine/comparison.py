@@ -1,0 +1,99 @@
+"""Share what comparisons of samplers have in common: races, the double well, the step-size grid."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from bnnviz.engine.run import checkpoint
+from bnnviz.errors import BnnvizError
+
+_CHECKPOINT_VERSION = 1
+
+
+class Comparison:
+    """Base of what compares samplers, driven as a `Run` is: `prepare`, `advance`, `frame`.
+
+    It cannot be recorded, has no history, and no setting changes while it goes on. A class gives `steps`, `gradients`,
+    `finished`, `progress`, `prepare`, `advance`, `step_proposal`, `scene`, `frame`, `_save` and `_load`.
+
+    Parameters
+    ----------
+    spec : RaceSpec or PlainSpec
+
+    Raises
+    ------
+    BnnvizError
+        If a value does not fit.
+    """
+
+    can_record: ClassVar[bool] = False
+    has_history: ClassVar[bool] = False
+    is_fork: ClassVar[bool] = False
+    spec_class: ClassVar[type[Any]]
+    #: What is said to who would change a setting.
+    fixed: ClassVar[str]
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec.checked()
+        self.phase, self.era = "start", 0
+        self.changes: list[tuple[int, dict[str, Any]]] = []
+
+    def step_proposal(self) -> None:
+        """Let every sampler take one step."""
+        raise NotImplementedError
+
+    def take(self, most: int, seconds: float = 0.02) -> int:
+        """Let every sampler take one step; return the steps of all."""
+        before = self.steps
+        self.step_proposal()
+        return self.steps - before
+
+    def step_event(self) -> None:
+        """Step as `step_proposal`: there are no events in common."""
+        self.step_proposal()
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Refuse: what is compared begins again with other settings.
+
+        Raises
+        ------
+        BnnvizError
+            Always.
+        """
+        raise BnnvizError(self.fixed, next(iter(settings), None))
+
+    def watch(self, **what: Any) -> None:
+        """Do nothing: there is one thing to watch."""
+
+    def select(self, choice: dict[str, Any] | None) -> None:
+        """Select nothing: the samplers have no draws in common."""
+
+    def checkpoint(self) -> bytes:
+        """Return everything needed to go on with the same draws."""
+        return checkpoint.pack({"version": _CHECKPOINT_VERSION, "spec": self.spec.to_json(), **self._save()})
+
+    @classmethod
+    def restore(cls, data: bytes) -> Self:
+        """Return a comparison that goes on from a checkpoint.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no checkpoint of this version.
+        """
+        saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start again")
+        made = cls(cls._spec_of(saved))
+        made._load(saved)
+        return made
+
+    @classmethod
+    def _spec_of(cls, saved: dict[str, Any]) -> Any:
+        return cls.spec_class.from_json(saved["spec"])
+
+    def _save(self) -> dict[str, Any]:
+        """Return what a checkpoint has besides the spec."""
+        raise NotImplementedError
+
+    def _load(self, saved: dict[str, Any]) -> None:
+        """Go on from what `_save` returned."""
+        raise NotImplementedError

@@ -1,0 +1,50 @@
+"""Count what all chains of a run did, and how fast."""
+
+from __future__ import annotations
+
+import time
+
+from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.throttle import Throttle
+
+_LEAST_S = 1.5  # at full speed the counts change this often, in all views together
+
+
+class Counts:
+    """Say what all chains did so far; at full speed it stays for long enough to be read."""
+
+    def __init__(self) -> None:
+        self._pace = Throttle(least=_LEAST_S)
+        self.figures: dict[str, float] = {}
+        self.rows: list[list[str]] = []
+        self.sentence = ""
+
+    def note(self, run: SingleRun, fast: bool) -> None:
+        """Count again, unless it is too soon."""
+        if fast and not self._pace.due:
+            return
+        if fast:
+            self._pace.spent()
+        else:
+            self._pace.expire()
+        sampler_stats = run.sampler_stats
+        self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
+
+
+class Rates:
+    """Measure events and gradients per second, over the last second or so."""
+
+    def __init__(self) -> None:
+        self.events = self.gradients = 0.0
+        self._at: tuple[float, int, int] | None = None
+
+    def note(self, run: SingleRun) -> None:
+        """Note where the run is now."""
+        now = (time.perf_counter(), run.sampler_stats.events, run.gradients)
+        if self._at is None or now[1] < self._at[1]:
+            self._at = now
+        elapsed = now[0] - self._at[0]
+        if elapsed > 0.5:
+            self.events = (now[1] - self._at[1]) / elapsed
+            self.gradients = (now[2] - self._at[2]) / elapsed
+            self._at = now

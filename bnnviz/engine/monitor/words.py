@@ -1,0 +1,24 @@
+"""Write figures for tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+
+def number(value: float, form: str) -> str:
+    """Write a number in a format, or a dash where it is not known."""
+    return format(value, form) if math.isfinite(value) else "–"
+
+
+def with_error(value: float, error: float) -> str:
+    """Write a value with its standard error."""
+    return f"{value:.2f} ± {number(error, '.2f')}"
+
+
+def variance_rows(columns: Iterable[tuple[str, float, float, float, str]]) -> list[list[str]]:
+    """Return rows (label, text, tone) of variances beside known ones, from name, variance, error, truth and tone."""
+    return [
+        [f"Variance of {name}; true {true:.3g}", with_error(variance, error), tone]
+        for name, variance, error, true, tone in columns
+    ]
