@@ -208,7 +208,7 @@ def test_batches_have_their_share_of_the_prior() -> None:
     target = targets.REGISTRY.get("network")(data="toy_c", hidden="3").to("cpu", torch.float64)
     x0 = 0.3 * torch.randn(2, target.dim, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     sampler, state = begun("pmcnet_light", target, x0, draws_each=2, sigma0=1e-5, batches=7)
-    state, _ = sampler._move(state)
+    state, _ = sampler._move(sampler.numbers, state)
     expected = -0.5e-10 * target.gradient(x0)[1]
     torch.testing.assert_close(state.x - x0, expected, rtol=1e-4, atol=0.0)
 
@@ -223,6 +223,6 @@ def test_a_mean_that_is_not_finite_stops_its_proposal_alone() -> None:
     target = targets.Gaussian(np.zeros(1), np.eye(1)).to("cpu", torch.float64)
     sampler, state = begun("pmcnet", target, torch.zeros(3, 1, dtype=torch.float64), draws_each=5)
     state = state._replace(x=torch.tensor([[0.0], [math.nan], [1.0]], dtype=torch.float64))
-    state, info = sampler._move(state)
+    state, info = sampler._move(sampler.numbers, state)
     assert info.phase == MOVE and info.failed.tolist() == [False, True, False]
     assert torch.isfinite(state.x).all()
