@@ -314,7 +314,7 @@ def test_masks_leave_the_mean_and_give_the_known_variance(p: float) -> None:
 def test_the_loss_of_the_training_has_the_known_mean(way: str) -> None:
     """That of the mean plus the variance's part; masks for each row and masks for all rows have the same one."""
     target, sampler, state = dropping(0.3)
-    fit, g = getattr(sampler, way)(state.w, ())
+    fit, g = getattr(sampler, way)(sampler.numbers, state.w, ())
     mean, variance = moments(target, state.w[0], 0.3)
     known = 0.5 * ((mean - target.y.numpy()) ** 2 + variance).sum() / 0.5**2
     assert worst_z(fit.numpy()[:, None], np.array([known])) < LIMIT
@@ -361,8 +361,8 @@ def test_a_mask_of_weights_is_a_mask_of_units_in_convolutions_too() -> None:
     sampler, state = begun("mc_dropout", target, 2)
     masks = [(torch.rand(2, reader.units) < 0.5).double() for reader in readers(target)]
     found = iter(masks)
-    sampler._kept = lambda shape, dtype: next(found)
-    f = target.outputs(state.x * sampler.factors(state.x), target.x)
+    sampler._kept = lambda rng, shape, dtype: next(found)
+    f = target.outputs(state.x * sampler.factors(sampler.numbers, state.x), target.x)
     for chain in range(2):
         parameters = target.unflatten(state.x[chain])
         own = torch.func.functional_call(target.module, parameters, (target.x, tuple(m[chain] for m in masks)))
