@@ -21,8 +21,7 @@ from bnnviz.engine.history.fork import Fork, taken_up
 from bnnviz.engine.history.timeline import Checkpoint, History, ReplayTo, Timeline, log_of
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
-from bnnviz.engine.run import draw_store
-from bnnviz.engine.run import run as runs
+from bnnviz.engine.run import draw_store, kept_draws
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -491,7 +490,7 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
 
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
-    monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
+    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
     history, run = History(taken_up), ViewedRun(spec_of(chains=3))
     had = noted(history, run, 25, 1250)
     assert run.store.every >= 4
@@ -515,7 +514,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
 
 
 def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
+    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
     history, run = History(taken_up), ViewedRun(spec_of(chains=3))
     free = noted(history, run, 32, 1300)
     size = history._size()
