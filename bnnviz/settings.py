@@ -7,6 +7,7 @@ catalogue, the dashboard's controls and the command line are generated from the 
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from reprlib import repr as short_repr
 from typing import Any
 
@@ -208,6 +209,24 @@ def bounds_text(low: float | None, high: float | None) -> str:
     return f"at least {low:g}" if high is None else f"a value from {low:g} to {high:g}"
 
 
+#: Names that settings had in what is saved or shared, with those they have now.
+OLD_NAMES: dict[str, tuple[str, ...]] = {
+    "leaps": ("num_leapfrog_steps",),
+    "momentum": ("momentum_persistence",),
+    "adapt": ("learn_preconditioner", "learn_reference"),
+}
+
+
+def current_name(name: str, known: Container[str]) -> str:
+    """Return the name that a setting has now, among the known ones; a name that is none of them stays."""
+    return name if name in known else next((new for new in OLD_NAMES.get(name, ()) if new in known), name)
+
+
+def old_names(name: str) -> list[str]:
+    """Return the names that a setting had."""
+    return [old for old, new in OLD_NAMES.items() if name in new]
+
+
 def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
     """Check the given values, add the defaults of the others, and return them in declared order.
 
@@ -217,6 +236,7 @@ def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> d
         For a name that is not a setting of ``owner``, or a value that does not fit.
     """
     known = {setting["name"]: setting for setting in settings}
+    given = {current_name(name, known): value for name, value in given.items()}
     for name in given:
         if name not in known:
             options = ", ".join(known) or "none"

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from bnnviz import samplers, settings
 from bnnviz.samplers.baselines.adam import Trained
-from bnnviz.samplers.discrete import Moving
+from bnnviz.samplers.importance.population import Population
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
 
 PDMPS = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, PDMP)]
 STOCHASTIC = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, StochasticGradient)]
 TRAINED = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Trained)]
-DISCRETE = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, Moving)]
+DISCRETE = [cls.registered for cls in samplers.REGISTRY if not issubclass(cls, PDMP | Population)]
 
-#: Settings that make the others of them quick.
-QUICK: dict[str, dict[str, Any]] = {
-    "nuts": {"max_depth": 3},
-    "hmc": {"leaps": 4},
-    "func_hmc": {"leaps": 3},
-    "sae": {"first_epochs": 3, "epochs": 1},
-    **{name: {"steps": 70} for name in TRAINED if name != "sae"},
-    "laplace": {},
-}
+#: Settings that make samplers quick; none for those that are.
+QUICK: dict[str, dict[str, Any]] = defaultdict(
+    dict,
+    {
+        "nuts": {"max_depth": 3},
+        "hmc": {"num_leapfrog_steps": 4},
+        "func_hmc": {"num_leapfrog_steps": 3},
+        "sae": {"first_epochs": 3, "epochs": 1},
+        **{name: {"steps": 70} for name in TRAINED if name != "sae"},
+    },
+)
 
 
 def fitting(name: str, **wanted: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.samplers.random import seeded
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 
@@ -53,14 +54,14 @@ for found, truth in ((x, target.mean()), ((x - target.mean()) ** 2, np.diag(targ
 assert 0.5 < run.summary()["accepted"] < 1, run.summary()
 sampler = samplers.REGISTRY.get(NAME)(step_size=0.4)
 sampler.prepare(targets.Gaussian().to("cpu", torch.float32), None)
-rng = torch.Generator().manual_seed(0)
-state = sampler.init(torch.randn(100, 2, generator=rng), rng)
+rng = seeded(0)
+state = sampler.init(rng.normal((100, 2), torch.float32), rng)
 infos = []
 for _ in range(20):
-    state, info = sampler.step(state)
+    state, info = sampler.step(rng, state)
     infos.append(info)
 accepted = torch.stack([info.accepted for info in infos])
-probability = torch.stack([info.probability for info in infos])
+probability = torch.stack([info.acceptance_rate for info in infos])
 assert abs(accepted.mean() - probability.mean()) < 4 * 0.5 / accepted.numel() ** 0.5
 assert 0.05 < accepted.mean() < 0.95
 

@@ -139,10 +139,10 @@ def test_what_a_step_costs(settings: dict, price: int) -> None:
     target.to("cpu", torch.float32)
     sampler = samplers.REGISTRY.get("bps")(batch_size=2, **settings)
     sampler.prepare(target, torch.zeros(3))
-    assert sampler.examples_per_step == price
+    assert sampler.gradients_per_step == price
     whole = samplers.REGISTRY.get("bps")()
     whole.prepare(target, None)
-    assert whole.examples_per_step == 200
+    assert whole.gradients_per_step == 200
 
 
 @pytest.mark.demand

@@ -9,7 +9,7 @@ import torch
 import bnnviz
 from bnnviz import diagnostics
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Draws
+from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
 
 RNG = np.random.default_rng(4)

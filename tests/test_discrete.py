@@ -118,7 +118,7 @@ def test_batches_need_rows() -> None:
 
 
 def test_a_trajectory_costs_its_own_gradients() -> None:
-    run = ViewedRun(NETWORK.replace(sampler="hmc", settings={"leaps": 8, "mode_steps": 50}).checked())
+    run = ViewedRun(NETWORK.replace(sampler="hmc", settings={"num_leapfrog_steps": 8, "mode_steps": 50}).checked())
     run.prepare()
     before = run.gradients
     for _ in range(40):
@@ -141,7 +141,9 @@ def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
     assert "a tree of" in run.aside("caption", 0)["text"]
 
 
-@pytest.mark.parametrize(("name", "settings"), [("hmc", {"leaps": 6, "vary": False}), ("nuts", {"max_depth": 5})])
+@pytest.mark.parametrize(
+    ("name", "settings"), [("hmc", {"num_leapfrog_steps": 6, "vary": False}), ("nuts", {"max_depth": 5})]
+)
 def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
     run = ViewedRun(Spec("banana", {}, name, settings, chains=3, draws=None, device="cpu").checked())
     run.prepare()
@@ -169,5 +171,5 @@ def test_a_batch_costs_what_it_reads() -> None:
     )
     for run in (plain, controlled):
         run.prepare()
-    assert plain.sampler.examples_per_step == 20
-    assert controlled.sampler.examples_per_step == 40
+    assert plain.sampler.gradients_per_step == 20
+    assert controlled.sampler.gradients_per_step == 40

@@ -15,10 +15,11 @@ from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.base import integrals_of_line
 from bnnviz.samplers.pdmp.path_moments import PathSums
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
 
 seeds = st.integers(0, 10_000)
+RNG = seeded(0)
 
 
 def bound_sampler(name: str, dim: int = 4, **values) -> samplers.Sampler:
@@ -53,9 +54,9 @@ def test_bounce_flips_the_rate_and_is_its_own_inverse(name, seed):
     sampler = bound_sampler(name)
     x, v, _ = random_state(seed)
     g = sampler.target.gradient(x)[1]
-    bounced = sampler.reflect(x, v, g)
+    bounced = sampler.reflect(RNG, x, v, g)
     assert torch.allclose(sampler.rate(x, bounced, g), -sampler.rate(x, v, g), atol=1e-9)
-    assert torch.allclose(sampler.reflect(x, bounced, g), v, atol=1e-9)
+    assert torch.allclose(sampler.reflect(RNG, x, bounced, g), v, atol=1e-9)
 
 
 @settings(max_examples=50, deadline=None)
@@ -65,7 +66,7 @@ def test_bps_bounce_keeps_the_speed(seed):
         sampler = bound_sampler(name)
         sampler.scale = scale.double()
         x, v, _ = random_state(seed)
-        bounced = sampler.reflect(x, v, sampler.target.gradient(x)[1])
+        bounced = sampler.reflect(RNG, x, v, sampler.target.gradient(x)[1])
         assert torch.allclose((bounced / sampler.scale).norm(dim=1), (v / sampler.scale).norm(dim=1))
 
 
@@ -73,10 +74,9 @@ def test_bps_bounce_keeps_the_speed(seed):
 @given(seed=seeds)
 def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
     sampler = bound_sampler("bps", turn="generalised")
-    sampler.rng = RandomNumbers(torch.Generator().manual_seed(seed))
     x, v, _ = random_state(seed)
     g = sampler.target.gradient(x)[1]
-    bounced = sampler.reflect(x, v, g)
+    bounced = sampler.reflect(RNG, x, v, g)
     assert torch.allclose(sampler.rate(x, bounced, g), -sampler.rate(x, v, g), atol=1e-9)
 
 
@@ -84,12 +84,11 @@ def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
 @given(seed=seeds)
 def test_one_climbing_coordinate_of_a_zigzag_turns(seed):
     sampler = bound_sampler("zigzag")
-    sampler.rng = RandomNumbers(torch.Generator().manual_seed(seed))
     x = random_state(seed)[0]
-    v = sampler.draw_velocity(x)
+    v = sampler.draw_velocity(seeded(seed), x)
     g = sampler.target.gradient(x)[1]
     climbing = ((v * g) > 0).any(1)
-    after = sampler.reflect(x, v, g)
+    after = sampler.reflect(RNG, x, v, g)
     turned = after != v
     assert (turned[climbing].sum(1) == 1).all()
     assert ((v * g)[climbing][turned[climbing]] > 0).all()
@@ -108,7 +107,7 @@ def test_boomerang_keeps_its_energy(seed):
         return (sampler.precision * (d * d + v * v)).sum(1)
 
     assert torch.allclose(energy(*sampler.flow(x, v, t)), energy(x, v))
-    bounced = sampler.reflect(x, v, sampler.target.gradient(x)[1])
+    bounced = sampler.reflect(RNG, x, v, sampler.target.gradient(x)[1])
     assert torch.allclose(energy(x, bounced), energy(x, v))
 
 
@@ -157,11 +156,12 @@ def test_only_a_refreshment_changes_what_the_dynamics_keep(name, seed, dim, corr
     sampler = samplers.REGISTRY.get(name)(bound=bound, refresh_rate=0.5)
     sampler.prepare(target, torch.linspace(-0.5, 0.5, dim, dtype=torch.float64))
     sampler.scale = torch.linspace(0.5, 2.0, dim, dtype=torch.float64)
-    state = sampler.init(torch.as_tensor(target.exact_draws(8, seed)), torch.Generator().manual_seed(seed))
+    rng = seeded(seed)
+    state = sampler.init(torch.as_tensor(target.exact_draws(8, seed)), rng)
     bounces = 0
     for _ in range(60):
         before = state
-        state, info = sampler.step(before)
+        state, info = sampler.step(rng, before)
         kept = info.kind != REFRESH
         bounces += int((info.kind == BOUNCE).sum())
         old, new = KEPT[name](sampler, before.x, before.v), KEPT[name](sampler, state.x, state.v)
@@ -207,7 +207,7 @@ def test_reference_in_the_place_of_a_missing_prior_is_refused():
 def test_the_boomerang_learns_its_reference(bound: str) -> None:
     """The learnt reference is that of the path: from a centre and a spread far off to those of the target."""
     target = targets.Gaussian(mean=[3.0, -1.0], cov=[[4.0, 0.6], [0.6, 0.25]])
-    chosen = {"adapt": True, "adapt_events": 2000, "gamma": 0.05, "bound": bound}
+    chosen = {"learn_reference": True, "adapt_events": 2000, "gamma": 0.05, "bound": bound}
     spec = Spec(sampler="boomerang", settings=chosen, chains=32, draws=4, seed=3, device="cpu", dtype="float64")
     run = Run(spec, target=target)
     run.prepare()

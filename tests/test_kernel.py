@@ -114,7 +114,7 @@ def assert_same_steps(spec: Spec, steps: int = 60, events: bool = True) -> None:
 
 
 def assert_same(run: Run, steps: int) -> list:
-    traced = compiled_step.trace(run.sampler.twin(), run.state)
+    traced = compiled_step.trace(run.sampler, run.state)
     compiled = compiled_step.CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     start, numbers = run.state, run.rng.get_state()
     states = {}
@@ -122,7 +122,7 @@ def assert_same(run: Run, steps: int) -> list:
         run.rng.set_state(numbers)
         state, states[name] = start, []
         for _ in range(steps):
-            state, info = step(state)
+            state, info = step(run.numbers, state)
             states[name].append((state, info))
     for eager, other in zip(states["eager"], states["compiled"], strict=True):
         assert equal(eager, other)
@@ -232,7 +232,7 @@ def test_a_damaged_file_is_made_anew(kept: Path, tmp_path: Path, monkeypatch: py
 
 def test_other_numbers_are_refused() -> None:
     run = sampling(BANANA.replace(draws=None))
-    traced = compiled_step.trace(run.sampler.twin(), run.state)
+    traced = compiled_step.trace(run.sampler, run.state)
     compiled_step._compare(traced, lambda numbers: traced.program(*numbers))
     with pytest.raises(compiled_step.BnnvizError, match="other numbers"):
         compiled_step._compare(traced, lambda numbers: [number + 1 for number in traced.program(*numbers)])

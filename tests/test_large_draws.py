@@ -11,7 +11,7 @@ from bnnviz.diagnostics.geometry import pca
 from bnnviz.engine.run import draw_store
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Draws
+from bnnviz.samplers.observers import Draws
 
 CPU = torch.device("cpu")
 

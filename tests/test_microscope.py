@@ -9,7 +9,7 @@ import torch
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.demos.step_size_grid import StepSizeGrid, _with_a_step_size
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import RandomNumbers, seeded
 from bnnviz.views.demos.step_size import CellView, StepErrorView
 
 KNOWN = [cls.registered for cls in _with_a_step_size() if cls().recursion(0.1, 1.0) is not None]
@@ -29,13 +29,14 @@ def test_the_recursion_is_the_move(monkeypatch: pytest.MonkeyPatch, name: str, n
     target = targets.Gaussian(np.zeros(1), np.eye(1) / precision).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(step_size=size)
     sampler.prepare(target, None)
-    state = sampler.init(torch.tensor([[0.7]], dtype=torch.float64), torch.Generator().manual_seed(0))
+    rng = seeded(0)
+    state = sampler.init(torch.tensor([[0.7]], dtype=torch.float64), rng)
     monkeypatch.setattr(
         RandomNumbers, "normal", lambda self, shape, dtype: torch.full(tuple(shape), noise, dtype=dtype)
     )
-    after, _ = sampler.step(state)
+    after, _ = sampler.step(rng, state)
     matrix, spread = sampler.recursion(size, precision)
-    before, moved = (np.array([float(s.x), float(s.v)])[: len(matrix)] for s in (state, after))
+    before, moved = (np.array([float(s.x), float(s.momentum)])[: len(matrix)] for s in (state, after))
     assert moved == pytest.approx(matrix @ before + noise * np.sqrt(np.diag(spread)))
 
 

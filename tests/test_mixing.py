@@ -16,7 +16,7 @@ from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import mixing
 from bnnviz.engine.monitor.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import Draws
+from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
 
 

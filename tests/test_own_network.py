@@ -56,12 +56,12 @@ def test_another_precision_alters_neither_the_network_nor_a_run_before(line: bnn
 
 
 def test_a_samplers_instance_serves_one_run_after_another(line: bnnviz.BNN) -> None:
-    chosen = samplers.HMC(leaps=5, **ANYWHERE)
+    chosen = samplers.HMC(num_leapfrog_steps=5, **ANYWHERE)
     first = bnnviz.sample(line, chosen, draws=120)
     before = first.summary()["widening"]
     second = bnnviz.sample("banana", chosen, draws=30)
     assert first.summary()["widening"] == before
-    assert second.summary()["settings"]["leaps"] == 5
+    assert second.summary()["settings"]["num_leapfrog_steps"] == 5
 
 
 def test_predictions_at_new_inputs_take_a_runs_draws_as_they_are(line: bnnviz.BNN) -> None:

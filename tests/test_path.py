@@ -11,7 +11,7 @@ import torch
 import bnnviz
 from bnnviz.diagnostics import path_moments
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import PathDrawCollector
 from bnnviz.specs.run import Spec
 
@@ -41,7 +41,7 @@ def test_integrals_agree_with_quadrature(sampler: str) -> None:
     run.prepare()
     rng = torch.Generator().manual_seed(1)
     x = 5 + torch.randn(40, 2, dtype=torch.float64, generator=rng)
-    v = run.sampler.draw_velocity(x)
+    v = run.sampler.draw_velocity(run.numbers, x)
     s0 = 3 * torch.rand(40, dtype=torch.float64, generator=rng)
     s1 = s0 + torch.logspace(-7, 0.5, 40, dtype=torch.float64)
     nodes, weights = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(30))

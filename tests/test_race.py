@@ -96,7 +96,7 @@ def lanes_of(**changes: Any) -> dict[str, Any]:
         (lanes_of() | {"chains": 0}, "chains", "from 1 to"),
         (lanes_of(target="banana"), "target", "A lane has no key 'target'"),
         (lanes_of(sampler="magic"), "1.sampler", "Lane 2: There is no sampler 'magic'"),
-        (lanes_of(settings={"leaps": 0}), "1.leaps", "Lane 2: HMC: leaps"),
+        (lanes_of(settings={"num_leapfrog_steps": 0}), "1.num_leapfrog_steps", "Lane 2: HMC: num_leapfrog_steps"),
         (lanes_of(settings={"start": "mode"}), "start", "one start for all"),
     ],
 )
@@ -381,16 +381,18 @@ def test_frames_hold_what_was_asked_for():
     assert {"status", "caption", "table", "curves", "path.0", "path.1"} <= set(frame)
     assert frame["status"]["lanes"][1]["spent"] == race.lanes[1].gradients
     with pytest.raises(BnnvizError, match="Nothing can change"):
-        race.change({"leaps": 3})
+        race.change({"num_leapfrog_steps": 3})
 
 
 # --- the calls and the command
 
 
 def test_race_returns_table_curves_and_a_figure(tmp_path):
-    race = bnnviz.race("gaussian", ["bps", ("hmc", {"leaps": 4})], budget=5_000, chains=2, seed=1, warmup=10)
+    race = bnnviz.race(
+        "gaussian", ["bps", ("hmc", {"num_leapfrog_steps": 4})], budget=5_000, chains=2, seed=1, warmup=10
+    )
     assert [row["rank"] for row in race.table] == [1, 2]
-    assert {row["sampler"]: row["settings"] for row in race.table} == {"bps": {}, "hmc": {"leaps": 4}}
+    assert {row["sampler"]: row["settings"] for row in race.table} == {"bps": {}, "hmc": {"num_leapfrog_steps": 4}}
     assert all(curve["gradients"][-1] <= 5000 for curve in race.curves)
     assert "HMC" in race._repr_html_() and race.said in repr(race)
     assert race.lane_draws(1).shape[0] == 2
@@ -442,7 +444,7 @@ def test_a_line_that_cannot_be_ends_with_one_sentence(capsys, line, words):
 def test_a_race_as_json_is_read_and_specs_may_be_lanes(monkeypatch, tmp_path):
     asked: list[RaceSpec] = []
     monkeypatch.setattr("bnnviz.cli.race._race", lambda spec, figure, as_json: asked.append(spec) or 0)
-    spec = race_of("bps", ("hmc", {"leaps": 3}))
+    spec = race_of("bps", ("hmc", {"num_leapfrog_steps": 3}))
     (tmp_path / "race.json").write_text(json.dumps(spec.to_json()))
     (tmp_path / "lane.json").write_text(json.dumps(spec.lanes[1].to_json()))
     assert run_here(f"race {tmp_path}/race.json --budget 9000") == 0

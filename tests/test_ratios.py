@@ -11,7 +11,7 @@ import torch
 from example_frames import example_frame, example_scene
 
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import RatioStats
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
 from bnnviz.specs.run import Spec

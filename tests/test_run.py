@@ -51,7 +51,7 @@ SPECS = [
     spec(settings={"bound": "interpolated"}),
     spec(settings={"samples": "events"}),
     spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="boomerang", draws=20),
-    spec(sampler="boomerang", settings={"adapt": True, "adapt_events": 100}),
+    spec(sampler="boomerang", settings={"learn_reference": True, "adapt_events": 100}),
 ]
 
 
@@ -809,9 +809,9 @@ def test_what_keeps_a_step_waiting_makes_no_block_shorter(monkeypatch: pytest.Mo
     run.prepare()
     step = run.sampler.step
 
-    def waits(state):
+    def waits(rng, state):
         time.sleep(0.01)
-        return step(state)
+        return step(rng, state)
 
     monkeypatch.setattr(run.sampler, "step", waits)
     for _ in range(20):
@@ -825,11 +825,11 @@ def test_what_a_step_computes_makes_blocks_shorter(monkeypatch: pytest.MonkeyPat
     run.prepare()
     step = run.sampler.step
 
-    def computes(state):
+    def computes(rng, state):
         until = time.thread_time() + 0.02
         while time.thread_time() < until:
             pass
-        return step(state)
+        return step(rng, state)
 
     monkeypatch.setattr(run.sampler, "step", computes)
     for _ in range(20):

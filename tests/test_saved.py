@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import bnnviz
 from bnnviz.engine.recording import archive
+from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -45,6 +48,20 @@ def test_a_run_goes_on_from_its_checkpoint(home: Path) -> None:
         time.sleep(0.01)
     run.stop()
     np.testing.assert_array_equal(run.draws[:, : DRAWS["half"]], before)
+
+
+with zipfile.ZipFile(SAVED / "checkpoints.zip") as _archive:
+    CHECKPOINTS = {name: _archive.read(name) for name in _archive.namelist()}
+MADE = np.load(io.BytesIO(CHECKPOINTS.pop("draws.npz")))
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_an_old_checkpoint_goes_on_with_the_draws_of_its_time(name: str) -> None:
+    """Of each kind of state, in the warm-up and after it."""
+    run = Run.restore(CHECKPOINTS[name])
+    while not run.finished:
+        run.advance(0.05)
+    np.testing.assert_allclose(run.draws, MADE[name.partition(".")[0]], rtol=1e-4, atol=1e-4)
 
 
 def test_a_run_sets_out_from_a_recording(home: Path) -> None:

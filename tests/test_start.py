@@ -18,7 +18,7 @@ from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.warm_start import Points, of_run, read, resolved
+from bnnviz.engine.recording.warm_start import StartPoints, of_run, read, resolved
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.sweep.sweep import Sweep
 from bnnviz.engine.sweep.worker import record
@@ -28,7 +28,7 @@ from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.specs.sweep import SweepSpec
 
-SOURCE = Spec(target="banana", sampler="hmc", settings={"leaps": 3}, chains=3, draws=40, warmup=10, seed=1)
+SOURCE = Spec(target="banana", sampler="hmc", settings={"num_leapfrog_steps": 3}, chains=3, draws=40, warmup=10, seed=1)
 WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
 
 
@@ -180,7 +180,7 @@ def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np
 
 
 def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> None:
-    quick = WARM.replace(sampler="hmc", settings={"leaps": 3}, draws=10)
+    quick = WARM.replace(sampler="hmc", settings={"num_leapfrog_steps": 3}, draws=10)
     run = recorded(quick, tmp_path / "warm")
     early = begun(quick)
     saved = early.checkpoint()
@@ -195,7 +195,7 @@ def test_replay_and_checkpoint_need_no_source(source: Path, tmp_path: Path) -> N
 
 
 def test_damaged_points_of_a_recording_are_found(source: Path, tmp_path: Path) -> None:
-    recorded(WARM.replace(sampler="hmc", settings={"leaps": 1}, draws=2), tmp_path / "warm")
+    recorded(WARM.replace(sampler="hmc", settings={"num_leapfrog_steps": 1}, draws=2), tmp_path / "warm")
     path = tmp_path / "warm" / "start.bin"
     content = bytearray(path.read_bytes())
     content[200] ^= 1
@@ -222,7 +222,7 @@ GAUSSIAN = Spec(
 LEVEL = 1e-4
 # Slow ones, from a mode: had they not set out from the recording, their first draws would be all but one point.
 SLOW = {
-    "hmc": {"start": "mode", "step_size": 0.02, "leaps": 1, "metric": "unit"},
+    "hmc": {"start": "mode", "step_size": 0.02, "num_leapfrog_steps": 1, "metric": "unit"},
     "bps": {"start": "mode", "velocity_sd": 0.02},
 }
 
@@ -383,7 +383,7 @@ def test_a_start_that_is_not_quite_as_it_should_be_is_remarked_on(source: Path) 
 
 def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
     points = read("source", "draws", 4, 1)
-    same = Points.unpack(points.pack())
+    same = StartPoints.unpack(points.pack())
     assert np.array_equal(points.x, same.x)
     assert (points.sha256, points.about, points.chosen) == (same.sha256, same.about, same.chosen)
     packed = points.pack()
@@ -406,7 +406,7 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
     assert "a run that was not recorded" in after._run.notes[0]
     assert "no link can hold" in after.spec.shareable()
     chosen = bnnviz.sample("banana", "hmc", draws=3, seed=2, start=before, start_from="draws")
-    assert np.array_equal(of_run(before._run, "draws", 4, 2).x, Points.unpack(chosen.spec.start_points).x)
+    assert np.array_equal(of_run(before._run, "draws", 4, 2).x, StartPoints.unpack(chosen.spec.start_points).x)
     with pytest.raises(BnnvizError, match="no draws yet"):
         bnnviz.sample("banana", "hmc", start=bnnviz.start(SOURCE, paused=True).stop())
     with pytest.raises(BnnvizError, match="a recording's name or folder"):
@@ -435,7 +435,7 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("start", [None, {"recording": "source"}, {"recording": "source", "points": "draws"}])
 def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsys: pytest.CaptureFixture) -> None:
-    run = finished(begun(WARM.replace(start=start, sampler="hmc", settings={"leaps": 3})))
+    run = finished(begun(WARM.replace(start=start, sampler="hmc", settings={"num_leapfrog_steps": 3})))
     spec = run.spec
     assert spec.shareable() == ""
     assert Spec(draws=None).read_query(spec.to_query()) == (spec, [])

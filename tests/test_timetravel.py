@@ -21,8 +21,7 @@ from bnnviz.engine.history.fork import Fork, taken_up
 from bnnviz.engine.history.timeline import Checkpoint, History, ReplayTo, Timeline, log_of
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
-from bnnviz.engine.run import block_store
-from bnnviz.engine.run import run as runs
+from bnnviz.engine.run import draw_store, kept_draws
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -34,7 +33,12 @@ from bnnviz.views.predictive.prediction import PredictionView
 
 PARTS = ["status", "timeline", "path", "trace", "table", "marginal", "prediction"]
 # A setting of each that can change while it runs.
-SAMPLERS = {"bps": {"refresh_rate": 5.0}, "hmc": {"leaps": 3}, "sgld": {"step_size": 1e-4}, "boomerang": {"alpha": 1.5}}
+SAMPLERS = {
+    "bps": {"refresh_rate": 5.0},
+    "hmc": {"num_leapfrog_steps": 3},
+    "sgld": {"step_size": 1e-4},
+    "boomerang": {"alpha": 1.5},
+}
 
 QUICK, LONGER = ("bps", "hmc"), ("sgld", "boomerang")
 
@@ -486,7 +490,7 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
 
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
-    monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
+    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
     history, run = History(taken_up), ViewedRun(spec_of(chains=3))
     had = noted(history, run, 25, 1250)
     assert run.store.every >= 4
@@ -502,7 +506,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
     assert (
         history._block_store.size(history._block_store._blocks)
-        < times * full + len(history._checkpoints) * block_store.BLOCK * each
+        < times * full + len(history._checkpoints) * draw_store.BLOCK * each
     )
     history.part(500)
     history.note(history.taken_up(history._checkpoints[-1]))
@@ -510,7 +514,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
 
 
 def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "LIVE_CAPACITY", 32)
+    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
     history, run = History(taken_up), ViewedRun(spec_of(chains=3))
     free = noted(history, run, 32, 1300)
     size = history._size()

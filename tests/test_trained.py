@@ -51,22 +51,22 @@ def test_where_data_change_chains_descend_anew_and_draws_wait_for_them(name: str
     assert run.gradients - spent == each
     until(run, 30)
     assert run.gradients - spent == each, "at rest nothing is charged"
-    assert run.sampler.resting
+    assert run.state.adaptation.resting
 
 
 def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None:
     """A step that was written down while chains descend is taken at rest too, with the same law of draws."""
     run = running("mc_dropout", drop=0.5)
     run.change(POINTS)
-    traced = compiled_step.trace(run.sampler.twin(), run.state)
+    traced = compiled_step.trace(run.sampler, run.state)
     compiled = compiled_step.CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
     state, shown = run.state, []
     for _ in range(90):
-        state, _ = compiled.step(state)
+        state, _ = compiled.step(run.numbers, state)
         shown.append(bool((state.x == 0).any()))
     assert not any(shown[:69])
     assert all(shown[70:])
-    outgoing = MCDropout.factors(run.sampler, torch.ones_like(state.x))
+    outgoing = MCDropout.factors(run.sampler, run.numbers, torch.ones_like(state.x))
     assert set(outgoing.unique().tolist()) == {0.0, 1.0, 2.0}
 
 

@@ -12,11 +12,11 @@ import torch
 
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _BLOCK = 16
-_TUNING_GRAIN = 50  # steps
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-class Course(NamedTuple):
+class ChainDraws(NamedTuple):
     """Draws (chains, draws, dim) and, where the sampler gives them, the integrals along the path up to each.
 
     ``path`` has the shape (chains, draws, 1 + 2 dim): time, and the integrals of the position and of its square.
@@ -44,38 +44,26 @@ def begin(
     target: Target,
     sampler: Sampler,
     x0: np.ndarray,
-    seed: int = 0,
+    rng: RandomNumbers,
     mode: np.ndarray | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> Any:
     """Bind a sampler to a target; return the state of chains at x0 (chains, dim), with no warm-up."""
     target.to("cpu", dtype)
-    rng = torch.Generator().manual_seed(seed)
     sampler.prepare(target, None if mode is None else torch.as_tensor(mode, dtype=dtype))
     return sampler.init(torch.as_tensor(x0, dtype=dtype), rng)
 
 
-def tune(sampler: Sampler, state: Any) -> Any:
-    """Take the sampler through the tuning that a run begins with; return the state at its end."""
-    for step in range(1, sampler.tuning_limit + 1):
-        state, _ = sampler.step(state)
-        if step % _TUNING_GRAIN == 0:
-            state, enough = sampler.tune(state, step == sampler.tuning_limit)
-            if enough:
-                break
-    return state
-
-
-def move(sampler: Sampler, state: Any, x0: np.ndarray) -> Any:
+def move(sampler: Sampler, rng: RandomNumbers, state: Any, x0: np.ndarray) -> Any:
     """Return the state of chains that set out anew from x0, with what the sampler has learnt.
 
     Chains that took equally many steps are not spread as the target is, however they began: a draw made there would be
     biased for a while.
     """
-    return sampler.placed(state, torch.as_tensor(x0, dtype=state.x.dtype))
+    return sampler.moved_to(rng, state, torch.as_tensor(x0, dtype=state.x.dtype))
 
 
-def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("inf")) -> Course:
+def follow(sampler: Sampler, rng: RandomNumbers, state: Any, draws: int, patience: float = float("inf")) -> ChainDraws:
     """Follow all chains until each has made its draws.
 
     Raises
@@ -84,7 +72,8 @@ def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("in
         If it takes longer than ``patience`` seconds. Chains that are slow are slow for where they are: without them
         the others would be a biased choice.
     """
-    draw_collector, chains, dim = sampler.draw_collector(state), *state.x.shape
+    state = sampler.freeze(rng, state)
+    draw_collector, chains, dim = sampler.draw_collector(rng, state), *state.x.shape
     kept = torch.zeros(chains, draws, dim, dtype=state.x.dtype)
     path = torch.zeros(chains, draws, 1 + 2 * dim).double() if sampler.integrates(chains, dim) else None
     end = time.monotonic() + patience
@@ -93,19 +82,19 @@ def follow(sampler: Sampler, state: Any, draws: int, patience: float = float("in
             raise BnnvizError(
                 f"The chains did not make their {draws} draws within {patience:g} s; give more --seconds."
             )
-        state, rows = _block(sampler, draw_collector, state)
+        state, rows = _block(sampler, rng, draw_collector, state)
         inside = rows.index < draws
         where = rows.chain[inside], rows.index[inside]
         kept[where] = rows.x[inside]
         if path is not None and rows.path is not None:
             path[where] = rows.path[inside]
-    return Course(kept.numpy(), None if path is None else path.numpy())
+    return ChainDraws(kept.numpy(), None if path is None else path.numpy())
 
 
-def _block(sampler: Sampler, draw_collector: Any, state: Any) -> tuple[Any, Any]:
+def _block(sampler: Sampler, rng: RandomNumbers, draw_collector: Any, state: Any) -> tuple[Any, Any]:
     before, infos = [], []
     for _ in range(_BLOCK):
         before.append(state)
-        state, info = sampler.step(state)
+        state, info = sampler.step(rng, state)
         infos.append(info)
     return state, draw_collector.collect(StepBatch(before, infos, state, 0))

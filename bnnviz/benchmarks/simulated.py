@@ -14,8 +14,9 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from bnnviz.benchmarks.chains import begin, follow, move, tune
-from bnnviz.samplers import Sampler
+from bnnviz.benchmarks.chains import begin, follow, move
+from bnnviz.samplers import Sampler, warmup
+from bnnviz.samplers.random import seeded
 from bnnviz.targets.bnn import BNN
 
 PLACES = 16
@@ -82,11 +83,12 @@ class SimulatedNetwork:
         """
         both = self.theta.repeat(2, 1).numpy()
         mode = np.zeros(self.target.dim) if sampler.needs_mode else None
-        state = tune(sampler, begin(self.target, sampler, both, self.seed, mode))
-        state = move(sampler, state, both)
+        rng = seeded(self.seed)
+        state = warmup.run(sampler, rng, begin(self.target, sampler, both, rng, mode))
+        state = move(sampler, rng, state, both)
         on, _ = state.v.chunk(2)
-        state = sampler.resume(state._replace(v=torch.cat([on, -on])))
-        course = follow(sampler, state, _THINNING * (PLACES - 1), patience)
+        state = sampler.resume(rng, state._replace(v=torch.cat([on, -on])))
+        course = follow(sampler, rng, state, _THINNING * (PLACES - 1), patience)
         draws = course.draws[:, _THINNING - 1 :: _THINNING]
         return self._ranked(*np.split(draws, 2))
 

@@ -12,6 +12,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
+from bnnviz.settings import current_name
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
@@ -211,7 +212,8 @@ def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[s
 
 def find_setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
     """Return the setting of this name of an item of the catalogue, None where it has none."""
-    return next((setting for setting in item["settings"] if setting["name"] == name), None)
+    known = {setting["name"]: setting for setting in item["settings"]}
+    return known.get(current_name(name, known))
 
 
 def setting_names(item: dict[str, Any]) -> str:

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     import torch
 
     from bnnviz import diagnostics
-    from bnnviz.engine.run.block_store import BlockStore
-    from bnnviz.engine.run.draw_store import DrawStore
+    from bnnviz.engine.run.draw_store import BlockStore, DrawStore
     from bnnviz.samplers import Sampler
-    from bnnviz.samplers.base import StepBatch
+    from bnnviz.samplers.observers import StepBatch
     from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 

@@ -14,7 +14,7 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.recording import arviz
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers.base import Projection
+from bnnviz.samplers.observers import Projection
 
 if TYPE_CHECKING:
     import xarray

@@ -1,12 +1,21 @@
-"""What a sampler is: a kernel with settings, `init` and `step`, and what it reports."""
+r"""What a sampler is: a pure kernel with settings, and the state that it moves.
+
+The law that it samples has the density $\pi(x) \propto \exp(-U(x) / T)$, where U is the target's potential and T the
+temperature. An instance holds its settings and what `Sampler.prepare` derives from target and mode. All that changes
+while a run samples is in the state, a ``NamedTuple``:
+
+- ``x`` (chains, dim), the positions, and what else a method remembers: momenta, gradients, the path;
+- ``count`` (chains,), the moves of each chain so far, and ``alive`` (chains,), false where one met a value that is not
+  finite;
+- ``adaptation``, what the warm-up learns and what is used after it. No kernel changes it.
+
+`bnnviz.samplers.warmup` drives the warm-up, `bnnviz.samplers.tree` writes states into checkpoints.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import param
@@ -15,146 +24,39 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.registry import Registry
+from bnnviz.samplers.moves import MoveDrawCollector, MoveStats, MoveTrace
+from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, StepBatch
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.text import Text
 from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")
 
 
-@dataclass(slots=True)
-class StepBatch:
-    """A few consecutive steps: the states they began on, what they did, and the number of the first."""
-
-    before: list[Any]
-    infos: list[Any]
-    after: Any
-    first_step: int
-    # Whoever draws, counts, looks on or keeps a log asks for the same ones.
-    _columns: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
-
-    def column(self, name: str) -> Tensor:
-        """Return what the steps' infos say by this name, (steps, chains)."""
-        if name not in self._columns:
-            self._columns[name] = torch.stack([getattr(info, name) for info in self.infos])
-        return self._columns[name]
-
-
-class Draws(NamedTuple):
-    """Draws made in a batch of steps: chain (n,), the draw's number in its chain (n,), position (n, dim).
-
-    A sampler with exact paths gives also what came before each draw: the time, and the integrals of the position and
-    of its square along the path, (n, 1 + 2 dim) in float64. One whose draws are weighed gives the logarithms of their
-    weights, (n,) in float64.
-    """
-
-    chain: Tensor
-    index: Tensor
-    x: Tensor
-    path: Tensor | None = None
-    log_weight: Tensor | None = None
-
-
-class DrawCollector(Protocol):
-    """Turns steps into draws, outside of `step`."""
-
-    def collect(self, step_batch: StepBatch) -> Draws:
-        """Return the draws that the steps made."""
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-
-
-class SamplerStats(Protocol):
-    """Counts over all chains."""
-
-    events: int
-
-    def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
-        """Count the steps, for the chains (chains,) of which ``counted`` is true."""
-
-    def summary(self) -> dict[str, float]:
-        """Return named figures."""
-
-    def rows(self) -> list[list[str]]:
-        """Return the figures as rows (label, text, tone) of the table view."""
-
-    def sentence(self) -> str:
-        """Return the counts in one sentence."""
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-
-
-class Projection(NamedTuple):
-    """The plane that paths are drawn in: coordinate = (canonicalise(x) - centre) @ axes.
-
-    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target. ``canonicalise`` takes points
-    (n, dim) to others that stand for them, and with vectors (n, dim) beside them returns where these go; None leaves
-    them.
-    """
-
-    kind: str
-    labels: tuple[str, str]
-    centre: np.ndarray
-    axes: np.ndarray | None
-    basis: int
-    canonicalise: Callable[..., np.ndarray] | None = None
-
-
-#: Events that a chain trace holds for whoever collects them, and the kind of one that is a move of a discrete sampler.
-LATELY, MOVE = 4096, 6
-
-
-class ChainTrace(Protocol):
-    """Follows one chain closely enough to draw it.
-
-    Attributes
-    ----------
-    lately : deque of (int, int)
-        Step and kind of its last events, oldest first; whoever collects them takes them out.
-    """
-
-    lately: deque[tuple[int, int]]
-
-    def begin(self, state: Any, chain: int) -> None:
-        """Stand where the watched chain is, before its first step."""
-
-    def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Note what the watched chain did in these steps."""
-
-    def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
-        """Return one part of a frame."""
-
-    def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Return step, a few words and the position (dim,) of an event that is still remembered."""
-
-
 class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
 
-    A subclass declares its settings as parameters, ``registered`` (a unique name), ``title``, and
-    ``emits``: the parts of a frame that its chain trace can fill (``ratios``: its statistics, by ``box``), which
-    decide the views that appear.
+    A family defines its ``State`` and ``Info``, its settings as parameters, ``registered`` (a unique name), ``title``,
+    `gradients_per_step`, `init` and `kernel`. All else has a default.
     """
 
     registered: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    emits: ClassVar[frozenset[str]] = frozenset()
+    #: Parts of a frame that its chain trace can fill (``ratios``: its statistics, by ``box``): they decide the views.
+    emits: ClassVar[frozenset[str]] = frozenset({"path"})
     presets: ClassVar[list[dict[str, Any]]] = []
+    #: Fields of `Info` that are averaged over moves, zero where a step ends none, with what each is called.
+    info_means: ClassVar[dict[str, str]] = {}
+    #: What it says of its moves.
+    text: ClassVar[type[Text]] = Text
     needs_mode: ClassVar[bool] = False
     #: Whether its draws follow the target but for chance, as those of a method without a step size do.
     exact: ClassVar[bool] = True
     #: Whether its draws come with weights (`Draws.log_weight`): no sum over them is right without.
     weighted: ClassVar[bool] = False
-    #: Whether a run of it begins with a tuning.
+    #: Whether a run of it begins with a warm-up of its kernel.
     tunes: ClassVar[bool] = True
-    #: Whether its steps are the same operations whatever the state, so that they can be compiled.
+    #: Whether its steps are the same operations whatever the state is, so that they can be compiled.
     compiles: ClassVar[bool] = True
     #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
     converges: ClassVar[bool] = True
@@ -164,137 +66,173 @@ class Sampler(param.Parameterized):
     weighed_by: ClassVar[str] = "1 / rate"
     #: Steps after which the tuning ends, whatever it has seen.
     tuning_limit: ClassVar[int] = 5000
-    #: Gradients of single rows that a step of one chain is charged for, at most.
-    examples_per_step: int
+    #: Gradients of single rows that a step of one chain costs, at most.
+    gradients_per_step: int
+    #: Numbers that a state holds of each chain and coordinate, about.
+    width: ClassVar[int] = 2
     #: Whether its states are densities, which its chain trace draws on a line (`FunctionalTrace.curves`).
     functional: ClassVar[bool] = False
+    #: Whether its draws have weights, which undo a bias in where they are taken (`event_weights`).
+    weighs: ClassVar[bool] = False
     #: Place among the samplers for long runs that others are measured against; the highest is taken, 0 never is.
     reference_rank: ClassVar[int] = 0
 
     start: str = "auto"
     mode_steps: int = 3000
-    #: All random numbers come from it.
-    rng: RandomNumbers
+    temperature: float = 1.0
+    every: int = 1
     #: Whether a step may read tensor values on the host to spare work (CPU only).
     host_sync: bool = True
 
-    @property
-    def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate, about."""
-        return 2
+    def __init__(self, **values: Any) -> None:
+        known = settings.declared(type(self))
+        super().__init__(**{settings.current_name(name, known): value for name, value in values.items()})
 
-    def charge(self, step_batch: StepBatch, counted: np.ndarray) -> int:
-        """Return the gradients of single rows that the steps took, for the chains (chains,) that are counted."""
-        return self.examples_per_step * int(counted.sum()) * len(step_batch.infos)
+    # ---- the contract: constants, state, kernel
 
     def check(self, target: Target) -> None:
         """Raise a `BnnvizError` where these settings do not fit a target, before anything is touched."""
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target, and compute what depends on its mode (dim,), before `init`."""
+        self.check(target)
         self.target = target
+        # On a CPU it is free to look at a number; on a GPU one would wait for it, and what is compiled cannot.
+        self.host_sync = target.device.type == "cpu"
+        self.set_mode(mode)
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> Any:
+    def set_mode(self, mode: Tensor | None) -> None:
+        """Compute what depends on the mode (dim,)."""
+
+    def init(self, x0: Tensor, rng: RandomNumbers) -> Any:
         """Return the state of all chains from starting points (chains, dim)."""
         raise NotImplementedError
 
-    def step(self, state: Any) -> tuple[Any, Any]:
-        """Return the next state and what happened."""
-        return self.kernel(state, self.pre_draw(state))
-
-    def pre_draw(self, state: Any) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
         """Draw, outside of `kernel`, what only some chains need: nested tuples of tensors, None for what none needs."""
         return ()
 
-    def kernel(self, state: Any, pre_drawn: Any) -> tuple[Any, Any]:
+    def kernel(self, rng: RandomNumbers, state: Any, drawn: Any) -> tuple[Any, Any]:
         """Take the step: the same operations whatever the state is, unless `host_sync`, so that it can be compiled."""
         raise NotImplementedError
 
-    def own(self) -> Sampler:
+    def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
+        """Return the next state and what happened."""
+        return self.kernel(rng, state, self.pre_draw(rng, state))
+
+    # ---- the warm-up
+
+    def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
+        """Return the state with what a step of the warm-up has taught, from ``before`` to ``state``."""
+        return state
+
+    def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
+        """Return the state to go on from after a window of the warm-up; with ``last`` what was seen has to do."""
+        return state
+
+    def is_tuned(self, state: Any) -> bool:
+        """Return whether the warm-up has seen enough."""
+        return True
+
+    def freeze(self, rng: RandomNumbers, state: Any) -> Any:
+        """Return the state at the end of the warm-up, from which on nothing is learnt."""
+        return state
+
+    # ---- changes
+
+    def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
+        """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
+        return state
+
+    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
+        """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
+        return state._replace(x=x)
+
+    def clone(self) -> Sampler:
         """Return another instance with the same settings for one run, bound to no target."""
         if "target" not in vars(self):
             return copy.deepcopy(self)
-        names = [setting["name"] for setting in settings.describe(type(self))]
-        return type(self)(**{name: getattr(self, name) for name in names})
-
-    def twin(self) -> Sampler:
-        """Return another instance with the same settings, bound to the same target, that has learnt the same."""
-        names = [setting["name"] for setting in settings.describe(type(self))]
-        twin = type(self)(**{name: getattr(self, name) for name in names})
-        twin.adopt(self)
-        return twin
-
-    def settled(self, state: Any) -> bool:
-        """Return whether the tuning at the start of a run has seen enough."""
-        raise NotImplementedError
-
-    def tune(self, state: Any, last: bool) -> tuple[Any, bool]:
-        """Return the state to go on from in the tuning, and whether the tuning has seen enough.
-
-        With ``last`` it ends here: what was seen so far has to do.
-        """
-        return state, self.settled(state)
-
-    def draw_collector(self, state: Any) -> DrawCollector:
-        """End the tuning and return what turns the steps from this state on into draws."""
-        raise NotImplementedError
-
-    def sampler_stats(self) -> SamplerStats:
-        """Return counters at zero."""
-        raise NotImplementedError
-
-    def events_in(self, step_batch: StepBatch) -> Tensor | None:
-        """Return how many events each chain had in these steps (chains,); None where a sampler has none to number."""
-        return None
-
-    def chain_trace(self) -> ChainTrace:
-        """Return a trace that has seen nothing."""
-        raise NotImplementedError
-
-    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
-        """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
-        return "", []
-
-    @property
-    def weighs(self) -> bool:
-        """Whether its draws have weights, which undo a bias in where they are taken (`event_weights`)."""
-        return False
-
-    def integrates(self, chains: int, dim: int) -> bool:
-        """Return whether its draws come with the integrals along the path (`Draws.path`)."""
-        return False
-
-    def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U (n,) and its gradient (n, dim) of the density that the draws are meant to follow."""
-        return self.target.gradient(x)
-
-    def rows(self, state: Any) -> list[list[str]]:
-        """Return figures of its own on the chains where they are now, as rows (label, text, tone) of the table view."""
-        return []
-
-    def resume(self, state: Any, moved: bool = False) -> Any:
-        """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
-        raise NotImplementedError
-
-    def placed(self, state: Any, x: Tensor) -> Any:
-        """Return the state of chains that set out anew from x (chains, dim), with what the sampler has learnt."""
-        raise NotImplementedError
+        return type(self)(**{name: getattr(self, name) for name in settings.declared(type(self))})
 
     def remarks(self) -> list[str]:
         """Return sentences on how it was prepared that its user should know."""
         return []
 
-    def recentre(self, mode: Tensor) -> None:
-        """Compute anew what depends on the mode (dim,): the target has changed."""
+    # ---- what kernels have in common
 
-    def adopt(self, other: Sampler) -> None:
-        """Take over what another instance of the class has bound and learnt; the settings stay one's own."""
+    def tempered_target(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U / T (n,) and its gradient (n, dim) of the density that the draws are meant to follow."""
+        potential, g = self.target.gradient(x)
+        return potential / self.temperature, g / self.temperature
+
+    def moved(self, state: Any, finite: Tensor, **parts: Tensor) -> tuple[Any, Tensor]:
+        """Return the state with other parts where these are finite (chains,), and which chains have failed just now."""
+        alive = state.alive & finite
+        failed = state.alive & ~finite
+        if not (self.host_sync and bool(alive.all())):
+            parts = {name: _chosen(alive, part, getattr(state, name)) for name, part in parts.items()}
+        return state._replace(**parts, count=state.count + alive, alive=alive), failed
+
+    # ---- what it costs, and who observes it
+
+    def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
+        """Return the gradients of single rows that the steps took, for the chains (chains,) that are counted."""
+        return self.gradients_per_step * int(counted.sum()) * len(step_batch.infos)
+
+    def is_free(self, state: Any) -> bool:
+        """Return whether steps from this state on cost no gradient."""
+        return not self.gradients_per_step
+
+    def draw_collector(self, rng: RandomNumbers, state: Any) -> DrawCollector:
+        """Return what turns the steps from this state on into draws."""
+        return MoveDrawCollector(self, state)
+
+    def sampler_stats(self) -> SamplerStats:
+        """Return counters at zero."""
+        return MoveStats(self)
+
+    def chain_trace(self) -> ChainTrace:
+        """Return a trace that has seen nothing."""
+        return MoveTrace(self)
+
+    def arrived(self, states: list[Any]) -> Tensor | None:
+        """Return which chains may be drawn from in these states, (states, chains); None for all."""
+        return None
+
+    def visited(self, before: list[Tensor], states: list[Any], chain: int) -> list[Tensor]:
+        """Return the points (dim,) that a chain's move is passing through, for its picture; none where it is one jump.
+
+        ``before`` is what this returned for the states before ``states``.
+        """
+        return []
+
+    def trajectory(self, before: Any, state: Any, info: Any, chain: int) -> list[Tensor]:
+        """Return the points (dim,) that a chain's last step has passed through, computed anew for its picture."""
+        return []
+
+    def events_in(self, step_batch: StepBatch) -> Tensor | None:
+        """Return how many events each chain had in these steps (chains,); None where a sampler has none to number."""
+        return None
+
+    def integrates(self, chains: int, dim: int) -> bool:
+        """Return whether its draws come with the integrals along the path (`Draws.path`)."""
+        return False
+
+    def event_weights(self, x: Tensor, draw_collector: DrawCollector | None = None) -> Tensor:
+        """Return weights (n,), of sum 1, of draws x (n, dim); where `weighs`."""
         raise NotImplementedError
 
-    def save(self, state: Any) -> dict[str, Any]:
-        """Return the state and what was learnt, as tensors and plain values, for a checkpoint."""
-        raise NotImplementedError
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> Any:
-        """Take over what was learnt and return the saved state; ``prepare`` was called before."""
-        raise NotImplementedError
+def counters(x0: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``count`` and ``alive`` (chains,) of chains that set out from x0 (chains, dim)."""
+    count = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
+    return count, torch.ones_like(count, dtype=torch.bool)
+
+
+def length(vectors: Tensor) -> Tensor:
+    """Return the lengths (n,) of vectors (n, dim)."""
+    return torch.linalg.vector_norm(vectors, dim=-1)
+
+
+def _chosen(mask: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    return torch.where(mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)

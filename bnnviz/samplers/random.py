@@ -46,6 +46,11 @@ class RandomNumbers:
         )
 
 
+def seeded(seed: int, device: str | torch.device = "cpu") -> RandomNumbers:
+    """Return the random numbers of a seed."""
+    return RandomNumbers(torch.Generator(device).manual_seed(seed))
+
+
 class RecordedNumbers(RandomNumbers):
     """Random numbers that record what a step asks for, so that it can be drawn before the step is taken."""
 

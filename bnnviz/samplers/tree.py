@@ -1,11 +1,13 @@
-"""Take nested tuples of tensors (states, what is drawn beforehand) apart, and put them together again."""
+"""Take states (nested named tuples of tensors and numbers) apart, and put them together again."""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator
 from itertools import count, islice
-from typing import Any
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import torch
 from torch import Tensor
 
 
@@ -13,7 +15,7 @@ def flat(value: Any) -> list[Tensor]:
     """Return the tensors of nested tuples, in order."""
     if isinstance(value, Tensor):
         return [value]
-    return [] if value is None else [tensor for part in value for tensor in flat(part)]
+    return [tensor for part in value for tensor in flat(part)] if isinstance(value, tuple | list) else []
 
 
 def rebuilt(template: Any, tensors: Iterator[Tensor]) -> Any:
@@ -26,18 +28,55 @@ def builder(template: Any) -> Callable[[list[Tensor]], Any]:
 
     It is written out as one expression: walking through the template takes longer than a small step.
     """
-    kinds: dict[str, type] = {}
+    names: dict[str, Any] = {}
     places = count()
 
     def written(part: Any) -> str:
         if isinstance(part, Tensor):
             return f"numbers[{next(places)}]"
-        if part is None:
-            return "None"
+        if not isinstance(part, tuple | list):
+            return _named(names, part)
         inner = "".join(f"{written(each)}, " for each in part)
-        if not hasattr(part, "_fields"):
-            return f"({inner})"
-        kinds[type(part).__name__] = type(part)
-        return f"{type(part).__name__}({inner})"
+        return f"{_named(names, type(part))}({inner})" if hasattr(part, "_fields") else f"({inner})"
 
-    return eval(f"lambda numbers: {written(template)}", kinds)
+    return eval(f"lambda numbers: {written(template)}", names)
+
+
+def _named(names: dict[str, Any], value: Any) -> str:
+    names[name := f"constant_{len(names)}"] = value
+    return name
+
+
+def plain(value: Any) -> Any:
+    """Return a state as nested dicts by the names of its fields, for a checkpoint."""
+    if hasattr(value, "_fields"):
+        return {name: plain(part) for name, part in zip(value._fields, value, strict=True)}
+    return [plain(part) for part in value] if isinstance(value, tuple | list) else value
+
+
+def restored(kind: Any, saved: Any, device: torch.device) -> Any:
+    """Return the state of a type that `plain` made nested dicts of, its tensors on a device.
+
+    Parameters
+    ----------
+    kind : type
+        A named tuple, whose annotations say what its fields are; of several in a union the one that has these fields.
+    saved : Any
+    device : torch.device
+
+    Raises
+    ------
+    KeyError
+        If a field is missing.
+    """
+    if isinstance(saved, Tensor):
+        return saved.to(device)
+    if isinstance(saved, dict):
+        kind = next(each for each in _options(kind) if set(getattr(each, "_fields", ())) == set(saved))
+        hints = get_type_hints(kind)
+        return kind(**{name: restored(hints[name], saved[name], device) for name in kind._fields})
+    return tuple(restored(Any, part, device) for part in saved) if isinstance(saved, tuple | list) else saved
+
+
+def _options(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)

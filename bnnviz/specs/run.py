@@ -102,7 +102,7 @@ class Spec:
         The rows of that file, a packed `bnnviz.data.OwnTable`; not part of the JSON, so that the
         file has to be opened again where the JSON comes from a link.
     start_points : bytes or None
-        The points of ``start``, packed (`bnnviz.engine.run.start_points.Points`); not part of the JSON. A run that has
+        The points of ``start``, packed (`bnnviz.engine.run.start_points`); not part of the JSON. A run that has
         begun has them, so that it needs the recording no more.
     """
 

@@ -162,7 +162,7 @@ def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_ra
     until(lambda: "20,000 gradients each" in race.page.locator(".budget").inner_text(), 20, "the budget did not change")
     until(lambda: "budget=20000" in race.address() and "lanes=hmc,nuts,bps," in race.address(), 5, "not in the address")
     race.page.get_by_role("button", name="Settings", exact=True).first.click()
-    leaps = race.field("Leaps")
+    leaps = race.field("Leapfrog steps")
     until(leaps.is_visible, 5, "the settings did not unfold")
     race.field("Budget").fill("many")
     race.page.keyboard.press("Enter")

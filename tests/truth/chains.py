@@ -11,6 +11,7 @@ from scipy import stats
 from bnnviz.benchmarks.calibration import without_skew
 from bnnviz.benchmarks.chains import begin, follow
 from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.random import seeded
 from bnnviz.targets import Target
 
 # Stated before looking: over all the figures that one test compares, the chance of a false alarm.
@@ -39,10 +40,11 @@ def run_chains(
 
     A sampler that learns scales in its warm-up is given them.
     """
-    state = begin(target, sampler, x0, seed, mode, dtype)
+    rng = seeded(seed)
+    state = begin(target, sampler, x0, rng, mode, dtype)
     if scale is not None:
-        state = sampler.scaled(state, torch.as_tensor(scale, dtype=dtype))
-    return follow(sampler, state, draws).draws
+        state = sampler.scaled(rng, state, torch.as_tensor(scale, dtype=dtype))
+    return follow(sampler, rng, state, draws).draws
 
 
 def compare(draws: np.ndarray, truth: np.ndarray) -> Verdict:

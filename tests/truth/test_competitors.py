@@ -14,6 +14,7 @@ from bnnviz import samplers, targets
 from bnnviz.samplers.baselines import sae as anchored
 from bnnviz.samplers.baselines.adam import adam, squared
 from bnnviz.samplers.baselines.mc_dropout import MCDropout, readers
+from bnnviz.samplers.random import seeded
 from bnnviz.targets import mlp_gradients
 
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some hundred numbers
@@ -55,13 +56,13 @@ def begun(name: str, target: targets.Target, chains: int, mode: Tensor | None = 
     """Return a sampler and the state of its chains at random starts."""
     sampler = samplers.REGISTRY.get(name)(**values)
     sampler.prepare(target, mode)
-    rng = torch.Generator().manual_seed(3)
-    return sampler, sampler.init(target.initial(chains, rng), rng)
+    sampler.numbers = seeded(3)
+    return sampler, sampler.init(target.initial(chains, sampler.numbers.generator), sampler.numbers)
 
 
 def after(sampler: Any, state: Any, steps: int) -> Any:
     for _ in range(steps):
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(sampler.numbers, state)
     return state
 
 
@@ -88,7 +89,7 @@ def test_adam_is_torch_s() -> None:
         x.grad = g
         optimiser.step()
         step = adam(g, v, square, torch.full((3,), number + 1.0, dtype=torch.float64), torch.full((3,), 0.1))
-        ours, v, square = ours - step.move, step.v, step.square
+        ours, v, square = ours - step.move, step.mean, step.square
     assert torch.allclose(ours, x.detach(), atol=1e-12)
 
 
@@ -203,7 +204,7 @@ def test_bayes_by_backprop_finds_the_best_mean_field(linear: Linear, gradient: s
     assert np.abs(sd / np.sqrt(np.diag(np.linalg.inv(linear.precision))) - 1).max() > 3 * NEAR
     # At the optimum -ELBO has its known value: the mean-field gap in logarithms, and the evidence.
     known = _evidence(linear, sd)
-    values = torch.stack([sampler.slope(state.c, ()).loss for _ in range(400)]).numpy().ravel()
+    values = torch.stack([sampler.slope(sampler.numbers, state.c, ()).loss for _ in range(400)]).numpy().ravel()
     assert abs(values.mean() - known) < LIMIT * values.std() / len(values) ** 0.5 + 0.02
 
 
@@ -220,7 +221,8 @@ def _evidence(linear: Linear, sd: np.ndarray) -> float:
 def gradients(target: targets.BNN, c: Tensor, gradient: str, **settings: Any) -> np.ndarray:
     """Return gradients of -ELBO (chains, 2 dim), each from its own noise."""
     sampler, state = begun("bbb", target, len(c), gradient=gradient, **settings)
-    return sampler.slope(c, sampler.pre_draw(state)).gradient.flatten(1).numpy()
+    rng = sampler.numbers
+    return sampler.slope(rng, c, sampler.pre_draw(rng, state)).gradient.flatten(1).numpy()
 
 
 def coefficients(dim: int, chains: int) -> Tensor:
@@ -297,7 +299,7 @@ def moments(target: targets.BNN, w: Tensor, p: float) -> tuple[np.ndarray, np.nd
 @pytest.mark.parametrize("p", [0.5, 0.2])
 def test_masks_leave_the_mean_and_give_the_known_variance(p: float) -> None:
     target, sampler, state = dropping(p)
-    sampler.draw_collector(state)
+    state = sampler.freeze(sampler.numbers, state)
     x = after(sampler, state, 1).x
     f = target.outputs(x, target.x)[..., 0].numpy()
     mean, variance = moments(target, state.w[0], p)
@@ -312,7 +314,7 @@ def test_masks_leave_the_mean_and_give_the_known_variance(p: float) -> None:
 def test_the_loss_of_the_training_has_the_known_mean(way: str) -> None:
     """That of the mean plus the variance's part; masks for each row and masks for all rows have the same one."""
     target, sampler, state = dropping(0.3)
-    fit, g = getattr(sampler, way)(state.w, ())
+    fit, g = getattr(sampler, way)(sampler.numbers, state.w, ())
     mean, variance = moments(target, state.w[0], 0.3)
     known = 0.5 * ((mean - target.y.numpy()) ** 2 + variance).sum() / 0.5**2
     assert worst_z(fit.numpy()[:, None], np.array([known])) < LIMIT
@@ -330,7 +332,7 @@ def test_masks_that_are_not_divided_are_caught(monkeypatch: pytest.MonkeyPatch) 
     kept = MCDropout._kept
     monkeypatch.setattr(MCDropout, "_kept", lambda self, *what: (1 - self.drop) * kept(self, *what))
     target, sampler, state = dropping(0.5)
-    sampler.draw_collector(state)
+    state = sampler.freeze(sampler.numbers, state)
     f = target.outputs(after(sampler, state, 1).x, target.x)[..., 0].numpy()
     assert worst_z(f, moments(target, state.w[0], 0.5)[0]) > LIMIT
 
@@ -359,8 +361,8 @@ def test_a_mask_of_weights_is_a_mask_of_units_in_convolutions_too() -> None:
     sampler, state = begun("mc_dropout", target, 2)
     masks = [(torch.rand(2, reader.units) < 0.5).double() for reader in readers(target)]
     found = iter(masks)
-    sampler._kept = lambda shape, dtype: next(found)
-    f = target.outputs(state.x * sampler.factors(state.x), target.x)
+    sampler._kept = lambda rng, shape, dtype: next(found)
+    f = target.outputs(state.x * sampler.factors(sampler.numbers, state.x), target.x)
     for chain in range(2):
         parameters = target.unflatten(state.x[chain])
         own = torch.func.functional_call(target.module, parameters, (target.x, tuple(m[chain] for m in masks)))
@@ -414,7 +416,7 @@ def test_members_are_the_known_function_of_their_anchors(linear: Linear) -> None
     """P^-1 (X'y / sd^2 + anchor / tau^2): so their law is N(m, P^-1 tau^-2 P^-1), narrower than the posterior."""
     sampler, state = begun("sae", linear.target, 5000, **SAE)
     before = after(sampler, state, 1199)
-    member = sampler.step(before)[0].x.numpy()
+    member = sampler.step(sampler.numbers, before)[0].x.numpy()
     inverse = np.linalg.inv(linear.precision)
     known = linear.mean + before.anchor.numpy() @ inverse / PRIOR**2
     assert off(member, known, linear) < 10 * CLOSE
@@ -429,7 +431,7 @@ def test_later_members_follow_their_anchors(linear: Linear) -> None:
     settings = SAE | {"epochs": 150, "anchor_step": 0.3, "later_rate": 0.02}
     sampler, state = begun("sae", linear.target, 50, **settings)
     state = after(sampler, state, 1200)
-    sampler.draw_collector(state)
+    state = sampler.freeze(sampler.numbers, state)
     for _ in range(3):
         anchor = state.anchor
         state = after(sampler, state, 150)
@@ -444,4 +446,4 @@ def test_members_that_are_drawn_to_the_origin_are_caught(linear: Linear, monkeyp
     monkeypatch.setattr(anchored, "squared", lambda gap, precision: squared(gap + 0.5 * state.anchor, precision))
     before = after(sampler, state, 1199)
     known = linear.mean + before.anchor.numpy() @ np.linalg.inv(linear.precision) / PRIOR**2
-    assert off(sampler.step(before)[0].x, known, linear) > 10 * CLOSE
+    assert off(sampler.step(sampler.numbers, before)[0].x, known, linear) > 10 * CLOSE

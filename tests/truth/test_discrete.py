@@ -10,7 +10,7 @@ from scipy import linalg
 from bnnviz import samplers, targets
 from bnnviz.benchmarks.suites.truth import Cell, known_targets, row
 from bnnviz.samplers.mcmc import nuts
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import RandomNumbers, seeded
 
 CHAINS = 20_000
 SCALES = np.array([1.0, 0.5])  # variances of the target's coordinates
@@ -35,11 +35,11 @@ def variances(name: str, moves: int, **settings: float) -> tuple[np.ndarray, np.
     target = targets.Gaussian(np.zeros(2), np.diag(SCALES)).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(**settings)
     sampler.prepare(target, None)
-    rng = torch.Generator().manual_seed(11)
-    x0 = torch.randn(CHAINS, 2, generator=rng, dtype=torch.float64) * torch.as_tensor(SCALES).sqrt()
+    rng = seeded(11)
+    x0 = torch.randn(CHAINS, 2, generator=rng.generator, dtype=torch.float64) * torch.as_tensor(SCALES).sqrt()
     state = sampler.init(x0, rng)
     for _ in range(moves):
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(rng, state)
     square = state.x.square()
     return square.mean(0).numpy(), (square.std(0) / CHAINS**0.5).numpy()
 
@@ -57,12 +57,12 @@ def test_the_stationary_variance_is_the_known_one(name: str, size: float, moves:
 def psgld_squares(moves: int, **settings: object) -> np.ndarray:
     """Return the squares of 20,000 chains on N(0, 1), begun there, whose preconditioner moves on."""
     target = targets.Gaussian(np.zeros(1), np.eye(1)).to("cpu", torch.float64)
-    sampler = samplers.REGISTRY.get("psgld")(adapt="always", **settings)
+    sampler = samplers.REGISTRY.get("psgld")(learn_preconditioner="always", **settings)
     sampler.prepare(target, None)
-    rng = torch.Generator().manual_seed(3)
-    state = sampler.init(torch.randn(CHAINS, 1, generator=rng, dtype=torch.float64), rng)
+    rng = seeded(3)
+    state = sampler.init(torch.randn(CHAINS, 1, generator=rng.generator, dtype=torch.float64), rng)
     for _ in range(moves):
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(rng, state)
     return state.x[:, 0].square().numpy()
 
 
@@ -93,16 +93,16 @@ def test_psgld_with_a_preconditioner_that_is_kept_is_sgld(monkeypatch: pytest.Mo
     target = targets.Gaussian(np.zeros(2), np.diag(SCALES)).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get("psgld")(smoothing=0.9, step_size=0.3)
     sampler.prepare(target, None)
-    rng = torch.Generator().manual_seed(5)
-    x0 = torch.randn(CHAINS, 2, generator=rng, dtype=torch.float64) * torch.as_tensor(SCALES).sqrt()
+    rng = seeded(5)
+    x0 = torch.randn(CHAINS, 2, generator=rng.generator, dtype=torch.float64) * torch.as_tensor(SCALES).sqrt()
     state = sampler.init(x0, rng)
     for _ in range(50):
-        state, _ = sampler.step(state)
-    sampler.draw_collector(state)
-    kept = state.v.clone()
+        state, _ = sampler.step(rng, state)
+    state = sampler.freeze(rng, state)
+    kept = state.square.clone()
     for _ in range(120):
-        state, _ = sampler.step(state)
-    assert torch.equal(kept, state.v)
+        state, _ = sampler.step(rng, state)
+    assert torch.equal(kept, state.square)
     precision = 1 / torch.as_tensor(SCALES)
     known = 1 / (precision * (1 - 0.3 * precision / (sampler.floor + kept.sqrt()) / 4))
     ratio = (state.x.square() / known).numpy()
@@ -125,7 +125,11 @@ def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, name:
 
 @pytest.mark.slow
 def test_hmc_is_right_whatever_its_step_size() -> None:
-    for settings in ({}, {"step_size": 0.5, "leaps": 5}, {"momentum": 0.7, "leaps": 3, "vary": False}):
+    for settings in (
+        {},
+        {"step_size": 0.5, "num_leapfrog_steps": 5},
+        {"momentum_persistence": 0.7, "num_leapfrog_steps": 3, "vary": False},
+    ):
         for name in ("gaussian", "double_well"):
             found = row(Cell("hmc", settings), known_targets()[name], draws=40, chains=600)
             assert found.ok, (settings, name, found)
@@ -144,29 +148,33 @@ def test_nuts_is_right_whatever_its_step_size() -> None:
             assert found.ok, (settings, name, found)
 
 
-def latest(self: nuts.NUTS, state: nuts.State, point: nuts.Point, choice: nuts.Choice, *rest: torch.Tensor) -> object:
+def latest(
+    self: nuts.NUTS, state: nuts.State, point: nuts.PhasePoint, choice: nuts.Proposal, *rest: torch.Tensor
+) -> object:
     error, lot = rest
-    return NUTS_GROWN(self, state, point, choice, error, torch.zeros_like(lot))
+    return NUTS_EXTENDED(self, state, point, choice, error, torch.zeros_like(lot))
 
 
 def unweighted(
-    self: nuts.NUTS, state: nuts.State, point: nuts.Point, choice: nuts.Choice, *rest: torch.Tensor
+    self: nuts.NUTS, state: nuts.State, point: nuts.PhasePoint, choice: nuts.Proposal, *rest: torch.Tensor
 ) -> object:
     error, lot = rest
-    return NUTS_GROWN(self, state, point, choice, torch.zeros_like(error), lot)
+    return NUTS_EXTENDED(self, state, point, choice, torch.zeros_like(error), lot)
 
 
 def never_turns(self: nuts.NUTS, state: nuts.State, v: torch.Tensor) -> object:
-    state, turned = NUTS_MARKED(self, state, v)
+    state, turned = NUTS_CHECKPOINTED(self, state, v)
     return state, torch.zeros_like(turned)
 
 
-NUTS_GROWN, NUTS_MARKED = nuts.NUTS._grown, nuts.NUTS._marked
+NUTS_EXTENDED, NUTS_CHECKPOINTED = nuts.NUTS._extended, nuts.NUTS._checkpointed
 
 
 @pytest.mark.slow
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize(("method", "wrong"), [("_grown", latest), ("_grown", unweighted), ("_marked", never_turns)])
+@pytest.mark.parametrize(
+    ("method", "wrong"), [("_extended", latest), ("_extended", unweighted), ("_checkpointed", never_turns)]
+)
 def test_a_broken_nuts_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
     """The last point of a subtree, points without weights, and a subtree's own turns that go unseen."""
     monkeypatch.setattr(nuts.NUTS, method, wrong)
@@ -180,11 +188,13 @@ def always(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> t
 
 
 def louder(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    return 1.1 * torch.randn(tuple(shape), generator=self.rng, dtype=dtype)
+    return 1.1 * torch.randn(tuple(shape), generator=self.generator, dtype=dtype)
 
 
 @pytest.mark.parametrize(("method", "wrong"), [("uniform", always), ("normal", louder)])
 def test_a_broken_hmc_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
     monkeypatch.setattr(RandomNumbers, method, wrong)
-    found = row(Cell("hmc", {"step_size": 1.0, "leaps": 4}), known_targets()["gaussian"], draws=40, chains=600)
+    found = row(
+        Cell("hmc", {"step_size": 1.0, "num_leapfrog_steps": 4}), known_targets()["gaussian"], draws=40, chains=600
+    )
     assert not found.ok, found

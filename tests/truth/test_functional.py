@@ -10,9 +10,9 @@ import torch
 from scipy import integrate
 
 from bnnviz import samplers, targets
-from bnnviz.benchmarks.chains import tune
+from bnnviz.samplers import warmup
 from bnnviz.samplers.functional.base import Hermite, MeanField, energy, quadrature
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import RandomNumbers, seeded
 
 CHAINS = 20_000
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some twenty numbers
@@ -25,7 +25,8 @@ def begun(name: str, chains: int = CHAINS, **settings: Any) -> tuple[Any, Any]:
     target = targets.Gaussian(np.zeros(1), np.eye(1) / PRECISION).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(**settings)
     sampler.prepare(target, None)
-    return sampler, sampler.init(torch.zeros(chains, 1, dtype=torch.float64), torch.Generator().manual_seed(7))
+    sampler.numbers = seeded(7)
+    return sampler, sampler.init(torch.zeros(chains, 1, dtype=torch.float64), sampler.numbers)
 
 
 def moments(state: Any, sampler: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -53,12 +54,12 @@ def worst(state: Any, sampler: Any) -> float:
 
 def after(sampler: Any, state: Any, moves: int) -> Any:
     for _ in range(moves):
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(sampler.numbers, state)
     return state
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "leaps": 3}])
+@pytest.mark.parametrize("settings", [{}, {"momentum_persistence": 0.9, "num_leapfrog_steps": 3}])
 def test_func_hmc_keeps_its_law(settings: dict) -> None:
     sampler, state = begun("func_hmc", step_size=0.3, **settings)
     assert worst(after(sampler, state, 60), sampler) < LIMIT
@@ -94,8 +95,7 @@ def exact(sampler: Any, count: int) -> torch.Tensor:
 def corrected() -> tuple[Any, Any]:
     """Return SGFuncRLD with a preconditioner that is learnt, 500 moves after its chains had the right law."""
     sampler, state = begun("sgfuncrld", step_size=0.01, smoothing=0.98)
-    state = tune(sampler, state)
-    sampler.draw_collector(state)
+    state = sampler.freeze(sampler.numbers, warmup.run(sampler, sampler.numbers, state))
     return sampler, after(sampler, state._replace(c=exact(sampler, CHAINS)), 500)
 
 
@@ -128,7 +128,7 @@ def test_sgfuncrld_as_printed_has_another_law() -> None:
 def test_the_mixture_is_wider_than_the_target_and_weights_undo_it() -> None:
     sampler, state = begun("func_hmc", chains=2000, step_size=0.3, draws_each=1)
     state = after(sampler, state, 60)
-    draw_collector = sampler.draw_collector(state)
+    draw_collector = sampler.draw_collector(sampler.numbers, state)
     draw_collector.kept = [state.c[:1000]]
     rng = torch.Generator().manual_seed(1)
     theta = sampler.reading.at(state.c[1000:], torch.randn(1000, 50, 1, generator=rng, dtype=torch.float64)).flatten(
@@ -138,7 +138,7 @@ def test_the_mixture_is_wider_than_the_target_and_weights_undo_it() -> None:
     error = theta.square().view(1000, 50).mean(1).std() / 1000**0.5
     assert abs(square - 2 / PRECISION) < LIMIT * error
     # 1,000 functionals stand for their law: the weighted variance has an error of some per cent.
-    weights = sampler.event_weights(theta)
+    weights = sampler.event_weights(theta, draw_collector)
     assert float((weights * theta[:, 0].square()).sum()) == pytest.approx(1 / PRECISION, rel=0.05)
 
 

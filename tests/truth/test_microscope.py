@@ -8,7 +8,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.diagnostics import stationary_variance
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import RandomNumbers, seeded
 
 PRECISION, FRICTION = 2.0, 0.1
 #: On a Gaussian the variance is 1 / (precision (1 - c eps)), so that 1 - 1 / (variance x precision) is c eps.
@@ -24,12 +24,13 @@ def bent(name: str, size: float) -> tuple[float, float]:
     sampler = samplers.REGISTRY.get(name)(step_size=size, **({"friction": FRICTION} if name == "sghmc" else {}))
     sampler.prepare(target, None)
     x0 = torch.as_tensor(target.exact_draws(CHAINS, seed=3))
-    state = sampler.init(x0, torch.Generator().manual_seed(4))
+    rng = seeded(4)
+    state = sampler.init(x0, rng)
     # What a start leaves of a variance is exp(-eps precision t) under SGLD, (1 - friction)^t under SGHMC.
     wait = int(10 / (size * PRECISION)) if name == "sgld" else 100
     total = torch.zeros(CHAINS, dtype=torch.float64)
     for move in range(3 * wait):
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(rng, state)
         if move >= wait:
             total += state.x[:, 0] ** 2
     ratio = total * PRECISION / (2 * wait)

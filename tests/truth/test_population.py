@@ -13,6 +13,7 @@ from scipy import stats
 from bnnviz import samplers, targets
 from bnnviz.samplers.importance.mixture import Diagonal, Full
 from bnnviz.samplers.importance.population import MOVE, WEIGH, clip_largest
+from bnnviz.samplers.random import seeded
 
 RUNS = 200
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some sixty numbers
@@ -32,13 +33,14 @@ VARIANTS = {
 def begun(name: str, target: Any, x0: torch.Tensor, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
     sampler = samplers.REGISTRY.get(name)(**settings)
     sampler.prepare(target, None)
-    return sampler, sampler.init(x0, torch.Generator().manual_seed(seed))
+    sampler.numbers = seeded(seed)
+    return sampler, sampler.init(x0, sampler.numbers)
 
 
 def weighed(sampler: Any, state: Any, iterations: int) -> Any:
     """Return the state when the draws of the last iteration have been weighed."""
     while True:
-        state, info = sampler.step(state)
+        state, info = sampler.step(sampler.numbers, state)
         if info.phase == WEIGH and float(state.count[0]) == iterations - 1:
             return state
 
@@ -141,11 +143,11 @@ def test_an_iteration_is_the_one_worked_out_by_hand() -> None:
     sampler, state = begun("pmcnet", target, x0, draws_each=12, sigma0=0.8)
     for number in (1, 2, 3):
         while int(state.phase) != 3:
-            state, _ = sampler.step(state)
+            state, _ = sampler.step(sampler.numbers, state)
         covs, ends = iteration_by_hand(state, sampler, target, eta=1 / number)
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(sampler.numbers, state)
         np.testing.assert_allclose((state.factor @ state.factor.mT).numpy(), covs, rtol=1e-9, atol=1e-12)
-        state, _ = sampler.step(state)
+        state, _ = sampler.step(sampler.numbers, state)
         np.testing.assert_allclose(state.x.numpy(), ends, rtol=1e-9, atol=1e-12)
 
 
@@ -164,7 +166,7 @@ def test_survivors_are_taken_in_proportion_to_the_weights() -> None:
     proposals, shares = 20_000, np.array([0.1, 0.2, 0.3, 0.4])
     sampler, state = begun("pmcnet", target, torch.zeros(proposals, 1, dtype=torch.float64), draws_each=4)
     logs = torch.as_tensor(np.log(shares)).expand(proposals, 4) + torch.randn(proposals, 1, dtype=torch.float64)
-    state, _ = sampler._resample(state._replace(logs=logs))
+    state, _ = sampler._resample(sampler.numbers, state._replace(logs=logs))
     place = state.chosen.numpy() % 4
     assert (state.chosen.numpy() // 4 == np.arange(proposals)).all()
     assert stats.chisquare(np.bincount(place, minlength=4), shares * proposals).pvalue > 1e-4
@@ -176,11 +178,11 @@ def test_all_resample_together_at_every_fifth_iteration_of_the_reference_code() 
     sampler, state = begun("pmcnet", target, x0, draws_each=40, variant="reference-code", gradient=False)
     for iteration in range(1, 6):
         while int(state.phase) != 3:
-            state, _ = sampler.step(state)
+            state, _ = sampler.step(sampler.numbers, state)
         # The one far out has no weight beside the other's draws.
         assert ((state.chosen // 40).tolist() == [0, 0]) == (iteration == 5)
         while int(state.phase) != 0:
-            state, _ = sampler.step(state)
+            state, _ = sampler.step(sampler.numbers, state)
 
 
 def test_gradient_steps_are_halved_until_the_density_rises() -> None:
@@ -206,7 +208,7 @@ def test_batches_have_their_share_of_the_prior() -> None:
     target = targets.REGISTRY.get("network")(data="toy_c", hidden="3").to("cpu", torch.float64)
     x0 = 0.3 * torch.randn(2, target.dim, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     sampler, state = begun("pmcnet_light", target, x0, draws_each=2, sigma0=1e-5, batches=7)
-    state, _ = sampler._move(state)
+    state, _ = sampler._move(sampler.numbers, state)
     expected = -0.5e-10 * target.gradient(x0)[1]
     torch.testing.assert_close(state.x - x0, expected, rtol=1e-4, atol=0.0)
 
@@ -221,6 +223,6 @@ def test_a_mean_that_is_not_finite_stops_its_proposal_alone() -> None:
     target = targets.Gaussian(np.zeros(1), np.eye(1)).to("cpu", torch.float64)
     sampler, state = begun("pmcnet", target, torch.zeros(3, 1, dtype=torch.float64), draws_each=5)
     state = state._replace(x=torch.tensor([[0.0], [math.nan], [1.0]], dtype=torch.float64))
-    state, info = sampler._move(state)
+    state, info = sampler._move(sampler.numbers, state)
     assert info.phase == MOVE and info.failed.tolist() == [False, True, False]
     assert torch.isfinite(state.x).all()

@@ -49,7 +49,7 @@ def test_the_command_line_agrees_with_the_truth():
         ("banana", {}, "bps", {}),
         # Bent by 0.5, its squares are still correlated by 0.08 after 300 draws: chains' averages are skewed then.
         ("banana", {"bend": 0.25}, "boomerang", {}),
-        ("banana", {"bend": 0.25}, "boomerang", {"adapt": True}),
+        ("banana", {"bend": 0.25}, "boomerang", {"learn_reference": True}),
         ("logistic_regression", {}, "bps", {}),
         ("logistic_regression", {}, "boomerang", {}),
         ("gaussian", {"size": 50, "correlation": 0.3}, "bps", {}),

@@ -15,6 +15,7 @@ from bnnviz import samplers, targets
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp import thinning
+from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
@@ -87,11 +88,12 @@ def surplus(sampler: samplers.Sampler, target: targets.Target, steps: int = 300)
     sd = np.sqrt(np.diag(target.cov()))
     scale = sd if sampler.registered == "sigma_bps" else None
     run_chains(target, sampler, x0[:2], 1, mode=MODES.get(target.registered, target.mean()) + 0.2 * sd, scale=scale)
-    state = sampler.init(torch.as_tensor(x0), torch.Generator().manual_seed(5))
+    rng = seeded(5)
+    state = sampler.init(torch.as_tensor(x0), rng)
     nodes, weights = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(8))
     bounces, expected = 0, 0.0
     for _ in range(steps):
-        new, info = sampler.step(state)
+        new, info = sampler.step(rng, state)
         half = (info.s1 - info.s0) / 2
         for node, weight in zip(nodes, weights, strict=True):
             x, v = sampler.flow(state.x, state.v, info.s0 + half * (1 + node))
@@ -179,11 +181,11 @@ def test_single_precision_is_enough():
 # Broken on purpose: each of these must be caught.
 
 
-def first_coordinate(self, x, v, g):
+def first_coordinate(self, rng, x, v, g):
     return torch.cat([-v[:, :1], v[:, 1:]], dim=1)
 
 
-def likeliest_coordinate(self, x, v, g):
+def likeliest_coordinate(self, rng, x, v, g):
     turning = (v * g).argmax(-1, keepdim=True)
     return v.scatter(1, turning, -v.gather(1, turning))
 
@@ -192,11 +194,11 @@ def unscaled(self):
     return 1.0
 
 
-def wholly_drawn_anew(self, x, v, g):
-    return self.draw_velocity(v)
+def wholly_drawn_anew(self, rng, x, v, g):
+    return self.draw_velocity(rng, v)
 
 
-def half_reflection(self, x, v, g):
+def half_reflection(self, rng, x, v, g):
     along = (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True)
     return v - along * g
 
@@ -205,12 +207,12 @@ def flipped_rate(self, x, v, g):
     return -(v * g).sum(-1)
 
 
-def unscaled_boomerang_reflection(self, x, v, g):
+def unscaled_boomerang_reflection(self, rng, x, v, g):
     g = self._energy_gradient(x, g)
     return v - 2 * (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g
 
 
-def paper_reflection_of_the_wrong_gradient(self, x, v, g):
+def paper_reflection_of_the_wrong_gradient(self, rng, x, v, g):
     scaled = g / self.precision
     return v - 2 * (g * v).sum(-1, keepdim=True) / (g * scaled).sum(-1, keepdim=True) * scaled
 

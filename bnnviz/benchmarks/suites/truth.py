@@ -25,11 +25,13 @@ import torch
 
 from bnnviz import samplers, settings, targets
 from bnnviz.benchmarks.calibration import ErrorTest, KnownAnswers, limit, of_draws, of_path, p_value
-from bnnviz.benchmarks.chains import Course, begin, follow, move, one_thread, tune
+from bnnviz.benchmarks.chains import ChainDraws, begin, follow, move, one_thread
 from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.run.initialization import Descent
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers import warmup
+from bnnviz.samplers.random import seeded
 
 LEVEL = 1e-4
 CHAINS, DRAWS = 600, 80
@@ -134,8 +136,10 @@ def measure(
     # Where the chains do not start in the law that the draws follow, the first half of the draws is forgotten.
     settled = cell.right and truth.quantiles is not None
     mode = _mode(target) if sampler.needs_mode else None
-    state = tune(sampler, begin(target, sampler, _starts(target, chains, 0), mode=mode))
-    course = follow(sampler, move(sampler, state, _starts(target, chains, 1)), (2 - settled) * draws, patience)
+    rng = seeded(0)
+    state = warmup.run(sampler, rng, begin(target, sampler, _starts(target, chains, 0), rng, mode))
+    state = move(sampler, rng, state, _starts(target, chains, 1))
+    course = follow(sampler, rng, state, (2 - settled) * draws, patience)
     if cell.settings.get("samples") == "events":
         return of_draws(course.draws, truth, _weights(sampler, course, settled))
     if settled:
@@ -143,7 +147,7 @@ def measure(
     return of_draws(course.draws[:, draws:], truth)
 
 
-def _weights(sampler: samplers.Sampler, course: Course, settled: bool) -> np.ndarray:
+def _weights(sampler: samplers.Sampler, course: ChainDraws, settled: bool) -> np.ndarray:
     """Return weights (chains, draws) of draws at events: of those within a stretch of path time, the same for all.
 
     The events of a stretch of a path in equilibrium are spread as their law is. The first hundred are not.
@@ -243,8 +247,9 @@ def far(cell: Cell, patience: float = 60.0, draws: int = DRAWS, chains: int = CH
     target, sampler = targets.Gaussian(size=_FAR_DIM, correlation=0.0), cell.make()
     truth, x0 = _truth(target), np.tile([2.0, 0.0], (chains, 1))
     mode = np.array([_OFF_MODE, 0.0]) if sampler.needs_mode else None
-    state = tune(sampler, begin(target, sampler, x0, mode=mode))
-    course = follow(sampler, move(sampler, state, x0), 2 * draws, patience)
+    rng = seeded(0)
+    state = warmup.run(sampler, rng, begin(target, sampler, x0, rng, mode))
+    course = follow(sampler, rng, move(sampler, rng, state, x0), 2 * draws, patience)
     return _row_of(cell, of_draws(course.draws[:, draws:], truth), chains, draws)
 
 

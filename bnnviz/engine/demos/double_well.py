@@ -13,8 +13,10 @@ from torch import Tensor
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.demos.demo import Demo
 from bnnviz.engine.monitor.words import number
+from bnnviz.engine.run import checkpoint
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, DoubleWellSpec
 
 RUNS = 400
@@ -50,10 +52,11 @@ class Side:
     state : Any
     edges : Tensor
         Of the bins.
+    rng : RandomNumbers
     """
 
-    def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor) -> None:
-        self.sampler, self.state, self._edges = sampler, state, edges
+    def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor, rng: RandomNumbers) -> None:
+        self.sampler, self.state, self._edges, self._rng = sampler, state, edges, rng
         self.moves: list[_Moved] = []
         self.counts = torch.zeros(RUNS, len(edges) + 1, dtype=torch.float64)  # the outer two lie outside the window
         self.right = torch.zeros(RUNS, dtype=torch.float64)
@@ -63,7 +66,7 @@ class Side:
 
     def move(self) -> None:
         """Move every run once, and draw."""
-        self.state, info = self.sampler.step(self.state)
+        self.state, info = self.sampler.step(self._rng, self.state)
         self.accepted += float(info.accepted.mean())
         self.places.append(self.state.x[:, 0].clone())
         draws = self._draw()
@@ -78,9 +81,9 @@ class Side:
         return self.state.x
 
     def _told(self, info: Any) -> _Moved:
-        x, v = self.state.x[:1], self.state.v[0]
+        x, momentum = self.state.x[:1], self.state.momentum[0]
         potential = float(self.sampler.target.potential(x))
-        return _Moved(x[0], bool(info.accepted[0]), potential, 0.0, 0.5 * float(v.square().sum()))
+        return _Moved(x[0], bool(info.accepted[0]), potential, 0.0, 0.5 * float(momentum.square().sum()))
 
     def distances(self, mass: Tensor) -> Tensor:
         """Return the total variation (runs,) between the draws of each run and the truth, in bins."""
@@ -95,11 +98,14 @@ class Side:
     def save(self) -> dict[str, Any]:
         """Return everything for a checkpoint."""
         kept = {name: getattr(self, name) for name in ("counts", "right", "places", "draws", "accepted")}
-        return kept | {"kernel": self.sampler.save(self.state), "moves": [list(move) for move in self.moves]}
+        return kept | {
+            "kernel": checkpoint.saved_state(self.sampler, self.state),
+            "moves": [list(move) for move in self.moves],
+        }
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> None:
+    def load(self, saved: dict[str, Any]) -> None:
         """Take everything over."""
-        self.state = self.sampler.load(saved["kernel"], rng)
+        self.state = checkpoint.restored_state(self.sampler, saved["kernel"], self._rng, True)
         for name in ("counts", "right", "places", "draws", "accepted"):
             setattr(self, name, saved[name])
         self.moves = [_Moved(*move) for move in saved["moves"]]
@@ -110,7 +116,7 @@ class FunctionalSide(Side):
 
     def _draw(self) -> Tensor:
         shape = (RUNS, self.sampler.draws_each, 1)
-        z = self.sampler.rng.normal(shape, self.state.c.dtype)
+        z = self._rng.normal(shape, self.state.c.dtype)
         return self.sampler.reading.at(self.state.c, z)[..., 0]
 
     def _told(self, info: Any) -> _Moved:
@@ -159,7 +165,7 @@ class DoubleWellDemo(Demo):
     @property
     def gradients(self) -> int:
         """Gradients that one run of each has taken; a mean of U takes those of its quadrature."""
-        return self.steps * sum(side.sampler.examples_per_step for side in self.sides.values())
+        return self.steps * sum(side.sampler.gradients_per_step for side in self.sides.values())
 
     @property
     def finished(self) -> bool:
@@ -175,8 +181,9 @@ class DoubleWellDemo(Demo):
         """Set both samplers out."""
         if self.phase != "start":
             return
-        values, common = self._values, ("step_size", "leaps", "momentum")
-        shared = {name: values[name] for name in common} | {"metric": "unit"}
+        values = self._values
+        shared = {"step_size": values["step_size"], "num_leapfrog_steps": values["leaps"], "metric": "unit"}
+        shared["momentum_persistence"] = values["momentum"]
         functional = {name: values[name] for name in ("form", "terms", "entropy", "first_sd", "draws_each")}
         func = samplers.REGISTRY.get(FUNCTIONAL)(**shared, **functional)
         hmc = samplers.REGISTRY.get(POINT)(**shared, vary=False)
@@ -184,10 +191,10 @@ class DoubleWellDemo(Demo):
         sides: dict[str, Side] = {}
         for name, sampler, side in (("func", func, FunctionalSide), ("point", hmc, Side)):
             sampler.prepare(self.target, None)
-            state = sampler.init(x0, self.rng)
+            rng = RandomNumbers(self.rng)
             # Nothing is tuned: the step size is given.
-            sampler.draw_collector(state)
-            sides[name] = side(sampler, state, self.edges)
+            state = sampler.freeze(rng, sampler.init(x0, rng))
+            sides[name] = side(sampler, state, self.edges, rng)
         # At once: who asks how far it is does so from another thread.
         self.sides = sides
         self.phase = "sampling"
@@ -283,7 +290,7 @@ class DoubleWellDemo(Demo):
                 "crossings_mean": float(crossed.count.mean()),
                 "longest": int(crossed.longest[0]),
                 "stay": crossed.stay,
-                "gradients": side.sampler.examples_per_step,
+                "gradients": side.sampler.gradients_per_step,
             }
         return found
 
@@ -414,7 +421,7 @@ class DoubleWellDemo(Demo):
             return
         self.prepare()
         for name, side in self.sides.items():
-            side.load(saved["sides"][name], self.rng)
+            side.load(saved["sides"][name])
         self.rng.set_state(saved["rng"])
         self.phase, self.seconds = saved["phase"], saved["seconds"]
 

@@ -18,10 +18,13 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics, samplers, settings, targets
+from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import DrawCollector, StepBatch
+from bnnviz.samplers import warmup
+from bnnviz.samplers.observers import DrawCollector, StepBatch
 from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
 from bnnviz.specs.run import Spec
 
@@ -29,7 +32,6 @@ CHAINS, SIZES = 512, 8
 _BLOCK = 8  # moves of one cell at a turn, and between its draws
 _LEFT = 1e-3  # of the bias is still missing when a cell begins to count
 _OVER_FOUND = 10.0  # times the step size that a sampler finds: the largest that is looked at, if no law is known
-_GRAIN, _LONGEST_TUNING = 50, 5000  # moves
 _BINS, _REACH = 61, 4.5  # of the histogram; standard deviations on each side
 _CURVE = 80
 _LINEAR = 0.25  # of the largest stable size: below it the error grows as a power
@@ -71,16 +73,17 @@ class _Cell:
         kept = {name: getattr(self, name) for name in ("moves", "tuned", "squares", "draws")}
         draw_collector = None if self.draw_collector is None else self.draw_collector.save()
         kept |= {"counts": torch.as_tensor(self.counts), "emitter": draw_collector}
-        return kept | {"kernel": self.sampler.save(self.state)}
+        return kept | {"kernel": checkpoint.saved_state(self.sampler, self.state)}
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> None:
+    def load(self, saved: dict[str, Any], rng: RandomNumbers) -> None:
         """Take everything over."""
         for name in ("moves", "tuned", "squares", "draws"):
             setattr(self, name, saved[name])
         self.counts = saved["counts"].numpy().copy()
-        self.state = self.sampler.load(saved["kernel"], rng)
-        if saved["emitter"] is not None:
-            self.draw_collector = self.sampler.draw_collector(self.state)
+        frozen = saved["emitter"] is not None
+        self.state = checkpoint.restored_state(self.sampler, saved["kernel"], rng, frozen)
+        if frozen:
+            self.draw_collector = self.sampler.draw_collector(rng, self.state)
             self.draw_collector.load(saved["emitter"])
 
 
@@ -110,6 +113,7 @@ class StepSizeGrid:
             raise BnnvizError(f"sizes = {sizes} and chains = {chains} must both be at least 2.", "sizes")
         self.target = target.to("cpu", torch.float64)
         self.rng = torch.Generator().manual_seed(seed)
+        self.numbers = RandomNumbers(self.rng)
         self.chains = chains
         self._direction, self.precision = _stiffest(target)
         self._mean = float(self._direction @ target.mean())
@@ -131,21 +135,22 @@ class StepSizeGrid:
     def _limit(self, sampler: StochasticGradient) -> float:
         """Return the largest stable step size; where the recursion is not known, ten times what the sampler finds."""
         if sampler.recursion(1e-3 / self.precision, self.precision) is None:
-            self._begun(sampler)
-            return _OVER_FOUND * sampler.found
+            return _OVER_FOUND * self._begun(sampler).adaptation.step_size
         return diagnostics.largest_stable(lambda size: sampler.recursion(size, self.precision), 1e-3 / self.precision)
 
     def _begun(self, sampler: StochasticGradient) -> Any:
         """Bind a sampler; return the state of chains that have set out from exact draws."""
         sampler.prepare(self.target, None)
         seed = int(torch.randint(2**31, (), generator=self.rng))
-        return sampler.init(torch.as_tensor(self.target.exact_draws(self.chains, seed=seed)).double(), self.rng)
+        return sampler.init(torch.as_tensor(self.target.exact_draws(self.chains, seed=seed)).double(), self.numbers)
 
     def _cell(self, sampler: StochasticGradient, limit: float) -> _Cell:
         state, size = self._begun(sampler), sampler.step_size
         recursion = sampler.recursion(size, self.precision)
         # A variance forgets twice as fast as a position; where nothing is known, as under SGLD with the size it found.
-        forgotten = 1 - 0.1 * size / sampler.found if recursion is None else diagnostics.forgetting(recursion[0])
+        forgotten = (
+            1 - 0.1 * size / state.adaptation.step_size if recursion is None else diagnostics.forgetting(recursion[0])
+        )
         wait = math.log(_LEFT) / (2 * math.log(max(abs(forgotten), 0.5)))
         nothing = torch.zeros(self.chains, dtype=torch.float64)
         return _Cell(
@@ -167,7 +172,7 @@ class StepSizeGrid:
     @property
     def gradients(self) -> int:
         """Gradients that the chains of all cells have taken."""
-        return self.chains * sum((cell.tuned + cell.moves) * cell.sampler.examples_per_step for cell in self._everyone)
+        return self.chains * sum((cell.tuned + cell.moves) * cell.sampler.gradients_per_step for cell in self._everyone)
 
     @property
     def counting(self) -> int:
@@ -204,7 +209,7 @@ class StepSizeGrid:
         before, infos = [], []
         for _ in range(_BLOCK):
             before.append(cell.state)
-            cell.state, info = cell.sampler.step(cell.state)
+            cell.state, info = cell.sampler.step(self.numbers, cell.state)
             infos.append(info)
         rows = cell.draw_collector.collect(StepBatch(before, infos, cell.state, cell.moves))
         cell.moves += _BLOCK
@@ -215,13 +220,13 @@ class StepSizeGrid:
             cell.counts += np.histogram(x.numpy(), self._edges)[0]
 
     def _tune(self, cell: _Cell) -> None:
-        for _ in range(_GRAIN):
-            cell.state, _ = cell.sampler.step(cell.state)
-        cell.tuned += _GRAIN
-        last = cell.tuned >= _LONGEST_TUNING
-        cell.state, enough = cell.sampler.tune(cell.state, last)
-        if enough or last:
-            cell.draw_collector = cell.sampler.draw_collector(cell.state)
+        for _ in range(warmup.WINDOW):
+            cell.state, _ = warmup.step(cell.sampler, self.numbers, cell.state)
+        cell.tuned += warmup.WINDOW
+        cell.state, over = warmup.end_window(cell.sampler, self.numbers, cell.state, cell.tuned)
+        if over:
+            cell.state = cell.sampler.freeze(self.numbers, cell.state)
+            cell.draw_collector = cell.sampler.draw_collector(self.numbers, cell.state)
 
     def choose(self, sampler: str, place: int) -> None:
         """Choose whose density is shown: a sampler by its registered name, and the place of a step size.
@@ -320,7 +325,7 @@ class StepSizeGrid:
     def load(self, saved: dict[str, Any]) -> None:
         """Go on from a checkpoint of the same target, sizes, chains and seed."""
         for cell, kept in zip(self._everyone, saved["lenses"], strict=True):
-            cell.load(kept, self.rng)
+            cell.load(kept, self.numbers)
         if saved["reference"] is not None:
             self._reference = Run.restore(saved["reference"])
         self.rng.set_state(saved["rng"])

@@ -24,7 +24,7 @@ from bnnviz.engine.monitor.variances import AGED, Variances
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Projection
+from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
@@ -372,7 +372,7 @@ class FrameBuilder:
         if fast and run.phase != "start":
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {"text": changed + self._counted.sentence + self._variances.remark(), "kind": "summary"}
-        warning, remedies = run.sampler.warning(self._counted.figures)
+        warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
         measured = self._variances.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
@@ -437,7 +437,7 @@ class FrameBuilder:
     def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run
         counts = self._counted.rows if run.sampler_stats.events else []
-        own = [] if run.state is None else run.sampler.rows(run.state)
+        own = [] if run.state is None else run.sampler.text(run.sampler).rows(run.state)
         if run.sampler.weighted:
             return {"rows": [*self._importance.rows(), *counts, *own]}
         first = self._components.first

@@ -14,7 +14,7 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Projection
+from bnnviz.samplers.observers import Projection
 
 VIEWS = ("prediction", "path", "trace")
 _MOST = 400

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnnviz.engine.protocol import SingleRun
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
 
 
 class WatchedChain:

@@ -21,7 +21,7 @@ from bnnviz.engine.drive import LONGEST, make_changes
 from bnnviz.engine.history.timeline import MAGIC, Change, Checkpoint, Timeline, asked
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.block_store import BlockStore
+from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue

@@ -20,8 +20,8 @@ from bnnviz.engine.protocol import Change, Forked, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from bnnviz.engine.run.block_store import BlockStore
-    from bnnviz.samplers.base import StepBatch
+    from bnnviz.engine.run.draw_store import BlockStore
+    from bnnviz.samplers.observers import StepBatch
 
 _MOST_CHECKPOINTS, _MOST_BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
 _EVENTS = 100_000  # of the timeline; of more every second one is forgotten
@@ -169,7 +169,7 @@ class History:
     def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
         if self._block_store is None:
-            from bnnviz.engine.run.block_store import BlockStore
+            from bnnviz.engine.run.draw_store import BlockStore
 
             self._block_store = BlockStore()
         self._block_store.asked.clear()

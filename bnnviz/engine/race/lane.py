@@ -16,7 +16,7 @@ from bnnviz.engine.race.estimates import Estimates
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
 
 # Estimates are recorded at so many places each, evenly spread and by equal factors, from this share of the budget on.
@@ -42,7 +42,9 @@ class Note(NamedTuple):
 
 def largest_step_cost(run: Run) -> int:
     """Return the most gradients that the next step of a run may cost, all its living chains together."""
-    return run.sampler.examples_per_step * int(run.alive.sum())
+    if run.state is not None and run.sampler.is_free(run.state):
+        return 0
+    return run.sampler.gradients_per_step * int(run.alive.sum())
 
 
 class Lane(ViewedRun):

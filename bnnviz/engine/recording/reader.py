@@ -35,6 +35,7 @@ from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
 from bnnviz.engine.recording import arrays
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
+from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.specs.run import RECORDING, Spec
@@ -290,8 +291,7 @@ class Recording:
     def steps(self) -> dict[str, np.ndarray]:
         """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
         told = self._array(STEPS, None)
-        names = [] if told is None else self._labels("steps", "figure")
-        return {name: told[:, k] for k, name in enumerate(names)}
+        return {} if told is None else old_checkpoints.log_by_name(self._labels("steps", "figure"), told)
 
     def check(self) -> None:
         """Read all of it once.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.observers import StepBatch
 
 MOST_STEPS = 500_000
 

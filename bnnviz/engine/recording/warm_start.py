@@ -17,7 +17,7 @@ from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.export import Kept, kept
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.run.start_points import ABOUT, DRAWS, LAST, NAMELESS, Points, attached, held
+from bnnviz.engine.run.start_points import ABOUT, DRAWS, LAST, NAMELESS, StartPoints, attached, held
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
@@ -60,7 +60,7 @@ def named(word: str | os.PathLike) -> str:
         raise BnnvizError(error.sentence, "start") from None
 
 
-def read(word: str, points: str, chains: int, seed: int) -> Points:
+def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
     """Take points from a recording.
 
     Parameters
@@ -91,7 +91,7 @@ def read(word: str, points: str, chains: int, seed: int) -> Points:
     return _taken(found.draws, logs, {**spec, "recording": word}, points, chains, seed)
 
 
-def of_run(run: DrawSource, points: str, chains: int, seed: int) -> Points:
+def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
     """Take points from a run of this process, as `read` does.
 
     Raises
@@ -132,7 +132,7 @@ def _logs(weights: np.ndarray | None) -> np.ndarray | None:
 
 def _taken(
     draws: np.ndarray, logs: np.ndarray | None, spec: dict[str, Any], points: str, chains: int, seed: int
-) -> Points:
+) -> StartPoints:
     """Choose among draws (chains, draws, dim) with log weights (chains, draws)."""
     about = {name: spec.get(name) for name in ABOUT}
     if points == LAST:
@@ -143,7 +143,7 @@ def _taken(
                 "start",
             )
         x = draws[:, -1]
-        return Points(x=_finite(x), sha256=_digest(x), about=about)
+        return StartPoints(x=_finite(x), sha256=_digest(x), about=about)
     pool = draws.reshape(-1, draws.shape[2])
     shares = None
     if logs is not None:
@@ -154,7 +154,7 @@ def _taken(
     # A generator of its own: the run's makes the same numbers wherever its chains set out.
     rng = np.random.default_rng(seed)
     number = rng.choice(len(pool), size=chains, replace=shares is not None or chains > len(pool), p=shares)
-    return Points(x=_finite(pool[number]), sha256=_digest(pool), about=about, chosen=(chains, seed))
+    return StartPoints(x=_finite(pool[number]), sha256=_digest(pool), about=about, chosen=(chains, seed))
 
 
 def _finite(x: np.ndarray) -> np.ndarray:

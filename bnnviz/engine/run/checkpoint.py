@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 
+from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import plain, restored
+from bnnviz.targets import Target
 
 
 def pack(saved: dict[str, Any]) -> bytes:
@@ -18,7 +23,7 @@ def pack(saved: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(data: bytes, version: int, remedy: str) -> dict[str, Any]:
+def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) -> dict[str, Any]:
     """Return what was packed; nothing but tensors and plain values is read.
 
     Parameters
@@ -28,17 +33,48 @@ def unpack(data: bytes, version: int, remedy: str) -> dict[str, Any]:
         That it has to have.
     remedy : str
         What to do where it cannot be used.
+    older : tuple of int, default ()
+        Versions that it may have instead.
 
     Raises
     ------
     BnnvizError
-        If the bytes are no checkpoint of this version.
+        If the bytes are no checkpoint of these versions.
     """
     try:
         saved = torch.load(io.BytesIO(data), weights_only=True)
     except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BnnvizError(f"The checkpoint cannot be read ({first}); {remedy}.") from error
-    if saved.get("version") != version:
+    if saved.get("version") not in (version, *older):
         raise BnnvizError(f"The checkpoint was written by another version of bnnviz; {remedy}.")
     return saved
+
+
+def saved_state(sampler: Sampler, state: Any) -> dict[str, Any]:
+    """Return a sampler's state as nested dicts of tensors and plain values."""
+    return sampler.save(state) if hasattr(sampler, "save") else plain(state)
+
+
+def restored_state(sampler: Sampler, saved: dict[str, Any], rng: RandomNumbers, frozen: bool) -> Any:
+    """Return the state that was saved of a sampler, which is prepared, as this version or an older one wrote it.
+
+    ``frozen`` tells that the warm-up is over, of which older ones said nothing in the state.
+    """
+    if hasattr(sampler, "load"):
+        return sampler.load(saved, rng)
+    kind = get_type_hints(type(sampler).init)["return"]
+    if not old_checkpoints.is_old(saved):
+        return restored(kind, saved, sampler.target.device)
+    state = restored(kind, old_checkpoints.state(kind, saved), sampler.target.device)
+    return sampler.freeze(rng, state) if frozen else state
+
+
+def bind(new: Sampler, target: Target, mode: torch.Tensor | None, old: Sampler, moved: bool) -> None:
+    """Prepare another instance of a sampler to go on after ``old``; ``moved`` tells that the target is another one."""
+    if hasattr(new, "adopt"):
+        new.adopt(old)
+        if moved and new.needs_mode:
+            new.set_mode(mode)
+    else:
+        new.prepare(target, mode)

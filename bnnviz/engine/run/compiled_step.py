@@ -8,6 +8,7 @@ otherwise, and passes over the numbers less often. The random numbers are drawn 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import os
@@ -26,8 +27,9 @@ from bnnviz import paths
 from bnnviz.engine.run.compile_worker import NO_COMPILER
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
+from bnnviz.samplers.random import Draw, PreDrawnNumbers, RandomNumbers, RecordedNumbers
 from bnnviz.samplers.tree import builder, flat, rebuilt
+from bnnviz.targets import Target
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class Trace(NamedTuple):
     pre_drawn : Any
         What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
     constants : list of Tensor
-        What belongs to target and sampler: data rows, a reference, scales.
+        What belongs to target, sampler and adaptation: data rows, a reference, scales.
     after, info : Any
         How state and what happened are built of the numbers.
     """
@@ -84,15 +86,15 @@ class CompiledKernel:
         self._states = len(flat(trace.after))
         self._built = builder((trace.after, trace.info))
 
-    def step(self, state: Any) -> tuple[Any, Any]:
+    def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
-        trace, rng = self._trace, self._sampler.rng
+        trace = self._trace
         if state is not self._state:
-            self._numbers = [number.contiguous() for number in flat(state)]
-        pre_drawn = _filled(self._sampler.pre_draw(state), trace.pre_drawn)
+            self._numbers = [number.contiguous() for number in flat(_moving(state))]
+        pre_drawn = _filled(self._sampler.pre_draw(rng, state), trace.pre_drawn)
         done = self._code([*self._numbers, *pre_drawn, *map(rng.make, trace.draws), *trace.constants])
-        self._state, info = self._built(done)
-        self._numbers = done[: self._states]
+        after, info = self._built(done)
+        self._state, self._numbers = _with_adaptation(after, state), done[: self._states]
         return self._state, info
 
 
@@ -113,7 +115,7 @@ class Compilation:
         self.kernel: CompiledKernel | None = None
         self.error: str | None = None
         self._sampler, self._threads = sampler, threads
-        self._twin, self._cancelled = sampler.twin(), False
+        self._cancelled = False
         self._child: subprocess.Popen | None = None
         self._thread = threading.Thread(target=self._work, args=(state,), daemon=True, name="bnnviz-compile")
         self._thread.start()
@@ -135,7 +137,7 @@ class Compilation:
 
     def _work(self, state: Any) -> None:
         try:
-            traced = trace(self._twin, state)
+            traced = trace(self._sampler, state)
             code = self._code(traced)
             _compare(traced, code)
             self.kernel = CompiledKernel(self._sampler, traced, code)
@@ -197,29 +199,106 @@ class Compilation:
         return made
 
 
-def trace(twin: Sampler, state: Any) -> Trace:
-    """Write down the step of a sampler, which may be spoiled by it: give a `Sampler.twin`."""
+class KernelSwitch:
+    """Has a sampler's step compiled, and takes it over between two blocks.
+
+    Attributes
+    ----------
+    compiled : CompiledKernel or None
+    compiled_since : int or None
+        The step from which on the kernel is the compiled one.
+    """
+
+    def __init__(self) -> None:
+        self.compiled: CompiledKernel | None = None
+        self.compiled_since: int | None = None
+        self._compilation: Compilation | None = None
+
+    @property
+    def state(self) -> str:
+        """What computes a step: "eager", "compiling" (eager still) or "compiled"."""
+        if self.compiled is not None:
+            return "compiled"
+        return "compiling" if self._compilation is not None and not self._compilation.done else "eager"
+
+    def begin(self, sampler: Sampler, state: Any, threads: int) -> None:
+        """Begin to compile, unless that was begun before."""
+        if self._compilation is None:
+            self._compilation = Compilation(sampler, state, threads)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it is compiled, or for so many seconds."""
+        self._compilation.wait(seconds)
+
+    @property
+    def due(self) -> bool:
+        """Whether there is a compiled step, or an error, that is yet to be taken over."""
+        return self.compiled is None and self._compilation is not None and self._compilation.done
+
+    def take_over(self, steps: int) -> tuple[bool, str | None]:
+        """Take the compiled step over after so many steps; return whether that is a change, or why there is none."""
+        self.compiled = self._compilation.kernel
+        if self.compiled is None:
+            self.compiled_since = None
+            return False, self._compilation.error
+        first = self.compiled_since is None
+        if first:
+            self.compiled_since = steps
+        return first, None
+
+    def drop(self) -> None:
+        """Go on without the compiled step: it was made for other settings."""
+        if self._compilation is not None:
+            self._compilation.cancel()
+        self.compiled = self._compilation = self.compiled_since = None
+
+
+def remarks(sampler: Sampler, target: Target) -> list[str]:
+    """Return why steps of a sampler on a target are not compiled, though that was asked for."""
+    if not sampler.compiles:
+        return [f"Steps of {sampler.title} are not compiled: each phase is another computation."]
+    if not target.compiles:
+        what = target.describe_value()
+        return [f"Steps on {what} are not compiled: convolutions are the same routines either way."]
+    return []
+
+
+def trace(sampler: Sampler, state: Any) -> Trace:
+    """Write down the step of a sampler after its warm-up: what it has learnt is a constant."""
     device = flat(state)[0].device
-    twin.host_sync, twin.rng = False, RecordedNumbers(torch.Generator(device).manual_seed(0))
-    pre_drawn = twin.pre_draw(state)
-    twin.rng.draws.clear()
-    after, info = twin.kernel(state, pre_drawn)
-    draws = list(twin.rng.draws)
-    states, gifts, numbers = len(flat(state)), len(flat(pre_drawn)), [twin.rng.make(draw) for draw in draws]
+    sampler = copy.copy(sampler)
+    sampler.host_sync = False
+    rng, moving = RecordedNumbers(torch.Generator(device).manual_seed(0)), _moving(state)
+    pre_drawn = sampler.pre_draw(rng, state)
+    rng.draws.clear()
+    after, info = sampler.kernel(rng, state, pre_drawn)
+    draws = list(rng.draws)
+    states, gifts, numbers = len(flat(moving)), len(flat(pre_drawn)), [rng.make(draw) for draw in draws]
     # Copies: what is twice the same tensor in this state would be taken for one number in every state.
-    numbers = (*flat(state), *flat(pre_drawn), *numbers)
+    numbers = (*flat(moving), *flat(pre_drawn), *numbers)
     examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
 
     def step(*numbers: Tensor) -> list[Tensor]:
-        twin.rng = PreDrawnNumbers(numbers[states + gifts :])
-        done = twin.kernel(rebuilt(state, iter(numbers)), rebuilt(pre_drawn, iter(numbers[states:])))
-        return [number.contiguous() for number in flat(done)]
+        before = _with_adaptation(rebuilt(moving, iter(numbers)), state)
+        given = rebuilt(pre_drawn, iter(numbers[states:]))
+        after, info = sampler.kernel(PreDrawnNumbers(numbers[states + gifts :]), before, given)
+        return [number.contiguous() for number in flat((_moving(after), info))]
 
     from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
 
     program = make_fx(step)(*examples)
     constants = _lift_constants(program)
-    return Trace(program, [*examples, *constants], draws, pre_drawn, constants, after, info)
+    return Trace(program, [*examples, *constants], draws, pre_drawn, constants, _moving(after), info)
+
+
+def _moving(state: Any) -> Any:
+    """Return what a step may change of a state: all but the adaptation."""
+    return state._replace(adaptation=None) if "adaptation" in state._fields else state
+
+
+def _with_adaptation(moving: Any, state: Any) -> Any:
+    """Return what a step has changed with the adaptation of a state."""
+    return moving._replace(adaptation=state.adaptation) if "adaptation" in moving._fields else moving
 
 
 def _lift_constants(program: fx.GraphModule) -> list[Tensor]:

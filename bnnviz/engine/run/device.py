@@ -1,13 +1,18 @@
-"""The device that a run computes on, and the time that its work takes there."""
+"""The device that a run computes on, the time that its work takes there, and the memory that it frees."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import time
 from typing import Protocol
 
 import torch
 
 from bnnviz.errors import BnnvizError
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
+_KEPT_FREE, _LARGE = 32 << 20, 4 << 20  # bytes
 
 
 class Timed(Protocol):
@@ -83,3 +88,17 @@ def choose_device(name: str) -> torch.device:
     if wanted not in available:
         raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
     return torch.device(wanted)
+
+
+@functools.cache
+def keep_freed() -> bool:
+    """Have freed memory up to 32 MB kept for the next step; return whether this C library can do that.
+
+    By default glibc gives blocks from 128 kB on back to the system, which hands them out again page by page, cleared:
+    for steps that need the same few blocks again and again that takes longer than the arithmetic.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return False
+    return bool(mallopt(_TRIM_THRESHOLD, _KEPT_FREE)) and bool(mallopt(_MMAP_THRESHOLD, _LARGE))

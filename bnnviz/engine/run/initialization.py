@@ -8,9 +8,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bnnviz.samplers import Sampler
 from bnnviz.samplers.baselines.adam import adam
 from bnnviz.targets import Target
 from bnnviz.targets.minibatch import Batch
+
+# Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
+_REFIT_STEPS = 150
+_REFIT_WORK = 3e9
 
 
 class Start(NamedTuple):
@@ -94,6 +99,20 @@ class Descent:
         return ends[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]
 
 
+def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
+    """Return the mode of a target that has changed, by a descent from the old one (dim,), and the gradients it took."""
+    work = 6 * max(target.examples, 1) * target.row_work
+    steps = int(min(_REFIT_STEPS, max(10, _REFIT_WORK / work)))
+    descent = Descent(target, mode[None], steps)
+    descent.advance(steps)
+    return descent.best(), steps * descent.examples
+
+
+def starts_at_mode(target: Target, sampler: Sampler) -> bool:
+    """Return whether chains set out from modes, each from the end of its own descent."""
+    return sampler.start == "mode" or (sampler.start == "auto" and target.start_at_mode)
+
+
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
     """Return where chains set out: at random points x0 (chains, dim), or at modes.
 
@@ -110,3 +129,53 @@ def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre:
     if not at_mode:
         return Start(x0, mode)
     return Start(mode.expand_as(x0).clone() if one_centre else descent.ends(), mode)
+
+
+class StartSearch:
+    """The search for where chains set out: at random points, at modes, or at points that are given.
+
+    Parameters
+    ----------
+    target : Target
+    sampler : Sampler
+    x0 : Tensor, shape (chains, dim)
+        Random points.
+    points : Tensor or None, shape (chains, dim)
+        Points that are given; a sampler may need a mode besides.
+    given : bool
+        Whether the whole start is given, so that nothing has to be searched.
+
+    Attributes
+    ----------
+    descent : Descent or None
+        The way down to modes; None where nobody needs one.
+    """
+
+    def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:
+        self._target, self._x0, self._points = target, x0, points
+        self._at_mode, self._one_centre = starts_at_mode(target, sampler), sampler.needs_mode
+        needed = not given and ((points is None and self._at_mode) or self._one_centre)
+        self.descent = Descent(target, x0, sampler.mode_steps) if needed else None
+
+    def begin_anew(self, sampler: Sampler) -> None:
+        """Descend from the beginning: on data that have changed a descent ends elsewhere."""
+        if self.descent is not None:
+            self.descent = Descent(self._target, self._x0, sampler.mode_steps)
+
+    def advance(self, steps: int) -> int:
+        """Take some steps; return the gradients of single rows that they took."""
+        if self.descent is None:
+            return 0
+        self.descent.advance(steps)
+        return steps * self.descent.examples * len(self._x0)
+
+    @property
+    def done(self) -> bool:
+        """Whether the start is found."""
+        return self.descent is None or self.descent.done
+
+    def start(self) -> Start:
+        """Return what was found."""
+        if self._points is not None:
+            return Start(self._points, None if self.descent is None else self.descent.best())
+        return first_points(self._x0, self.descent, self._at_mode, self._one_centre)

@@ -24,7 +24,7 @@ NAMELESS = "a run that was not recorded"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Points:
+class StartPoints:
     """Points that chains set out from.
 
     Parameters
@@ -95,7 +95,7 @@ class Points:
         return buffer.getvalue()
 
     @classmethod
-    def unpack(cls, content: bytes) -> Points:
+    def unpack(cls, content: bytes) -> StartPoints:
         """Return the points of a spec.
 
         Raises
@@ -120,15 +120,15 @@ class Points:
 _UNREADABLE = "The points that chains are to set out from cannot be read; start from the recording again."
 
 
-def held(spec: Spec) -> Points | None:
+def held(spec: Spec) -> StartPoints | None:
     """Return the points that a spec carries; None where it carries none, or others than its start speaks of."""
     if spec.start is None or spec.start_points is None:
         return None
-    points = Points.unpack(spec.start_points)
+    points = StartPoints.unpack(spec.start_points)
     return points if points.fit(spec) else None
 
 
-def attached(spec: Spec, points: Points | None) -> Spec:
+def attached(spec: Spec, points: StartPoints | None) -> Spec:
     """Return a spec with these points and their checksum; without any where it has no start.
 
     Raises

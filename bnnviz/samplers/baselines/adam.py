@@ -1,48 +1,30 @@
-"""Samplers that are trained: one step is one step of Adam for every chain, on a loss that a subclass gives."""
+r"""Samplers that are trained: one step is one step of Adam for every chain, on a loss that a subclass gives.
+
+With g the gradient of the loss in step t,
+
+$$m \leftarrow \beta_1 m + (1 - \beta_1) g, \quad v \leftarrow \beta_2 v + (1 - \beta_2) g^2, \quad
+  x \leftarrow x - \eta \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \varepsilon}.$$
+
+Reference: D. P. Kingma and J. Ba, Adam: a method for stochastic optimization, ICLR 2015,
+doi:10.48550/arXiv.1412.6980.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.discrete import Moving, length
+from bnnviz.samplers.base import Sampler, counters, length
+from bnnviz.samplers.baselines.text import TrainedText
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_FIRST, _SECOND, _FLOOR = 0.9, 0.999, 1e-8  # as Kingma and Ba 2015 recommend
-
-
-class State(NamedTuple):
-    """All chains between two steps of training.
-
-    Attributes
-    ----------
-    x, v : Tensor, shape (chains, dim)
-        Position, and the running mean of the gradient.
-    count : Tensor, shape (chains,), float64
-        Moves since the start.
-    alive : Tensor, bool
-        False for a chain that met a value that is not finite.
-    square : Tensor, shape (chains, dim)
-        Running mean of the gradient's square.
-    taken : Tensor, shape (chains,), float64
-        Steps of Adam in this training.
-    loss, penalty : Tensor, shape (chains,)
-        Before the last step: the loss as its batch has it, and the part of it that is not the fit to the data.
-    """
-
-    x: Tensor
-    v: Tensor
-    count: Tensor
-    alive: Tensor
-    square: Tensor
-    taken: Tensor
-    loss: Tensor
-    penalty: Tensor
+_FIRST, _SECOND, _FLOOR = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon, as Kingma and Ba recommend
 
 
 class Info(NamedTuple):
@@ -51,8 +33,8 @@ class Info(NamedTuple):
     Attributes
     ----------
     loss, penalty : Tensor
-        As of `State`.
-    rate, went : Tensor
+        Before the step: the loss as its batch has it, and the part of it that is not the fit to the data.
+    learning_rate, jump_distance : Tensor
         Learning rate, and how far it moved the chain; zero where the training has ended.
     failed : Tensor, bool
         The chain met a value that is not finite.
@@ -60,12 +42,12 @@ class Info(NamedTuple):
 
     loss: Tensor
     penalty: Tensor
-    rate: Tensor
-    went: Tensor
+    learning_rate: Tensor
+    jump_distance: Tensor
     failed: Tensor
 
 
-class Slope(NamedTuple):
+class LossGradient(NamedTuple):
     """A loss and its penalty (chains,), and the gradient of the loss, shaped like what is trained."""
 
     loss: Tensor
@@ -77,44 +59,39 @@ class Step(NamedTuple):
     """A step of Adam: how far to go back, and the running means after it."""
 
     move: Tensor
-    v: Tensor
+    mean: Tensor
     square: Tensor
 
 
-def adam(g: Tensor, v: Tensor, square: Tensor, number: Tensor, rate: Tensor) -> Step:
+def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) -> Step:
     """Return a step of Adam as a function of its state, which `torch.optim` has only as something that it changes.
 
     Parameters
     ----------
-    g, v, square : Tensor, shape (chains, ...)
+    g, mean, square : Tensor, shape (chains, ...)
         Gradient, and the running means of it and of its square.
     number : Tensor, shape (chains,)
         Which step it is in each chain's training, from 1.
     rate : Tensor, shape (chains,)
         Learning rate.
     """
-    v, square = torch.lerp(g, v, _FIRST), torch.lerp(g.square(), square, _SECOND)
+    mean, square = torch.lerp(g, mean, _FIRST), torch.lerp(g.square(), square, _SECOND)
     shape = (-1, *[1] * (g.ndim - 1))
     scale = (rate / (1 - _FIRST**number)).to(g.dtype).view(shape)
     root = (1 - _SECOND**number).sqrt().to(g.dtype).view(shape)
-    return Step(scale * v / (square.sqrt() / root + _FLOOR), v, square)
+    return Step(scale * mean / (square.sqrt() / root + _FLOOR), mean, square)
 
 
-class Trained(Moving):
-    """Base of the samplers that are trained by Adam: batches, learning rate and its schedule.
-
-    Attributes
-    ----------
-    penalised : str
-        What the penalty is called in the table.
-    """
+class Trained(Sampler):
+    """Base of the samplers that are trained by Adam: batches, learning rate and its schedule."""
 
     exact = False
     converges = False
     descends = True
     start = "random"
-    told = ("loss", "penalty")
-    penalised: ClassVar[str] = "penalty"
+    info_means = {"loss": "loss", "penalty": "penalty"}
+    text = TrainedText
+    width = 3
 
     learning_rate = settings.Number(
         0.01, bounds=(1e-7, 1.0), scale="log", doc="Learning rate of Adam in the first step."
@@ -148,19 +125,8 @@ class Trained(Moving):
         if self.batch_size is not None:
             self.source = MiniBatch(target, self.batch_size, False, None)
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
-        """Return the chains at their starting points, untrained."""
-        first = super().init(x0, rng)
-        nothing = x0.new_zeros(len(x0))
-        return State(*first, torch.zeros_like(x0), torch.zeros_like(first.count), nothing, nothing)
-
     @property
-    def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
-        return 3
-
-    @property
-    def examples_per_step(self) -> int:
+    def gradients_per_step(self) -> int:
         """Gradients of single rows that a step is charged for."""
         return self.source.examples * self.passes
 
@@ -189,27 +155,45 @@ class Trained(Moving):
         precision = self.target.prior_precision or 0.0
         return potential - 0.5 * precision * x.square().sum(-1), g - precision * x
 
-    def pre_draw(self, state: Any) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
         """Draw the batch."""
-        return self.source.draw((), len(state.x), self.rng)
+        return self.source.draw((), len(state.x), rng)
 
-    def caption(self, info: Any, chain: int) -> str:
-        """Say what a step of Adam did to a chain."""
-        loss, rate, jump_distance = (float(part[chain]) for part in (info.loss, info.rate, info.went))
-        return f"the loss was {loss:.4g}; Adam at learning rate {rate:.2g} moves the chain by {jump_distance:.3g}."
 
-    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return the loss, and the parts that it has."""
-        loss, penalty = means["loss"], means["penalty"]
-        return [[f"Loss = fit + {self.penalised}", f"{loss:.4g} = {loss - penalty:.4g} + {penalty:.4g}", ""]]
+class Untrained(NamedTuple):
+    """What the states of all of them begin with, before the first step.
 
-    def told_words(self, means: dict[str, float]) -> str:
-        """Return the loss."""
-        return f"with a loss of {means['loss']:.4g} on average"
+    Attributes
+    ----------
+    x, mean : Tensor, shape (chains, dim)
+        Position, and the running mean of the gradient.
+    count : Tensor, shape (chains,), float64
+        Moves since the start.
+    alive : Tensor, bool
+        False for a chain that met a value that is not finite.
+    square : Tensor, shape (chains, dim)
+        Running mean of the gradient's square.
+    taken : Tensor, shape (chains,), float64
+        Steps of Adam in this training.
+    loss, penalty : Tensor, shape (chains,)
+        As of `Info`.
+    """
 
-    def rebuilt(self, parts: list[Tensor]) -> Any:
-        """Return the state made of its tensors."""
-        return State(*parts)
+    x: Tensor
+    mean: Tensor
+    count: Tensor
+    alive: Tensor
+    square: Tensor
+    taken: Tensor
+    loss: Tensor
+    penalty: Tensor
+
+
+def untrained(x0: Tensor, trained: Tensor | None = None) -> Untrained:
+    """Return chains at x0 (chains, dim), and what is trained of each (chains, ...), by default x0 itself."""
+    (count, alive), nothing = counters(x0), x0.new_zeros(len(x0))
+    zero = torch.zeros_like(x0 if trained is None else trained)
+    return Untrained(x0, zero, count, alive, zero, torch.zeros_like(count), nothing, nothing)
 
 
 def squared(x: Tensor, precision: float | None) -> tuple[Tensor, Tensor]:

@@ -10,9 +10,11 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.adam import Slope
-from bnnviz.samplers.baselines.descent import Descending
-from bnnviz.samplers.functional.base import Functional, FunctionalDrawCollector, MeanField
+from bnnviz.samplers.baselines.adam import LossGradient, untrained
+from bnnviz.samplers.baselines.descent import Descending, Rest
+from bnnviz.samplers.baselines.text import ELBOText
+from bnnviz.samplers.functional.base import Functional, MeanField
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import BNN, Target
 
 
@@ -23,14 +25,15 @@ class State(NamedTuple):
     ----------
     x : Tensor, shape (chains, dim)
         The means.
-    v, square : Tensor, shape (chains, 2, dim)
-        As of `bnnviz.samplers.baselines.adam.State`, like those that follow.
+    mean, square : Tensor, shape (chains, 2, dim)
+        As of `bnnviz.samplers.baselines.adam.Untrained`, like those that follow.
     c : Tensor, shape (chains, 2, dim)
         The coefficients (mu, rho), sd = softplus(rho).
+    adaptation : Rest
     """
 
     x: Tensor
-    v: Tensor
+    mean: Tensor
     count: Tensor
     alive: Tensor
     square: Tensor
@@ -38,6 +41,7 @@ class State(NamedTuple):
     loss: Tensor
     penalty: Tensor
     c: Tensor
+    adaptation: Rest
 
 
 @REGISTRY.add
@@ -57,8 +61,8 @@ class BayesByBackprop(Functional, Descending):
     registered = "bbb"
     title = "Bayes by Backprop"
     trained = "c"
-    penalised = "KL"
-    at_rest = "draws are made of the distribution that it came to."
+    text = ELBOText
+    width = 7
 
     learning_rate = settings.Number(
         1e-3, bounds=(1e-7, 1.0), scale="log", doc="Learning rate of Adam in the first step."
@@ -99,28 +103,22 @@ class BayesByBackprop(Functional, Descending):
         self._local = self.gradient == "local" and isinstance(target, BNN) and target.layers is not None
 
     @property
-    def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
-        return 7
-
-    @property
     def passes(self) -> int:
         """How often a step reads its rows: once for each draw."""
         return self.samples
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first distributions."""
-        first, c = super().init(x0, rng), self.begun(x0)
-        moments = {"v": torch.zeros_like(c), "square": torch.zeros_like(c)}
-        return State(*first._replace(x=self.reading.centre(c), **moments), c)
+        c = self.begun(x0)
+        return State(*untrained(self.reading.centre(c), c), c, Rest())
 
     def parts(self, trained: Tensor) -> dict[str, Tensor]:
         """Return the coefficients and the means."""
         return {"c": trained, "x": self.reading.centre(trained)}
 
-    def slope(self, trained: Tensor, batch: Any) -> Slope:
+    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return -ELBO of coefficients (chains, 2, dim), KL, and the gradient of the first."""
-        fit, g = (self._by_units if self._local else self._by_weights)(trained, batch)
+        fit, g = (self._by_units if self._local else self._by_weights)(rng, trained, batch)
         mu, sd = trained[:, 0], self.reading.sd(trained)[:, 0]
         precision = self.target.prior_precision
         entropy = sd.log() + 0.5 * math.log(2 * math.pi * math.e)
@@ -130,27 +128,27 @@ class BayesByBackprop(Functional, Descending):
         kl = (cross - entropy).sum(1)
         pull = torch.stack([(precision or 0.0) * mu, (precision or 0.0) * sd - 1 / sd], 1)
         pull[:, 1] *= self.reading.sd_slope(trained)[:, 0]
-        return Slope(fit + kl, kl, g + pull)
+        return LossGradient(fit + kl, kl, g + pull)
 
     def _repeated(self, batch: Any) -> Any:
         """Return a batch for each chain and draw."""
         return [part.repeat_interleave(self.samples, 0) for part in batch] if len(batch) else batch
 
-    def _by_weights(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+    def _by_weights(self, rng: RandomNumbers, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return E_q[-log likelihood] (chains,) over draws of the weights, and its gradient (chains, 2, dim)."""
-        z = self.rng.normal((len(c), self.samples, c.shape[2]), c.dtype)
+        z = rng.normal((len(c), self.samples, c.shape[2]), c.dtype)
         fit, g = self.fit(self.reading.at(c, z).flatten(0, 1), self._repeated(batch))
         g = g.view(z.shape)
         gradient = torch.stack([(g * slope).mean(1) for slope in self.reading.slopes(c, z)], 1)
         return fit.view(z.shape[:2]).mean(1), gradient
 
-    def _by_units(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+    def _by_units(self, rng: RandomNumbers, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return E_q[-log likelihood] (chains,) over draws of what units get, and its gradient (chains, 2, dim)."""
         rows, target = self.source.rows(self._repeated(batch)), self.target
         draws, seen = self.samples * len(c), rows.y.shape[-1]
-        noise = [self.rng.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
+        noise = [rng.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
         if target.noise_is_learnt:
-            noise.append(self.rng.normal((draws, 1), c.dtype))
+            noise.append(rng.normal((draws, 1), c.dtype))
         with torch.enable_grad():
             c = c.detach().requires_grad_(True)
             each = c.repeat_interleave(self.samples, 0)
@@ -159,30 +157,6 @@ class BayesByBackprop(Functional, Descending):
             (gradient,) = torch.autograd.grad(fit.sum(), c)
         return fit.detach(), gradient
 
-    def draw_collector(self, state: State) -> FunctionalDrawCollector:
-        """End the tuning, and draw from the distributions that chains have come to."""
-        return super().draw_collector(state)
-
-    def placed(self, state: State, x: Tensor) -> State:
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim)."""
-        self.resting = False
-        return self._anew(state)._replace(**self.parts(self.begun(x)))
-
-    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return -ELBO and its parts."""
-        loss, kl = means["loss"], means["penalty"]
-        return [["-ELBO = fit + KL", f"{loss:.4g} = {loss - kl:.4g} + {kl:.4g}", ""]]
-
-    def told_words(self, means: dict[str, float]) -> str:
-        """Return the ELBO."""
-        return f"with an ELBO of {-means['loss']:.4g} on average"
-
-    def rows(self, state: State) -> list[list[str]]:
-        """Return how far the descents are, and the sds."""
-        sd = self.reading.sd(state.c[state.alive])
-        told = [["Sd of the weights, smallest to largest", f"{float(sd.min()):.2g} to {float(sd.max()):.2g}", ""]]
-        return [*super().rows(state), *told] if sd.numel() else []
-
-    def rebuilt(self, parts: list[Tensor]) -> State:
-        """Return the state made of its tensors."""
-        return State(*parts)
+        return super().moved_to(rng, state, self.begun(x))

@@ -1,4 +1,10 @@
-"""Laplace approximations."""
+r"""Laplace approximations.
+
+With m a mode of $\pi(x) \propto \exp(-U(x))$ and P the curvature of U there, draws are independent ones of
+$N(m, P^{-1})$. References: D. J. C. MacKay, A practical Bayesian framework for backpropagation networks, Neural
+Computation 4 (1992), 448-472, doi:10.1162/neco.1992.4.3.448; E. Daxberger and others, Laplace redux: effortless
+Bayesian deep learning, NeurIPS 2021, doi:10.48550/arXiv.2106.14806.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +15,20 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.discrete import Moving, State, length
+from bnnviz.samplers.base import REGISTRY, Sampler, counters, length
+from bnnviz.samplers.baselines.text import LaplaceText
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _MOST = 5000  # weights that a full matrix is made of: 100 MB
+
+
+class State(NamedTuple):
+    """All chains between two draws: the last ones (chains, dim), their number, and which chains are alive (chains,)."""
+
+    x: Tensor
+    count: Tensor
+    alive: Tensor
 
 
 class Info(NamedTuple):
@@ -32,7 +47,7 @@ class Info(NamedTuple):
 
 
 @REGISTRY.add
-class Laplace(Moving):
+class Laplace(Sampler):
     """The Laplace approximation: the normal law around the posterior's mode that has the curvature which U has there.
 
     A descent by Adam from each chain's random start finds the mode, the deepest of all chains' ends; the precision is
@@ -52,8 +67,9 @@ class Laplace(Moving):
     converges = False
     needs_mode = True
     start = "mode"
-    told = ("distance",)
-    waiting = "Nothing has been drawn yet."
+    gradients_per_step = 0
+    info_means = {"distance": "distance to the mode"}
+    text = LaplaceText
 
     subset = settings.Choice(
         "all",
@@ -101,14 +117,10 @@ class Laplace(Moving):
     def _part(self, target: Target) -> slice:
         return target.last_layer() if self.subset == "last_layer" else slice(None)
 
-    def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target, and find the curvature at its mode."""
-        super().prepare(target, mode)
-        if mode is not None:
-            self.recentre(mode)
-
-    def recentre(self, mode: Tensor) -> None:
+    def set_mode(self, mode: Tensor | None) -> None:
         """Find the curvature at a mode (dim,)."""
+        if mode is None:
+            return
         self.mode, part = mode, self._part(self.target)
         prior = self.target.prior_precision or 0.0
         if self.structure == "diagonal":
@@ -133,51 +145,15 @@ class Laplace(Moving):
                 "mode_steps",
             )
 
-    @property
-    def examples_per_step(self) -> int:
-        """Gradients of single rows that a draw is charged for: none."""
-        return 0
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
+        """Return the chains at their starting points."""
+        return State(x0, *counters(x0))
 
-    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
         """Make a draw for every chain."""
-        z = self.rng.normal((len(state.x), len(self.scale)), state.x.dtype)
+        z = rng.normal((len(state.x), len(self.scale)), state.x.dtype)
         away = z * self.scale if self.scale.ndim == 1 else z @ self.scale
         first, last, _ = self._part(self.target).indices(self.target.dim)
         away = torch.nn.functional.pad(away, (first, self.target.dim - last))
         after, failed = self.moved(state, torch.isfinite(away).all(1), x=self.mode + away)
         return after, Info(length(away), failed)
-
-    def resume(self, state: State, moved: bool = False) -> State:
-        """Return the state; the mode of a target that has moved was found before."""
-        return state
-
-    def caption(self, info: Info, chain: int) -> str:
-        """Say where a draw is."""
-        return f"a draw of the normal law around the mode, {float(info.distance[chain]):.3g} away from it."
-
-    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return how far draws are from the mode."""
-        return [["Distance of draws to the mode", f"{means['distance']:.3g}", ""]]
-
-    def told_words(self, means: dict[str, float]) -> str:
-        """Return how far draws are from the mode."""
-        return f"each an independent draw, on average {means['distance']:.3g} from the mode"
-
-    def rows(self, state: State) -> list[list[str]]:
-        """Return the sds."""
-        sd = self.scale if self.scale.ndim == 1 else self.scale.square().sum(0).sqrt()
-        return [["Sd of the weights, smallest to largest", f"{float(sd.min()):.2g} to {float(sd.max()):.2g}", ""]]
-
-    def adopt(self, other: Laplace) -> None:
-        """Take over the mode and the curvature."""
-        super().adopt(other)
-        self.mode, self.scale = other.mode, other.scale
-
-    def save(self, state: State) -> dict[str, Any]:
-        """Return the mode and the curvature, too."""
-        return super().save(state) | {"mode": self.mode, "scale": self.scale}
-
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
-        """Return the saved state."""
-        self.mode, self.scale = (saved[name].to(self.target.device) for name in ("mode", "scale"))
-        return super().load(saved, rng)

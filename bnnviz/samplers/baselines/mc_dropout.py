@@ -11,8 +11,10 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.adam import Info, Slope, squared
-from bnnviz.samplers.baselines.descent import Descending
+from bnnviz.samplers.baselines.adam import Info, LossGradient, squared, untrained
+from bnnviz.samplers.baselines.descent import Descending, Rest
+from bnnviz.samplers.baselines.text import DropoutText
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import BNN, Target
 
 
@@ -23,14 +25,15 @@ class State(NamedTuple):
     ----------
     x : Tensor, shape (chains, dim)
         At rest the weights under a mask, while they descend the weights.
-    v, count, alive, square, taken, loss, penalty : Tensor
-        As of `bnnviz.samplers.baselines.adam.State`.
+    mean, count, alive, square, taken, loss, penalty : Tensor
+        As of `bnnviz.samplers.baselines.adam.Untrained`.
     w : Tensor, shape (chains, dim)
         The weights.
+    adaptation : Rest
     """
 
     x: Tensor
-    v: Tensor
+    mean: Tensor
     count: Tensor
     alive: Tensor
     square: Tensor
@@ -38,6 +41,7 @@ class State(NamedTuple):
     loss: Tensor
     penalty: Tensor
     w: Tensor
+    adaptation: Rest
 
 
 class Reader(NamedTuple):
@@ -87,8 +91,8 @@ class MCDropout(Descending):
     registered = "mc_dropout"
     title = "MC dropout"
     trained = "w"
-    penalised = "prior"
-    at_rest = "each draw drops other units of the network that it came to."
+    text = DropoutText
+    width = 4
 
     drop = settings.Number(
         0.5, bounds=(0.0, 0.95), step=0.05, label="p", doc="Chance that a hidden unit is dropped; 0 is the MAP."
@@ -124,63 +128,54 @@ class MCDropout(Descending):
         super().prepare(target, mode)
         self._readers = readers(target)
 
-    @property
-    def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
-        return 4
-
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their starting points, untrained."""
-        return State(*super().init(x0, rng), x0)
+        return State(*untrained(x0), x0, Rest())
 
     def parts(self, trained: Tensor) -> dict[str, Tensor]:
         """Return the weights, which are shown as they are."""
         return {"w": trained, "x": trained}
 
-    def _kept(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    def _kept(self, rng: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Return what units are multiplied by: 0, or 1 / (1 - p)."""
-        return (self.rng.uniform(shape, dtype) >= self.drop).to(dtype) / (1 - self.drop)
+        return (rng.uniform(shape, dtype) >= self.drop).to(dtype) / (1 - self.drop)
 
-    def factors(self, like: Tensor) -> Tensor:
+    def factors(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         """Return what weights (chains, dim) are multiplied by under a mask for each chain."""
         factors = torch.ones_like(like)
         for reader in self._readers:
-            keep = self._kept((len(like), reader.units), like.dtype)
+            keep = self._kept(rng, (len(like), reader.units), like.dtype)
             factors[:, reader.start : reader.start + reader.shape.numel()] = reader.spread(keep)
         return factors
 
-    def slope(self, trained: Tensor, batch: Any) -> Slope:
+    def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss of weights (chains, dim) under fresh masks, and its gradient."""
-        fit, g = (self._by_factors if self.target.layers is None else self._by_units)(trained, batch)
+        fit, g = (self._by_factors if self.target.layers is None else self._by_units)(rng, trained, batch)
         penalty, pull = squared(trained, self.target.prior_precision)
-        return Slope(fit + penalty, penalty, g + pull)
+        return LossGradient(fit + penalty, penalty, g + pull)
 
-    def _by_factors(self, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+    def _by_factors(self, rng: RandomNumbers, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return -log likelihood with one mask for all rows, and its gradient."""
-        factors = self.factors(w)
+        factors = self.factors(rng, w)
         fit, g = self.fit(w * factors, batch)
         return fit, g * factors
 
-    def _by_units(self, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+    def _by_units(self, rng: RandomNumbers, w: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return -log likelihood with a mask for each row, and its gradient."""
         rows = self.source.rows(batch)
         units = [layer.inputs for layer in self.target.layers[1:]]
-        masks = [self._kept((len(w), count, rows.y.shape[-1]), w.dtype) for count in units]
+        masks = [self._kept(rng, (len(w), count, rows.y.shape[-1]), w.dtype) for count in units]
         with torch.enable_grad():
             w = w.detach().requires_grad_(True)
             fit = self.target.fit_under_masks(w, rows, masks)
             (gradient,) = torch.autograd.grad(fit.sum(), w)
         return fit.detach(), gradient
 
-    def shown(self, state: State, going: Tensor) -> State:
+    def shown(self, rng: RandomNumbers, state: State, going: Tensor) -> State:
         """Return the state with the weights of chains that have arrived under a fresh mask."""
-        return state._replace(x=torch.where(going[:, None], state.w, state.w * self.factors(state.w)))
+        return state._replace(x=torch.where(going[:, None], state.w, state.w * self.factors(rng, state.w)))
 
-    def rested(self, state: State) -> tuple[State, Info]:
+    def rested(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Return the state after a move at rest: the weights under a fresh mask."""
-        after, info = super().rested(state)
-        return self.shown(after, torch.zeros_like(state.alive)), info
-
-    def rebuilt(self, parts: list[Tensor]) -> State:
-        """Return the state made of its tensors."""
-        return State(*parts)
+        after, info = super().rested(rng, state)
+        return self.shown(rng, after, torch.zeros_like(state.alive)), info

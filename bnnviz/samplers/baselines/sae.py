@@ -10,7 +10,9 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared
+from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared, untrained
+from bnnviz.samplers.baselines.text import AnchoredText
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 
@@ -19,14 +21,14 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    x, v, count, alive, square, taken, loss, penalty : Tensor
-        As of `bnnviz.samplers.baselines.adam.State`: a move is a member, ``taken`` counts the steps of its training.
+    x, mean, count, alive, square, taken, loss, penalty : Tensor
+        As of `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its steps of training.
     anchor, heading : Tensor, shape (chains, dim)
         What the member is drawn to, and which way each of its coordinates walks, 1 or -1.
     """
 
     x: Tensor
-    v: Tensor
+    mean: Tensor
     count: Tensor
     alive: Tensor
     square: Tensor
@@ -46,7 +48,7 @@ class Info(NamedTuple):
         Of a member whose training ends here, as of `bnnviz.samplers.baselines.adam.Info`; zero where none does.
     accepted : Tensor
         Share of its anchor's coordinates that walked on then, and were not turned back.
-    rate, went : Tensor
+    learning_rate, jump_distance : Tensor
         Learning rate, and how far it moved the chain.
     failed : Tensor, bool
         The chain met a value that is not finite.
@@ -55,8 +57,8 @@ class Info(NamedTuple):
     loss: Tensor
     penalty: Tensor
     accepted: Tensor
-    rate: Tensor
-    went: Tensor
+    learning_rate: Tensor
+    jump_distance: Tensor
     failed: Tensor
 
 
@@ -100,9 +102,9 @@ class SAE(Trained):
 
     registered = "sae"
     title = "Sequential anchored ensemble"
-    told = ("loss", "penalty", "accepted")
-    penalised = "anchor"
-    waiting = "The first member is not trained yet."
+    info_means = {"loss": "loss", "penalty": "penalty", "accepted": "anchor acceptance"}
+    text = AnchoredText
+    width = 5
 
     batch_size = settings.Integer(
         32,
@@ -167,49 +169,43 @@ class SAE(Trained):
             )
 
     @property
-    def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
-        return 5
-
-    @property
     def tuning_limit(self) -> int:
         """Steps after which the tuning ends, which is the first member's training."""
         return self.first_epochs * self.epoch
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their starting points, with anchors from the prior."""
-        first = super().init(x0, rng)
-        anchor = self.target.prior_precision**-0.5 * self.rng.normal(x0.shape, x0.dtype)
-        heading = torch.where(self.rng.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
-        return State(*first, anchor, heading)
+        anchor = self.target.prior_precision**-0.5 * rng.normal(x0.shape, x0.dtype)
+        heading = torch.where(rng.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
+        return State(*untrained(x0), anchor, heading)
 
-    def _length(self, state: State) -> Tensor:
+    def training_steps(self, state: State) -> Tensor:
         """Return how many steps the training of each chain's member takes, (chains,)."""
         return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
 
-    def pre_draw(self, state: State) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: State) -> Any:
         """Draw the batch, and lengths and lots of the anchors' walk where a member ends."""
-        batch, shape = super().pre_draw(state), state.x.shape
-        if self.host_sync and not bool((state.taken + 1 >= self._length(state)).any()):
+        batch, shape = super().pre_draw(rng, state), state.x.shape
+        if self.host_sync and not bool((state.taken + 1 >= self.training_steps(state)).any()):
             return batch, None
-        return batch, (self.rng.normal(shape, state.x.dtype), self.rng.uniform(shape, state.x.dtype))
+        return batch, (rng.normal(shape, state.x.dtype), rng.uniform(shape, state.x.dtype))
 
-    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
         """Go one step on with every chain's member; where it ends, move the anchor."""
-        batch, lots = pre_drawn
+        batch, lots = drawn
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
-        loss, length = fit + penalty, self._length(state)
+        loss, length = fit + penalty, self.training_steps(state)
         first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(state.taken.dtype)
         rate = first * self.scheduled(state.taken / length)
-        step = adam(g + pull, state.v, state.square, state.taken + 1, rate)
+        step = adam(g + pull, state.mean, state.square, state.taken + 1, rate)
         finite = torch.isfinite(loss) & torch.isfinite(step.move).all(1)
-        parts = {"x": state.x - step.move, "v": step.v, "square": step.square, "taken": state.taken + 1}
+        parts = {"x": state.x - step.move, "mean": step.mean, "square": step.square, "taken": state.taken + 1}
         ended, walk = state.taken + 1 >= length, None
         if lots is not None:
             walk = self._walked(state, *lots)
             anew = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
-            anew |= {name: torch.zeros_like(parts[name]) for name in ("v", "square")}
+            anew |= {name: torch.zeros_like(parts[name]) for name in ("mean", "square")}
             old = {"anchor": state.anchor, "heading": state.heading, **parts}
             parts |= {name: torch.where(_like(ended, part), part, old[name]) for name, part in anew.items()}
         after, failed = self.moved(state, finite, **parts, loss=loss, penalty=penalty)
@@ -222,50 +218,14 @@ class SAE(Trained):
         precision = self.target.prior_precision
         return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, lot, precision)
 
-    def settled(self, state: State) -> bool:
+    def is_tuned(self, state: State) -> bool:
         """Return whether every chain that is left has its first member."""
         return bool((state.count >= 1)[state.alive].all())
 
-    def placed(self, state: State, x: Tensor) -> State:
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains whose members set out anew from x (chains, dim)."""
         nothing = torch.zeros_like(x)
-        return state._replace(x=x, v=nothing, square=nothing, taken=torch.zeros_like(state.taken))
-
-    def caption(self, info: Info, chain: int) -> str:
-        """Say what came of a chain's member."""
-        loss, penalty, accepted = (float(part[chain]) for part in (info.loss, info.penalty, info.accepted))
-        return (
-            f"a member is trained, with a loss of {loss:.4g}, of which its anchor makes {penalty:.4g};"
-            f" {100 * accepted:.0f} % of the anchor's coordinates walked on, the others turned round."
-        )
-
-    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return the members' loss, and how the anchors walk."""
-        return [*super().told_rows(means), ["Anchor acceptance", f"{means['accepted']:.3f}", ""]]
-
-    def told_words(self, means: dict[str, float]) -> str:
-        """Return the members' loss and the anchors' acceptance."""
-        return f"each a member, {super().told_words(means)}; anchors were accepted at {100 * means['accepted']:.1f} %"
-
-    def rows(self, state: State) -> list[list[str]]:
-        """Return how far the members are that are being trained."""
-        alive = state.alive
-        if not bool(alive.any()):
-            return []
-        epoch, length = float(state.taken[alive].max()) / self.epoch, float(self._length(state)[alive].max())
-        members, distance = float(state.count[alive].min()), norm((state.x - state.anchor)[alive]).mean()
-        return [
-            [
-                "Members; epoch of the next",
-                f"{members:,.0f}; {epoch:.2g} of {length / self.epoch:.0f}",
-                "",
-            ],
-            ["Distance to the anchor", f"{float(distance):.3g}", ""],
-        ]
-
-    def rebuilt(self, parts: list[Tensor]) -> State:
-        """Return the state made of its tensors."""
-        return State(*parts)
+        return state._replace(x=x, mean=nothing, square=nothing, taken=torch.zeros_like(state.taken))
 
 
 def _like(mask: Tensor, part: Tensor) -> Tensor:

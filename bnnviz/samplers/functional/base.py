@@ -15,9 +15,10 @@ from numpy.polynomial import hermite_e
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Draws, StepBatch
-from bnnviz.samplers.discrete import Moving
-from bnnviz.samplers.discrete_draws import MoveDrawCollector, MoveTrace
+from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.moves import MoveDrawCollector, MoveTrace
+from bnnviz.samplers.observers import Draws, StepBatch
+from bnnviz.samplers.random import RandomNumbers
 
 _NODES = 20  # of the quadrature in one dimension: exact for polynomials of degree 39
 _KEPT = 500  # moves whose functionals the correction by weights is made of
@@ -207,10 +208,9 @@ class FunctionalDrawCollector(MoveDrawCollector):
     Their random numbers come from a generator of its own, so that draws do not depend on how moves are grouped.
     """
 
-    def __init__(self, sampler: Any, state: Any) -> None:
+    def __init__(self, sampler: Any, state: Any, rng: torch.Generator) -> None:
         super().__init__(sampler, state)
         self._each = sampler.draws_each
-        rng = sampler.rng.generator
         seed = (rng.initial_seed() + _SEED_SHIFT + int(state.count.max())) % 2**63
         self._rng = torch.Generator(rng.device).manual_seed(seed)
         self.kept: list[Tensor] = []
@@ -283,7 +283,7 @@ class FunctionalTrace(MoveTrace):
         return {"y": y.cpu().numpy(), "accepted": np.array(self._accepted[-_SHOWN:]), "number": number}
 
 
-class Functional(Moving):
+class Functional(Sampler):
     """What the samplers of functionals share; stands before the base of their moves.
 
     Attributes
@@ -314,11 +314,9 @@ class Functional(Moving):
         sd = self.first_sd if self.first_sd is not None else 0.1 if on_network else 1.0
         return self.reading.first(x0 if on_network else torch.zeros_like(x0), sd)
 
-    def draw_collector(self, state: Any) -> FunctionalDrawCollector:
+    def draw_collector(self, rng: RandomNumbers, state: Any) -> FunctionalDrawCollector:
         """Draw from the functionals from this state on."""
-        super().draw_collector(state)
-        self._drawer = FunctionalDrawCollector(self, state)
-        return self._drawer
+        return FunctionalDrawCollector(self, state, rng.generator)
 
     def chain_trace(self) -> FunctionalTrace:
         """Return a trace that has seen nothing."""
@@ -329,12 +327,12 @@ class Functional(Moving):
         """Whether draws can be corrected: the density of their mixture is known, and not of many dimensions."""
         return isinstance(self.reading, MeanField) and self.target.dim <= _WEIGHED_DIM
 
-    def event_weights(self, x: Tensor) -> Tensor:
+    def event_weights(self, x: Tensor, draw_collector: FunctionalDrawCollector) -> Tensor:
         """Return weights (n,), of sum 1, that make draws x (n, dim) from the functionals into draws of the target.
 
         exp(-U) over the density of the mixture of the functionals that were drawn from: importance sampling.
         """
-        c = torch.cat(self._drawer.kept)
+        c = torch.cat(draw_collector.kept)
         c = c[:: max(1, len(c) // _MIXED)]
         mean, sd = self.reading.centre(c), self.reading.sd(c)[:, 0]
         each = torch.distributions.Normal(mean.double(), sd.double())

@@ -1,4 +1,13 @@
-"""Stochastic-gradient functional Riemannian Langevin dynamics."""
+r"""Stochastic-gradient functional Riemannian Langevin dynamics.
+
+The state is a mean-field Gaussian with coefficients $c = (\mu, \rho)$, and g the gradient of its energy
+$E(c) = \mathrm E[U] - T \cdot \text{entropy}$ at one draw $\theta = \mu + \sigma(\rho) z$. With G a running mean of
+$g^2$ and $P = G^{-1/2}$,
+
+$$c \leftarrow c - \epsilon P g + \xi, \qquad \xi \sim N(0, 2 \epsilon T P).$$
+
+Reference: the functional-BNN paper, Algorithm 1, which has the running mean of g for g and $P^2$ for the last P.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +17,11 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.discrete import length
-from bnnviz.samplers.functional.base import Functional, FunctionalDrawCollector, MeanField
+from bnnviz.samplers.base import REGISTRY, counters, length
+from bnnviz.samplers.functional.base import Functional, MeanField
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
+from bnnviz.samplers.sgmcmc.psgld import Preconditioning
 from bnnviz.targets import Target
 
 _LOOKS = 20  # gradients that the mean square begins with
@@ -28,20 +38,22 @@ class State(NamedTuple):
     ----------
     x : Tensor, shape (chains, dim)
         The functionals' means.
-    v, square : Tensor, shape (chains, 2, dim)
+    mean, square : Tensor, shape (chains, 2, dim)
         Running mean of the gradient, and of its square, free of what they began with (as Adam's).
     count, alive : Tensor, shape (chains,)
         As of `bnnviz.samplers.discrete.State`.
     c : Tensor, shape (chains, 2, dim)
         The coefficients (mu, rho), sd = softplus(rho).
+    adaptation : Preconditioning
     """
 
     x: Tensor
-    v: Tensor
+    mean: Tensor
     count: Tensor
     alive: Tensor
     c: Tensor
     square: Tensor
+    adaptation: Preconditioning
 
 
 @REGISTRY.add
@@ -60,6 +72,7 @@ class SGFuncRLD(Functional, StochasticGradient):
 
     registered = "sgfuncrld"
     title = "SGFuncRLD"
+    width = 7
 
     variant = settings.Choice(
         "corrected",
@@ -87,106 +100,79 @@ class SGFuncRLD(Functional, StochasticGradient):
         },
     ]
 
-    @property
-    def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
-        return 7
-
     def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target; the preconditioner is learnt from the start on."""
-        self.reading, self.frozen = MeanField("softplus"), False
+        """Bind the target."""
+        self.reading = MeanField("softplus")
         super().prepare(target, mode)
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first functionals, the mean square as a few gradients have it."""
-        self._square = torch.ones(2, self.target.dim, dtype=x0.dtype, device=x0.device)
-        first = super().init(x0, rng)
-        c = self.begun(x0)
-        draws = [self._gradient(c, self.pre_draw(first))[1].square() for _ in range(_LOOKS)]
-        square = torch.stack(draws).mean(0)
-        self._learn_size(self.reading.centre(c), square)
-        return State(self.reading.centre(c), torch.zeros_like(c), first.count, first.alive, c, square)
+        # The first numbers are drawn for a step size that is found anew at once.
+        self._size_for(rng, x0, torch.ones(2, self.target.dim, dtype=x0.dtype, device=x0.device))
+        c, batch = self.begun(x0), self.source.draw
+        draws = [self._gradient(rng, c, batch((), len(x0), rng))[1].square() for _ in range(_LOOKS)]
+        square, centre = torch.stack(draws).mean(0), self.reading.centre(c)
+        found = Preconditioning(self._size_for(rng, centre, square.mean(0)), False)
+        return State(centre, torch.zeros_like(c), *counters(x0), c, square, found)
 
-    def _learn_size(self, x: Tensor, square: Tensor) -> None:
-        self._square = square.mean(0)
-        self.found = self.first_size(x)
-
-    def first_size(self, x: Tensor) -> float:
+    def _size_for(self, rng: RandomNumbers, x: Tensor, square: Tensor) -> float:
         """Return a tenth of one over the largest curvature in preconditioned coordinates, at means x (n, dim)."""
-        shape = self._preconditioner(self._square)
+        shape = self._preconditioner(square)
         along_sd = _LEAST_CURVATURE * float(shape[1].max())
-        return _SAFE / max(self.largest_curvature(x, shape[0].sqrt()), along_sd)
+        return _SAFE / max(self.largest_curvature(rng, x, shape[0].sqrt()), along_sd)
 
     def _preconditioner(self, square: Tensor) -> Tensor:
         return 1 / (_FLOOR + square.sqrt())
 
-    def _gradient(self, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+    def _gradient(self, rng: RandomNumbers, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return U at a draw of each functional (chains,), and its energy's gradient (chains, 2, dim)."""
-        z = self.rng.normal((len(c), 1, c.shape[2]), c.dtype)
+        z = rng.normal((len(c), 1, c.shape[2]), c.dtype)
         potential, g = self.source.of(batch).gradient(self.reading.at(c, z)[:, 0])
         along = self.reading.sd_slope(c) * (g[:, None] * z - self.temperature / self.reading.sd(c))
         return potential, torch.cat([g[:, None], along], 1)
 
-    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
         """Move every chain's functional once."""
-        potential, g = self._gradient(state.c, pre_drawn)
+        potential, g = self._gradient(rng, state.c, drawn)
         mean, square = self._remembered(state, g)
-        size = self.sizes(state.count)
+        size = self.sizes(state.adaptation, state.count)
         h, shape = size[:, None, None].to(g.dtype), self._preconditioner(square)
         if self.variant == "paper":
             drift, scale = h * shape * mean, shape
         else:
             drift, scale = h * shape * g, shape.sqrt()
-        noise = (2 * h * self.temperature).sqrt() * scale * self.rng.normal(g.shape, g.dtype)
+        noise = (2 * h * self.temperature).sqrt() * scale * rng.normal(g.shape, g.dtype)
         c = state.c - drift + noise
         finite = torch.isfinite(potential) & torch.isfinite(c).all((1, 2))
-        after, failed = self.moved(state, finite, x=self.reading.centre(c), v=mean, c=c, square=square)
+        after, failed = self.moved(state, finite, x=self.reading.centre(c), mean=mean, c=c, square=square)
         return after, Info(potential, size, length(drift.flatten(1)), length(noise.flatten(1)), failed)
 
     def _remembered(self, state: State, g: Tensor) -> tuple[Tensor, Tensor]:
         """Return the running means after another gradient; weights that shrink free them of their beginning."""
         moves = (state.count + 1)[:, None, None]
-        mean = state.v + (_weight(self.averaging, moves) * (g - state.v)).to(g.dtype)
-        if self.frozen:
+        mean = state.mean + (_weight(self.averaging, moves) * (g - state.mean)).to(g.dtype)
+        if state.adaptation.frozen:
             return mean, state.square
         if self.variant == "corrected":
             moves = moves + _LOOKS
         return mean, state.square + (_weight(self.smoothing, moves) * (g.square() - state.square)).to(g.dtype)
 
-    def settled(self, state: State) -> bool:
+    def is_tuned(self, state: State) -> bool:
         """Return whether the mean square has forgotten how it began."""
         return self.variant == "paper" or float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
-    def draw_collector(self, state: State) -> FunctionalDrawCollector:
+    def freeze(self, rng: RandomNumbers, state: State) -> State:
         """Keep the preconditioner from here on, but in the paper's variant, and find the step size for it."""
-        if not self.frozen and self.variant == "corrected":
-            self.frozen = True
-            living = state.alive if bool(state.alive.any()) else ~state.alive
-            self._learn_size(state.x[living], state.square[living])
-        return super().draw_collector(state)
+        if state.adaptation.frozen or self.variant != "corrected":
+            return state
+        living = state.alive if bool(state.alive.any()) else ~state.alive
+        size = self._size_for(rng, state.x[living], state.square[living].mean(0))
+        return state._replace(adaptation=Preconditioning(size, True))
 
-    def placed(self, state: State, x: Tensor) -> State:
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
         c = self.begun(x)
         return state._replace(x=self.reading.centre(c), c=c)
-
-    def adopt(self, other: SGFuncRLD) -> None:
-        """Take over what was learnt."""
-        super().adopt(other)
-        self.frozen, self._square = other.frozen, other._square
-
-    def save(self, state: State) -> dict[str, Any]:
-        """Return what was learnt, too."""
-        return super().save(state) | {"frozen": self.frozen, "square": self._square}
-
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
-        """Return the saved state."""
-        self.frozen, self._square = saved["frozen"], saved["square"].to(self.target.device)
-        return super().load(saved, rng)
-
-    def rebuilt(self, parts: list[Tensor]) -> State:
-        """Return the state made of its tensors."""
-        return State(*parts)
 
 
 def _weight(keep: float, moves: Tensor) -> Tensor:

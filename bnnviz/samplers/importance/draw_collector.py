@@ -10,17 +10,18 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, MOVE, Draws, Projection, StepBatch
+from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
 
 _WEIGH, _MOVE = 1, 4
 _SHOWN = 1500  # draws in one picture: half of them those with the largest weights
 _REMEMBERED = 400  # iterations of which the effective number of draws is known
 
 
-class PopulationDrawCollector:
+class PopulationDrawCollector(Checkpointed):
     """Hands on the draws of each iteration when they have been weighed."""
 
     spacing = float("nan")
+    saved_names = ("made",)
 
     def __init__(self, state: Any) -> None:
         self.made = 0
@@ -45,18 +46,11 @@ class PopulationDrawCollector:
             log_weight=torch.stack([state.logs for state in weighed]).flatten(),
         )
 
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"made": self.made}
 
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self.made = saved["made"]
-
-
-class PopulationStats:
+class PopulationStats(Checkpointed):
     """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
 
+    saved_names = ("counts", "worth", "of")
     _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
 
     def __init__(self) -> None:
@@ -114,14 +108,6 @@ class PopulationStats:
         found = self.summary()
         worth = f" The last {self.of:,} draws are worth {self.worth:,.0f} without weights." if self.of else ""
         return f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws.{worth}"
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"counts": self.counts, "worth": self.worth, "of": self.of}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self.counts, self.worth, self.of = dict(saved["counts"]), saved["worth"], saved["of"]
 
 
 class PopulationTrace:

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, StepBatch
+from bnnviz.samplers.base import Sampler, counters
 from bnnviz.samplers.importance.draw_collector import PopulationDrawCollector, PopulationStats, PopulationTrace
 from bnnviz.samplers.importance.mixture import Covariance, Full
+from bnnviz.samplers.importance.text import WeightsText
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
 
 DRAW, WEIGH, RESAMPLE, ADAPT, MOVE = range(5)
@@ -28,7 +29,6 @@ _AT_ONCE = 256  # points whose U is computed at once
 _BLOWN_UP = 60  # halvings of a gradient step that has no limit
 _NETWORK_SD, _DENSITY_SD = 0.1, 1.0
 _TOGETHER_EVERY = 5  # iterations
-ALARM = 0.05  # of the draws: so few that they are worth
 
 
 class State(NamedTuple):
@@ -104,6 +104,7 @@ class Population(Sampler):
     exact = False  # without their weights
     weighted, tunes, compiles = True, False, False
     weighed_by = "target / mixture"
+    text = WeightsText
     covariance: ClassVar[type[Covariance]] = Full
 
     draws_each = settings.Integer(
@@ -153,22 +154,17 @@ class Population(Sampler):
         return self.draws_each // 3 + 4
 
     @property
-    def examples_per_step(self) -> int:
+    def gradients_per_step(self) -> int:
         """Data rows that a phase may take of each proposal, at most: those of the draws, or of a gradient step."""
         return self.target.examples * max(self.draws_each, self.most_halvings + 3)
 
-    def charge(self, step_batch: StepBatch, counted: Any) -> int:
+    def gradient_cost(self, step_batch: StepBatch, counted: Any) -> int:
         """Return the data rows that U or its gradient was taken of: an evaluation counts as a gradient."""
         return sum(info.examples for info in step_batch.infos)
 
     def check(self, target: Target) -> None:
         """Raise where the covariances would take more memory than there is."""
         self.covariance.check(target.dim)
-
-    def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target."""
-        self.check(target)
-        super().prepare(target, mode)
 
     @property
     def first_sd(self) -> float:
@@ -177,41 +173,41 @@ class Population(Sampler):
             return self.sigma0
         return _NETWORK_SD if self.target.start_at_mode else _DENSITY_SD
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the proposals around their starting points (proposals, dim)."""
-        self.rng = RandomNumbers(rng)
-        count, dim = x0.shape
+        number, dim = x0.shape
         where = {"device": x0.device}
-        none = torch.full((count,), -1, dtype=torch.int64, **where)
+        none = torch.full((number,), -1, dtype=torch.int64, **where)
+        count, alive = counters(x0)
         return State(
             x=x0,
             factor=self.covariance.first(x0, self.first_sd),
             origin=x0,
-            draws=x0[:, None].expand(count, self.draws_each, dim).clone(),
-            logs=torch.full((count, self.draws_each), -math.inf, dtype=torch.float64, **where),
+            draws=x0[:, None].expand(number, self.draws_each, dim).clone(),
+            logs=torch.full((number, self.draws_each), -math.inf, dtype=torch.float64, **where),
             chosen=none,
             landed=x0,
             halvings=none.clone(),
             phase=torch.zeros((), dtype=torch.int64),
-            count=torch.zeros(count, dtype=torch.float64, **where),
-            alive=torch.ones(count, dtype=torch.bool, **where),
+            count=count,
+            alive=alive,
         )
 
-    def step(self, state: State) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
         """Go through one phase."""
-        phase = int(state.phase)
-        made, info = (self._draw, self._weigh, self._resample, self._adapt, self._move)[phase](state)
+        phase = (self._draw, self._weigh, self._resample, self._adapt, self._move)[int(state.phase)]
+        made, info = phase(rng, state)
         return made._replace(phase=(state.phase + 1) % len(PHASES)), info
 
     # ---- the phases
 
-    def _draw(self, state: State) -> tuple[State, Info]:
+    def _draw(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Draw K points of each proposal (paper, equation 10)."""
-        z = self.rng.normal(state.draws.shape, state.x.dtype)
+        z = rng.normal(state.draws.shape, state.x.dtype)
         draws = state.x[:, None] + self.covariance.scaled(state.factor, z)
         return state._replace(origin=state.x, draws=draws), _told(DRAW, state)
 
-    def _weigh(self, state: State) -> tuple[State, Info]:
+    def _weigh(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Weigh every draw by the target over the mixture of all proposals (equation 11)."""
         points = state.draws.flatten(0, 1)
         potential = self._potential(points).double()
@@ -224,9 +220,9 @@ class Population(Sampler):
         info = _told(WEIGH, state)._replace(examples=examples, weightless=int((~finite).sum()), lost=lost)
         return state._replace(logs=logs), info
 
-    def _resample(self, state: State) -> tuple[State, Info]:
+    def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Let one draw of each proposal survive, with chances in proportion to the weights."""
-        u = self.rng.uniform((len(state.x),), torch.float64)
+        u = rng.uniform((len(state.x),), torch.float64)
         together = self.variant == "reference-code" and (int(state.count.max()) + 1) % _TOGETHER_EVERY == 0
         logs = state.logs.flatten()[None] if together else state.logs
         has_weight = torch.isfinite(logs).any(1).expand(len(state.x))
@@ -240,7 +236,7 @@ class Population(Sampler):
         x = torch.where(has_weight[:, None], survivors, state.x)
         return state._replace(x=x, landed=x, chosen=chosen), _told(RESAMPLE, state)
 
-    def _adapt(self, state: State) -> tuple[State, Info]:
+    def _adapt(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Mix the covariances with those of the weighted draws, and of draws whose weights are clipped (eq. 13)."""
         usable = torch.isfinite(state.logs).any(1)
         if not self.adapt_covariance or self.draws_each < 2:
@@ -271,7 +267,7 @@ class Population(Sampler):
         root = math.sqrt(self.draws_each)
         return math.ceil(root) + 1 if self.variant == "reference-code" else max(1, int(root))
 
-    def _move(self, state: State) -> tuple[State, Info]:
+    def _move(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Take a Langevin step without noise from each survivor (equation 12)."""
         x, halvings, examples = state.x, torch.full_like(state.halvings, -1), 0
         if self.gradient:
@@ -329,11 +325,7 @@ class Population(Sampler):
 
     # ---- what is told
 
-    def settled(self, state: State) -> bool:
-        """Return that there is no tuning."""
-        return True
-
-    def draw_collector(self, state: State) -> PopulationDrawCollector:
+    def draw_collector(self, rng: RandomNumbers, state: State) -> PopulationDrawCollector:
         """Hand on what is drawn from this state on."""
         return PopulationDrawCollector(state)
 
@@ -351,45 +343,13 @@ class Population(Sampler):
             return ["One draw of each proposal has no covariance: covariances stay as they are."]
         return []
 
-    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
-        """Say where the weights have collapsed."""
-        of = figures.get("of", 0)
-        if not of:
-            return "", []
-        if figures["worth"] == 0:
-            return "No draw has a weight: U is finite at none of them. Begin elsewhere, or with a smaller sigma0.", []
-        share = figures["worth"] / of
-        if share >= ALARM:
-            return "", []
-        return (
-            f"The weights have collapsed: {of:,} draws are worth {figures['worth']:.1f} plain ones"
-            f" ({100 * share:.2g} %, under {100 * ALARM:g} %). What is averaged over them is the word of a few draws,"
-            " whatever its error says.",
-            [],
-        )
-
-    def resume(self, state: State, moved: bool = False) -> State:
+    def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
         """Return the state; draws that were weighed by another target are not."""
         return state._replace(phase=torch.zeros_like(state.phase), x=state.x) if moved else state
 
-    def placed(self, state: State, x: Tensor) -> State:
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the proposals around other means (proposals, dim)."""
         return state._replace(x=x, landed=x, phase=torch.zeros_like(state.phase))
-
-    def adopt(self, other: Population) -> None:
-        """Take over what another instance of the class has bound."""
-        self.prepare(other.target, None)
-        self.rng = other.rng
-
-    def save(self, state: State) -> dict[str, Any]:
-        """Return the state."""
-        return {"state": flat(state)}
-
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
-        """Return the saved state."""
-        self.rng = RandomNumbers(rng)
-        state = State(*(part.to(self.target.device) for part in saved["state"]))
-        return state._replace(phase=state.phase.cpu())
 
 
 def _told(phase: int, state: State) -> Info:

@@ -1,62 +1,109 @@
-"""What the Hamiltonian samplers learn in their tuning: the size of a leapfrog step, and each coordinate's scale."""
+r"""What the Hamiltonian samplers share: the leapfrog, the acceptance, and a warm-up that finds step size and scales.
+
+They sample $\pi(x, p) \propto \exp(-H(x, p) / T)$ with the energy $H = U(x) + |p|^2 / 2$. In coordinates divided by
+scales s a leapfrog step of size h is
+
+$$p \leftarrow p - \tfrac h2 s \nabla U(x), \quad x \leftarrow x + h s p, \quad
+  p \leftarrow p - \tfrac h2 s \nabla U(x).$$
+
+The warm-up finds h by dual averaging, such that the mean acceptance is the wanted one: after n updates with the mean
+shortfall $\bar H_n$,
+
+$$\log h_{n+1} = \mu - \frac{\sqrt n}{\gamma} \bar H_n, \qquad
+  \log \bar h_{n+1} = n^{-\kappa} \log h_{n+1} + (1 - n^{-\kappa}) \log \bar h_n,$$
+
+with $\gamma = 0.05$, $t_0 = 10$, $\kappa = 0.75$, $\mu = \log 10 h_1$. The scales are the standard deviations within
+chains. References: R. M. Neal, MCMC using Hamiltonian dynamics, 2011, doi:10.1201/b10905-6; M. D. Hoffman and
+A. Gelman, The No-U-Turn Sampler, JMLR 15 (2014), 1593-1623, section 3.2.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.discrete import Discrete
-from bnnviz.samplers.discrete_draws import MoveDrawCollector
-from bnnviz.targets import Target
+from bnnviz.samplers.random import RandomNumbers
 
-# Moves of each chain that a stage of the tuning takes, on average; the scales are learnt in those between the first
+# Moves of each chain that a stage of the warm-up takes, on average; the scales are learnt in those between the first
 # and the last, and at the end of each.
 _STAGES = (25, 25, 50, 25)
 _UPDATES = 50  # of the step size that a stage takes, at least
-# Hoffman and Gelman 2014, section 3.2.
-_SHRINKAGE, _OFFSET, _FORGETTING = 0.05, 10.0, 0.75
-_LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the tuning still moves after it
+_SHRINKAGE, _OFFSET, _FORGETTING = 0.05, 10.0, 0.75  # gamma, t_0 and kappa
+_LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up still moves after it
 _PRIOR_MOVES = 5.0  # that the coordinates' common variance counts for
 
 
-class DualAveraging:
-    """Finds the logarithm of a step size such that the acceptance is the wanted one (Hoffman and Gelman 2014, 5)."""
+class DualAveraging(NamedTuple):
+    """Finds the logarithm of a step size such that the acceptance is the wanted one (Hoffman and Gelman 2014, 5).
 
-    def __init__(self, size: float) -> None:
-        self.centre = math.log(10 * size)
-        self.seen, self.shortfall, self.log_mean = 0, 0.0, math.log(size)
+    Attributes
+    ----------
+    centre : float
+        mu, which the logarithm is drawn to.
+    updates : int
+        n.
+    shortfall : float
+        By how much the acceptance fell short, on average.
+    log_mean : float
+        Mean of the logarithms, the later ones counting more.
+    """
 
-    def update(self, shortfall: float) -> float:
-        """Return the size to try next, after moves of which the acceptance fell short by so much on average."""
-        self.seen += 1
-        self.shortfall += (shortfall - self.shortfall) / (self.seen + _OFFSET)
-        log_size = self.centre - self.seen**0.5 / _SHRINKAGE * self.shortfall
-        self.log_mean += self.seen**-_FORGETTING * (log_size - self.log_mean)
-        return math.exp(log_size)
+    centre: float
+    updates: int
+    shortfall: float
+    log_mean: float
 
+    @classmethod
+    def begun(cls, size: float) -> DualAveraging:
+        """Return it before the first update, at a step size."""
+        return cls(math.log(10 * size), 0, 0.0, math.log(size))
+
+    def updated(self, shortfall: float) -> tuple[DualAveraging, float]:
+        """Return it after moves of which the acceptance fell short by so much on average, and the size to try next."""
+        updates = self.updates + 1
+        mean = self.shortfall + (shortfall - self.shortfall) / (updates + _OFFSET)
+        log_size = self.centre - updates**0.5 / _SHRINKAGE * mean
+        log_mean = self.log_mean + updates**-_FORGETTING * (log_size - self.log_mean)
+        return DualAveraging(self.centre, updates, mean, log_mean), math.exp(log_size)
+
+    @property
     def size(self) -> float:
-        """Return the mean of the sizes tried, the later ones counting more."""
+        """Mean of the sizes tried."""
         return math.exp(self.log_mean)
 
 
-class Spread:
-    """Sums of positions for every chain, from where it was first, for the variance within chains."""
+class PositionSums(NamedTuple):
+    """Sums of positions for every chain, from where it was first, for the variance within chains; float64.
 
-    def __init__(self, origin: Tensor) -> None:
-        self.origin = origin.double()
-        self.count = torch.zeros(len(origin), 1, dtype=torch.float64, device=origin.device)
-        self.first, self.second = torch.zeros_like(self.origin), torch.zeros_like(self.origin)
+    Attributes
+    ----------
+    origin, first, second : Tensor, shape (chains, dim)
+        Where the sums begin, and the sums of the distances from there and of their squares.
+    count : Tensor, shape (chains, 1)
+    """
 
-    def add(self, x: Tensor, counted: Tensor) -> None:
-        """Add the positions (chains, dim) of those chains (chains,) that are counted."""
+    origin: Tensor
+    count: Tensor
+    first: Tensor
+    second: Tensor
+
+    @classmethod
+    def begun(cls, origin: Tensor) -> PositionSums:
+        """Return empty sums of chains that are at an origin (chains, dim)."""
+        origin = origin.double()
+        zero = torch.zeros_like(origin)
+        return cls(origin, zero.new_zeros(len(origin), 1), zero, zero)
+
+    def added(self, x: Tensor, counted: Tensor) -> PositionSums:
+        """Return them with the positions (chains, dim) of those chains (chains,) that are counted."""
         shift = torch.where(counted[:, None], x.double() - self.origin, 0.0)
-        self.count += counted[:, None]
-        self.first += shift
-        self.second += shift.square()
+        count = self.count + counted[:, None]
+        return PositionSums(self.origin, count, self.first + shift, self.second + shift.square())
 
     def scale(self) -> Tensor:
         """Return the standard deviation (dim,) within chains, drawn a little towards what all coordinates share."""
@@ -69,12 +116,46 @@ class Spread:
         return variance.sqrt().clamp_min(_LEAST * float(variance.max().sqrt()))
 
 
-class Hamiltonian(Discrete):
-    """Base of the samplers that follow a velocity by leapfrog steps; all rows are read.
+class Stage(NamedTuple):
+    """A stage of the warm-up, and what it has seen.
 
-    A step is x + h s v with v - h/2 s grad U before and after it, s the coordinates' scales: v is a velocity in
-    coordinates divided by s, and drawn from N(0, temperature).
+    Attributes
+    ----------
+    number : int
+    moves : float
+        That have ended, for each chain on average.
+    pooled : tuple of float
+        Acceptance and number of moves since the last update of the step size.
+    averaging : DualAveraging
+    positions : PositionSums or None
+        None before the first move.
     """
+
+    number: int
+    moves: float
+    pooled: tuple[float, float]
+    averaging: DualAveraging
+    positions: PositionSums | None
+
+
+class StepSizeAndScale(NamedTuple):
+    """What a Hamiltonian sampler has learnt.
+
+    Attributes
+    ----------
+    step_size : float
+    scale : Tensor, shape (dim,)
+    stage : Stage or None
+        Of the warm-up; None after it.
+    """
+
+    step_size: float
+    scale: Tensor
+    stage: Stage | None
+
+
+class Hamiltonian(Discrete):
+    """Base of the samplers that follow a momentum by leapfrog steps; all rows are read."""
 
     step_size = settings.Number(
         None,
@@ -96,100 +177,83 @@ class Hamiltonian(Discrete):
     )
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
-    def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target; step size and scales are learnt from the start on."""
-        super().prepare(target, mode)
-        self.scale = torch.ones(target.dim, dtype=target.dtype, device=target.device)
-        self.tuning, self._stage = True, 0
-        self._begin_stage()
+    def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndScale:
+        """Return scales of one and the step size for them, at the beginning of the warm-up."""
+        scale = torch.ones(self.learnt_dim, dtype=x.dtype, device=x.device)
+        size = self.first_size(rng, x, scale)
+        return StepSizeAndScale(size, scale, Stage(0, 0.0, (0.0, 0.0), DualAveraging.begun(size), None))
 
-    def _begin_stage(self) -> None:
-        self._moves, self._pooled, self._spread = 0.0, [0.0, 0.0], None
+    @property
+    def learnt_dim(self) -> int:
+        """Coordinates that have a scale."""
+        return self.target.dim
 
-    def first_size(self, x: Tensor) -> float:
+    def first_size(self, rng: RandomNumbers, x: Tensor, scale: Tensor | float = 1.0) -> float:
         """Return half the step at which a leapfrog along the largest curvature at x (n, dim) is no longer stable."""
-        return self.set_size(self.largest_curvature(x, self.scale) ** -0.5)
+        return self.largest_curvature(rng, x, scale) ** -0.5
 
-    def set_size(self, size: float) -> float:
-        """Begin to tune at a size, which is returned."""
-        self._averaging = DualAveraging(size)
-        return size
+    def fresh_momentum(self, rng: RandomNumbers, like: Tensor) -> Tensor:
+        """Draw momenta from N(0, T)."""
+        return self.temperature**0.5 * rng.normal(like.shape, like.dtype)
 
-    def size(self) -> float:
-        """Return the size of a leapfrog step."""
-        return self.found if self.step_size is None else self.step_size
+    def acceptance(self, energy_error: Tensor) -> Tensor:
+        """Return the acceptance probability min(1, exp(-error / T)); 0 where the error is not a number."""
+        return torch.exp((-energy_error / self.temperature).clamp_max(0.0)).nan_to_num(0.0)
 
-    def learn(self, x: Tensor, acceptance_probability: Tensor, ended: Tensor) -> None:
-        """Note in the tuning where the chains of which a move has ended are, and how far it could be accepted.
+    def learnt_position(self, state: Any) -> Tensor:
+        """Return the positions (chains, learnt_dim) whose scales are learnt."""
+        return state.x
 
-        ``x`` (chains, dim); ``acceptance_probability`` and ``ended`` (chains,).
-        """
-        if self._spread is None:
-            self._spread = Spread(x)
-        self._spread.add(x, ended)
-        self._pooled[0] += float(torch.where(ended, acceptance_probability, 0.0).sum())
-        self._pooled[1] += float(ended.sum())
-        if self._pooled[1] >= max(1, len(x) // 2):
-            self._moves += self._pooled[1] / len(x)
-            self.found = self._averaging.update(self.wanted - self._pooled[0] / self._pooled[1])
-            self._pooled = [0.0, 0.0]
+    def ended(self, state: Any, info: Any) -> Tensor:
+        """Return of which chains (chains,) a move has ended with a step."""
+        return state.alive
 
-    def tune(self, state: Any, last: bool) -> tuple[Any, bool]:
-        """Go on to the next stage of the tuning once this one has seen enough moves."""
+    def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
+        """Note where the chains are of which a move has ended, and how far it could be accepted."""
+        learnt = state.adaptation
+        if learnt.stage is None:
+            return state
+        stage, size, x, ended = learnt.stage, learnt.step_size, self.learnt_position(state), self.ended(state, info)
+        positions = (stage.positions or PositionSums.begun(x)).added(x, ended)
+        accepted = stage.pooled[0] + float(torch.where(ended, info.acceptance_rate, 0.0).sum())
+        count = stage.pooled[1] + float(ended.sum())
+        stage = stage._replace(positions=positions, pooled=(accepted, count))
+        if count >= max(1, len(x) // 2):
+            averaging, size = stage.averaging.updated(self.wanted - accepted / count)
+            stage = stage._replace(moves=stage.moves + count / len(x), averaging=averaging, pooled=(0.0, 0.0))
+        return state._replace(adaptation=StepSizeAndScale(size, learnt.scale, stage))
+
+    def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
+        """Go on to the next stage of the warm-up once this one has seen enough moves."""
+        stage = state.adaptation.stage
+        if stage is None:
+            return state
         nothing = self.step_size is not None and self.metric == "unit"
-        enough = nothing or self._averaging.seen >= _UPDATES and self._moves >= _STAGES[self._stage]
-        if self.tuning and (last or enough):
-            state = self._next_stage(state, last or nothing)
-        return state, not self.tuning
+        enough = nothing or stage.averaging.updates >= _UPDATES and stage.moves >= _STAGES[stage.number]
+        if not (last or enough):
+            return state
+        over = last or nothing or stage.number == len(_STAGES) - 1 or (self.metric == "unit" and stage.number == 1)
+        return self.freeze(rng, state) if over else self._next_stage(rng, state, stage)
 
-    def _next_stage(self, state: Any, last: bool) -> Any:
-        learns = 0 < self._stage < len(_STAGES) - 1 and self.metric == "diagonal" and self._spread is not None
-        self.found = self._averaging.size()
-        if last or self._stage == len(_STAGES) - 1 or (self.metric == "unit" and self._stage == 1):
-            self.tuning = False
-        elif learns:
-            self.scale = self._spread.scale().to(self.scale.dtype)
-            self.found = self.first_size(state.x)
-            state = self.resume(state)
-        self._stage += 1
-        self._begin_stage()
-        return state
+    def _next_stage(self, rng: RandomNumbers, state: Any, stage: Stage) -> Any:
+        """Return the state at the beginning of the next stage; with new scales it needs another step size."""
+        size, scale, averaging = stage.averaging.size, state.adaptation.scale, stage.averaging
+        learns = stage.number > 0 and self.metric == "diagonal" and stage.positions is not None
+        if learns:
+            scale = stage.positions.scale().to(scale.dtype)
+            size = self.first_size(rng, state.x, scale)
+            averaging = DualAveraging.begun(size)
+        new = Stage(stage.number + 1, 0.0, (0.0, 0.0), averaging, None)
+        state = state._replace(adaptation=StepSizeAndScale(size, scale, new))
+        return self.resume(rng, state) if learns else state
 
-    def settled(self, state: Any) -> bool:
-        """Return whether the tuning is over."""
-        return not self.tuning
+    def is_tuned(self, state: Any) -> bool:
+        """Return whether the warm-up is over."""
+        return state.adaptation.stage is None
 
-    def draw_collector(self, state: Any) -> MoveDrawCollector:
-        """End the tuning, and draw from this state on."""
-        if self.tuning:
-            self.found, self.tuning = self._averaging.size(), False
-        return super().draw_collector(state)
-
-    def rows(self, state: Any) -> list[list[str]]:
-        """Return the step size."""
-        return [["Leapfrog step", f"{self.size():.3g}", ""]]
-
-    def adopt(self, other: Hamiltonian) -> None:
-        """Take over what was learnt, and how far the tuning has come."""
-        super().adopt(other)
-        for name in ("scale", "tuning", "_stage", "_moves", "_pooled", "_spread", "_averaging"):
-            setattr(self, name, getattr(other, name))
-
-    def save(self, state: Any) -> dict[str, Any]:
-        """Return what was learnt, and how far the tuning has come, too."""
-        spread = None if self._spread is None else dict(vars(self._spread))
-        tuning = [self.tuning, self._stage, self._moves, self._pooled]
-        learnt = {"scale": self.scale, "tuning": tuning, "spread": spread, "averaging": dict(vars(self._averaging))}
-        return super().save(state) | learnt
-
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> Any:
-        """Return the saved state."""
-        device = self.target.device
-        self.scale = saved["scale"].to(device)
-        self.tuning, self._stage, self._moves, self._pooled = saved["tuning"]
-        self._averaging = DualAveraging(1.0)
-        vars(self._averaging).update(saved["averaging"])
-        if saved["spread"] is not None:
-            self._spread = Spread(saved["spread"]["origin"].to(device))
-            vars(self._spread).update({name: part.to(device) for name, part in saved["spread"].items()})
-        return super().load(saved, rng)
+    def freeze(self, rng: RandomNumbers, state: Any) -> Any:
+        """Return the state with the mean of the step sizes that were tried."""
+        learnt = state.adaptation
+        if learnt.stage is None:
+            return state
+        return state._replace(adaptation=StepSizeAndScale(learnt.stage.averaging.size, learnt.scale, None))

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Sampler, StepBatch
+from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp import thinning
 from bnnviz.samplers.pdmp.chain_trace import PathTrace
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
@@ -25,6 +26,7 @@ from bnnviz.samplers.pdmp.noisy_bound import NoisyGrid
 from bnnviz.samplers.pdmp.path_moments import PathSums
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Piece
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.text import Text
 from bnnviz.targets import Target
 
 PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -130,6 +132,14 @@ class _PreDrawn(NamedTuple):
     batch: Any
 
 
+class _Text(Text):
+    def rows(self, state: Any) -> list[list[str]]:
+        return self.sampler.rows(state)
+
+    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        return self.sampler.warning(figures)
+
+
 class PDMP(Sampler):
     """Base of the piecewise deterministic samplers: settings of event times, and the lock-step.
 
@@ -144,6 +154,7 @@ class PDMP(Sampler):
     """
 
     emits = frozenset({"events", "envelope", "path", "ratios"})
+    text = _Text
     curved: ClassVar[bool] = False
     # A process that meets no rate at all would double its cells for ever.
     widest_cell: ClassVar[float] = 1e3
@@ -341,7 +352,7 @@ class PDMP(Sampler):
         """Return the time derivative of the signed rate from the gradient of U and v' H v."""
         raise NotImplementedError
 
-    def reflect(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Return the velocity after a bounce."""
         raise NotImplementedError
 
@@ -362,7 +373,7 @@ class PDMP(Sampler):
         """Whether draws are taken at events of a rate that is known: with batches it is not."""
         return self.samples == "events" and self.batch_size is None
 
-    def event_weights(self, x: Tensor) -> Tensor:
+    def event_weights(self, x: Tensor, draw_collector: Any = None) -> Tensor:
         """Return weights (n,), of sum 1, that undo the bias of draws x (n, dim) at events.
 
         Bounces and refreshments together follow pi(x) (refresh rate + mean rate at x), so that the reciprocal restores
@@ -373,7 +384,7 @@ class PDMP(Sampler):
         weights = 1 / (self.refresh_rate + self.mean_rate(x, g)).double().clamp_min(1e-12)
         return weights / weights.sum()
 
-    def draw_velocity(self, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         """Draw fresh velocities shaped like ``like`` from their invariant law."""
         raise NotImplementedError
 
@@ -389,25 +400,17 @@ class PDMP(Sampler):
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target and build the bound."""
-        self.check(target)
-        super().prepare(target, mode)
         self.tuning = True
-        # On a CPU it is free to look at a number; on a GPU one would wait for it, and what is compiled cannot.
-        self.host_sync = target.device.type == "cpu"
         self._sums: PathSums | None = None
-        self._set_anchor(mode)
+        super().prepare(target, mode)
 
-    def _set_anchor(self, anchor: Tensor | None) -> None:
+    def set_mode(self, anchor: Tensor | None) -> None:
         """Take control variates, where they are wanted, at a point (dim,), and build what depends on the batches."""
         self._anchor = anchor if self.control_variates else None
         self.source = FullData(self.target)
         if self.batch_size is not None:
             self.source = MiniBatch(self.target, self.batch_size, self.batch == "event", self._anchor)
         self._thinner = self._make_bound()
-
-    def recentre(self, mode: Tensor) -> None:
-        """Take control variates at the mode (dim,) of a target that has changed."""
-        self._set_anchor(mode)
 
     def _make_bound(self) -> thinning.Interpolated | thinning.Grid | NoisyGrid | Exact:
         if self.bound == "grid":
@@ -419,20 +422,20 @@ class PDMP(Sampler):
         return thinning.Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
 
     @property
-    def examples_per_step(self) -> int:
+    def gradients_per_step(self) -> int:
         """Gradients of single rows that a step is charged for; the derivative of the rate costs about a second one."""
         second = min(self.batch_size or self.target.examples, self.target.examples)
         return self.source.examples + (second if self._thinner.needs_curvature else 0)
 
-    def init(self, x0: Tensor, rng: torch.Generator) -> State:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the state at path time zero, velocities drawn from their invariant law."""
-        self.rng = RandomNumbers(rng)
         chains = x0.shape[0]
         zero = torch.zeros(chains, dtype=torch.float64, device=x0.device)
-        v = self.draw_velocity(x0)
-        refresh = self._refresh_times(zero)
+        v = self.draw_velocity(rng, x0)
+        refresh = self._refresh_times(rng, zero)
         pace = self._guessed_pace(x0, v)
-        return self._restarted(x0, v, zero, refresh, pace, zero, torch.ones(chains, dtype=torch.bool, device=x0.device))
+        alive = torch.ones(chains, dtype=torch.bool, device=x0.device)
+        return self._restarted(rng, x0, v, zero, refresh, pace, zero, alive)
 
     def _guessed_pace(self, x: Tensor, v: Tensor) -> Tensor:
         """Return a time (chains,) in which about one event is due, at the rate met here or, at a mode, not far away."""
@@ -441,7 +444,15 @@ class PDMP(Sampler):
         return (1 / (self.refresh_rate + near + far + 1e-3)).expand(len(x))
 
     def _restarted(
-        self, x: Tensor, v: Tensor, clock: Tensor, refresh: Tensor, pace: Tensor, gaps: Tensor, alive: Tensor
+        self,
+        rng: RandomNumbers,
+        x: Tensor,
+        v: Tensor,
+        clock: Tensor,
+        refresh: Tensor,
+        pace: Tensor,
+        gaps: Tensor,
+        alive: Tensor,
     ) -> State:
         """Return a state whose next evaluation is at its own point: the envelope knows nothing yet."""
         zero = torch.zeros_like(clock)
@@ -449,63 +460,60 @@ class PDMP(Sampler):
         horizon = self._horizon(pace)
         bound = self._thinner.start(x, v, zero, zero, alive & False, None, horizon)
         kind = torch.full_like(zero, START, dtype=torch.int8)
-        batch = self.source.hold(len(x), self.rng)
+        batch = self.source.hold(len(x), rng)
         return State(x, v, clock, zero, refresh, pace, gaps, zero, kind, nowhere, nowhere, bound, alive, batch)
 
-    def resume(self, state: State, moved: bool = False) -> State:
+    def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
         """Return the state with its envelope forgotten, for settings that changed while it ran.
 
         With ``moved`` the law of the velocities may be another one too, so they are drawn anew.
         """
         x, v = self.flow(state.x, state.v, state.s)
-        v = self.draw_velocity(v) if moved else v
-        refresh = self._refresh_times(state.clock)
+        v = self.draw_velocity(rng, v) if moved else v
+        refresh = self._refresh_times(rng, state.clock)
         clock = state.clock + state.s
-        return self._restarted(x, v, clock, refresh, state.pace, state.gaps, state.alive)
+        return self._restarted(rng, x, v, clock, refresh, state.pace, state.gaps, state.alive)
 
-    def placed(self, state: State, x: Tensor) -> State:
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
-        return self.resume(state._replace(x=x, s=torch.zeros_like(state.s)), moved=True)
+        return self.resume(rng, state._replace(x=x, s=torch.zeros_like(state.s)), moved=True)
 
     def adopt(self, other: PDMP) -> None:
         """Take over what another instance of the class has learnt and bound; the settings stay one's own."""
         self.prepare(other.target, None)
-        self._set_anchor(other._anchor)
-        self.tuning, self.rng, self._sums = other.tuning, other.rng, other._sums
+        PDMP.set_mode(self, other._anchor)
+        self.tuning, self._sums = other.tuning, other._sums
 
     def save(self, state: State) -> dict[str, Any]:
         """Return the state as nested lists of tensors, whether the tuning goes on, and what it learns from."""
         sums = None if self._sums is None else self._sums.save()
         return {"state": _pack(state), "tuning": self.tuning, "sums": sums, "anchor": self._anchor}
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+    def load(self, saved: dict[str, Any], rng: RandomNumbers) -> State:
         """Return the saved state."""
-        self.rng, self.tuning = RandomNumbers(rng), saved["tuning"]
+        self.tuning = saved["tuning"]
         if saved["anchor"] is not None:
-            self._set_anchor(saved["anchor"].to(self.target.device))
+            PDMP.set_mode(self, saved["anchor"].to(self.target.device))
         self._sums = None if saved["sums"] is None else PathSums.restored(saved["sums"], self.target.device)
         flat = saved["state"]
         x, clock = flat[0].to(self.target.device), flat[2].to(self.target.device)
-        return _unpack(self._restarted(x, x, clock, clock, clock, clock, clock > 0), flat)
+        return _unpack(self._restarted(rng, x, x, clock, clock, clock, clock, clock > 0), flat)
 
     def _horizon(self, pace: Tensor) -> Tensor:
         if self.bound in _SHARES:
             return pace * _SHARES[self.bound]
         return pace * _HORIZON_SHARE if self.horizon is None else torch.full_like(pace, self.horizon)
 
-    def _refresh_times(self, like: Tensor) -> Tensor:
+    def _refresh_times(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         if self.refresh_rate == 0:
             return torch.full_like(like, torch.inf)
-        return self._exponentials(like) / self.refresh_rate
+        return rng.exponential(like.shape, like.dtype) / self.refresh_rate
 
-    def _exponentials(self, like: Tensor) -> Tensor:
-        return self.rng.exponential(like.shape, like.dtype)
-
-    def pre_draw(self, state: State) -> _PreDrawn:
+    def pre_draw(self, rng: RandomNumbers, state: State) -> _PreDrawn:
         """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
-        return _PreDrawn(self._fresh_velocities(state), self.source.draw(state.batch, len(state.x), self.rng))
+        return _PreDrawn(self._fresh_velocities(rng, state), self.source.draw(state.batch, len(state.x), rng))
 
-    def kernel(self, state: State, pre_drawn: _PreDrawn) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, pre_drawn: _PreDrawn) -> tuple[State, Info]:
         """Evaluate the rate of every chain once, at its planned time, and plan the next evaluation."""
         x, v = self.flow(state.x, state.v, state.t)
         if pre_drawn.velocity is not None:
@@ -515,10 +523,10 @@ class PDMP(Sampler):
         slope = f if curvature is None else self.rate_slope(x, v, g, curvature).double()
         finite = torch.isfinite(potential) & torch.isfinite(f) & torch.isfinite(slope)
         f, finite = torch.where(finite, f, torch.nan), self._bearable(state, finite)
-        verdict = self._judge(state, f)
+        verdict = self._judge(rng, state, f)
         failed = state.alive & ~finite
         alive = state.alive & finite
-        new = self._move(state, x, v, g, f, slope, verdict, alive)
+        new = self._move(rng, state, x, v, g, f, slope, verdict, alive)
         end = torch.where(verdict.event, state.t, new.s)
         end = torch.where(alive, end, state.s)
         info = Info(
@@ -545,25 +553,25 @@ class PDMP(Sampler):
             return finite
         return finite | ((state.kind == PROBE) & (state.t - state.s > _NEAREST * state.pace))
 
-    def _fresh_velocities(self, state: State) -> Tensor | None:
+    def _fresh_velocities(self, rng: RandomNumbers, state: State) -> Tensor | None:
         """Return new velocities (chains, dim) for the chains that are refreshed, or None where there are none."""
         if not self.host_sync:
-            return self.draw_velocity(state.v)
+            return self.draw_velocity(rng, state.v)
         chains = (state.kind == REFRESH).nonzero()[:, 0]
         if not len(chains):
             return None
-        return torch.zeros_like(state.v).index_copy(0, chains, self.draw_velocity(state.v[chains]))
+        return torch.zeros_like(state.v).index_copy(0, chains, self.draw_velocity(rng, state.v[chains]))
 
     def _evaluate(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         if self._thinner.needs_curvature:
             return source.gradient_and_curvature(x, v)
         return *source.gradient(x), None
 
-    def _judge(self, state: State, f: Tensor) -> _Verdict:
+    def _judge(self, rng: RandomNumbers, state: State, f: Tensor) -> _Verdict:
         """Accept or reject the proposals."""
         proposal = state.kind == PROPOSAL
         height = state.piece.at(state.t)
-        uniform = self.rng.uniform(f.shape, f.dtype)
+        uniform = rng.uniform(f.shape, f.dtype)
         ratio = proposal.to(f.dtype) if self._thinner.certain else torch.where(proposal & (f > 0), f / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self._thinner.reject_above)
@@ -575,6 +583,7 @@ class PDMP(Sampler):
 
     def _move(
         self,
+        rng: RandomNumbers,
         state: State,
         x: Tensor,
         v: Tensor,
@@ -586,7 +595,7 @@ class PDMP(Sampler):
     ) -> State:
         """Return the state after the verdict, with the next evaluation planned."""
         accepted, event = verdict.accepted, verdict.event
-        bounced = torch.where(accepted[:, None], self.reflect(x, v, g), v)
+        bounced = torch.where(accepted[:, None], self.reflect(rng, x, v, g), v)
         fresh = event | (state.kind == START)
         f_new = torch.where(accepted, self.rate_after(x, bounced, g, f), f)
         horizon = self._horizon(state.pace)
@@ -595,8 +604,8 @@ class PDMP(Sampler):
         bound = _choose(fresh, begun, learnt)
         s = self._certain(state, verdict, fresh)
         refresh = torch.where(event, state.refresh - state.t, state.refresh)
-        refresh = torch.where(state.kind == REFRESH, self._refresh_times(refresh), refresh)
-        bound, plan = self._thinner.plan(bound, s, self._exponentials, horizon)
+        refresh = torch.where(state.kind == REFRESH, self._refresh_times(rng, refresh), refresh)
+        bound, plan = self._thinner.plan(bound, s, lambda like: rng.exponential(like.shape, like.dtype), horizon)
         # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
         early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
         pace, gaps = self._paced(state, event)
@@ -617,17 +626,17 @@ class PDMP(Sampler):
             state.batch,
         )
         if self.source.held:
-            moved = self._rebatched(moved, event)
+            moved = self._rebatched(rng, moved, event)
         # Nearly always all chains are alive.
         if self.host_sync and bool(alive.all()):
             return moved
         return _choose(alive, moved, state._replace(alive=alive))
 
-    def _rebatched(self, state: State, event: Tensor) -> State:
+    def _rebatched(self, rng: RandomNumbers, state: State, event: Tensor) -> State:
         """Give a new batch to chains that have just had an event; their rate is evaluated anew with it."""
         zero = torch.zeros_like(state.t)
         return state._replace(
-            batch=_choose(event, self.source.hold(len(event), self.rng), state.batch),
+            batch=_choose(event, self.source.hold(len(event), rng), state.batch),
             t=torch.where(event, zero, state.t),
             s=torch.where(event, zero, state.s),
             kind=torch.where(event, torch.full_like(state.kind, START), state.kind),
@@ -667,18 +676,25 @@ class PDMP(Sampler):
         """Return whether the chains have seen enough events for a pace."""
         return bool(state.gaps.mean() >= _TUNING_EVENTS)
 
-    def tune(self, state: State, last: bool) -> tuple[State, bool]:
+    def is_tuned(self, state: State) -> bool:
+        """Return whether the tuning has seen enough."""
+        return not self.learning and self.settled(state)
+
+    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
         """End the tuning once the chains have a pace; one that has seen little takes that of the others."""
-        enough = self.settled(state)
-        if not (enough or last) or not bool(state.gaps.any()):
-            return state, enough
+        if not (self.settled(state) or last) or not bool(state.gaps.any()):
+            return state
         pooled = (state.gaps * state.pace).sum() / state.gaps.sum()
         pace = (state.gaps * state.pace + _POOLED_GAPS * pooled) / (state.gaps + _POOLED_GAPS)
-        return state._replace(pace=pace), enough
+        return state._replace(pace=pace)
 
-    def draw_collector(self, state: State) -> PathDrawCollector | EventDrawCollector:
-        """End the tuning, and draw from this state on."""
+    def freeze(self, rng: RandomNumbers, state: State) -> State:
+        """End the tuning."""
         self.tuning = False
+        return state
+
+    def draw_collector(self, rng: RandomNumbers, state: State) -> PathDrawCollector | EventDrawCollector:
+        """Draw from this state on."""
         if self.samples == "events":
             return EventDrawCollector(self, state)
         spacing = 2 * float(state.pace[state.alive].mean()) if self.spacing is None else self.spacing
@@ -696,6 +712,10 @@ class PDMP(Sampler):
     def chain_trace(self) -> PathTrace:
         """Return a trace that has seen nothing."""
         return PathTrace(self)
+
+    def rows(self, state: State) -> list[list[str]]:
+        """Return figures of its own on the chains."""
+        return []
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Say in a sentence what is known to be wrong with these settings, and how to mend it."""

@@ -15,6 +15,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP, PlanarFlow, State, refuse_without_prior
 from bnnviz.samplers.pdmp.exact_bound import Lines
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _ROUNDS = 3  # in which a reference is learnt
@@ -62,30 +63,33 @@ class Boomerang(PDMP):
         doc="Factor on the reference's covariance S (the paper: 500 on the toys, 0.001 on CIFAR-10).",
     )
 
-    adapt = settings.Boolean(
+    learn_reference = settings.Boolean(
         False,
         label="Learn the reference",
         doc="Learn centre and spread of the reference from the path, in a warm-up of three rounds, each with twice the"
         " events of the one before. It begins with the reference of the mode; gamma counts there alone.",
     )
     adapt_events = settings.Integer(
-        1000, bounds=(100, 1_000_000), when={"adapt": [True]}, doc="Events of the first round, over all chains."
+        1000,
+        bounds=(100, 1_000_000),
+        when={"learn_reference": [True]},
+        doc="Events of the first round, over all chains.",
     )
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Fix w* at the mode and S by the curvature there."""
-        super().prepare(target, mode)
-        self.rounds_left = _ROUNDS if self.adapt else 0
+        self.rounds_left = _ROUNDS if self.learn_reference else 0
         if self.reference == "prior":
             refuse_without_prior(target)
-        if mode is not None:
-            self.recentre(mode)
+        super().prepare(target, mode)
 
-    def recentre(self, mode: Tensor) -> None:
+    def set_mode(self, mode: Tensor | None) -> None:
         """Fix w* there and S by the curvature there; a spread that was learnt is kept."""
-        super().recentre(mode)
+        super().set_mode(mode)
+        if mode is None:
+            return
         self.centre = mode
-        if not self.adapt or self.rounds_left:
+        if not self.learn_reference or self.rounds_left:
             self.precision, self.floored = self._reference_precision(mode)
 
     def _reference_precision(self, mode: Tensor) -> tuple[Tensor, int]:
@@ -108,17 +112,17 @@ class Boomerang(PDMP):
         """Whether the reference is still learnt."""
         return self.rounds_left > 0
 
-    def tune(self, state: State, last: bool) -> tuple[State, bool]:
+    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
         """Learn the reference in rounds first, then the pace of events with the last one."""
         if not self.learning or self._sums is None:
-            return super().tune(state, last)
+            return super().end_window(rng, state, last)
         events = self.adapt_events * 2 ** (_ROUNDS - self.rounds_left)
         if last or (self.settled(state) and self._sums.ready(events)):
-            return self._learnt(state, last), False
+            return self._learnt(rng, state, last)
         self._sums.forget_half(events)
-        return state, False
+        return state
 
-    def _learnt(self, state: State, last: bool) -> State:
+    def _learnt(self, rng: RandomNumbers, state: State, last: bool) -> State:
         """Take mean and spread of the path so far for the reference; return the state to go on from."""
         mean, variance = self._sums.moments()
         self.rounds_left, self._sums = 0 if last else self.rounds_left - 1, None
@@ -128,9 +132,11 @@ class Boomerang(PDMP):
         precision = (1 / variance.clamp_min(float(least))).to(self.precision.dtype)
         x, v = self.flow(state.x, state.v, state.s)
         self.centre, self.precision = mean.to(self.centre.dtype), precision.clamp_min(floor)
-        state = self.resume(state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s)), True)
+        state = self.resume(
+            rng, state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s)), True
+        )
         pace = self._guessed_pace(state.x, state.v)
-        return self.resume(state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
+        return self.resume(rng, state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
 
     def remarks(self) -> list[str]:
         """Say how much of the reference could not be used as it was found."""
@@ -152,7 +158,7 @@ class Boomerang(PDMP):
         reference = {"centre": self.centre, "precision": self.precision, "floored": self.floored}
         return super().save(state) | {"reference": reference, "rounds_left": self.rounds_left}
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+    def load(self, saved: dict[str, Any], rng: RandomNumbers) -> State:
         """Take the reference over and return the saved state."""
         reference = saved["reference"]
         self.centre = reference["centre"].to(self.target.device)
@@ -196,9 +202,9 @@ class Boomerang(PDMP):
 
         return flow
 
-    def aim(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def tempered_target(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U and its gradient, with the reference in the place of the prior where that is wanted."""
-        potential, g = super().aim(x)
+        potential, g = super().tempered_target(x)
         if self.reference == "exact":
             return potential, g
         d, prior = x - self.centre, self.target.prior_precision
@@ -220,7 +226,7 @@ class Boomerang(PDMP):
         pull = ((x - self.centre) * self._energy_gradient(x, g)).sum(-1)
         return curvature - (taken * v * v).sum(-1) - pull
 
-    def reflect(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Return v - 2 (g . v) / (g' S g) S g with g = grad E, which keeps v' S^-1 v."""
         g = self._energy_gradient(x, g)
         scaled = g / self.precision
@@ -259,9 +265,9 @@ class Boomerang(PDMP):
 
         return lines, False
 
-    def draw_velocity(self, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         """Draw from N(0, S)."""
-        return self.rng.normal(like.shape, like.dtype) * self.precision.rsqrt()
+        return rng.normal(like.shape, like.dtype) * self.precision.rsqrt()
 
 
 def _ellipse(x: Tensor, v: Tensor, t: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:

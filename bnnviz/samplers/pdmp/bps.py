@@ -10,6 +10,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.exact_bound import Lines
+from bnnviz.samplers.random import RandomNumbers
 
 
 @REGISTRY.add
@@ -55,7 +56,7 @@ class BPS(PDMP):
         """Return the diagonal of the matrix M in whose metric v' M^-1 v a bounce is orthogonal."""
         return 1.0
 
-    def reflect(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v.
 
         The generalised bounce (Wu and Robert 2017) turns the part along M g round and draws the rest anew.
@@ -64,7 +65,7 @@ class BPS(PDMP):
         norm = (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
         if self.turn == "reflect":
             return v - 2 * (g * v).sum(-1, keepdim=True) / norm * scaled
-        fresh = self.draw_velocity(v)
+        fresh = self.draw_velocity(rng, v)
         return fresh - (g * (fresh + v)).sum(-1, keepdim=True) / norm * scaled
 
     def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
@@ -80,6 +81,6 @@ class BPS(PDMP):
 
         return lines, True
 
-    def draw_velocity(self, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         """Draw from N(0, velocity_sd^2 I)."""
-        return self.velocity_sd * self.rng.normal(like.shape, like.dtype)
+        return self.velocity_sd * rng.normal(like.shape, like.dtype)

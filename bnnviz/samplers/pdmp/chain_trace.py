@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, Projection, StepBatch
+from bnnviz.samplers.observers import LATELY, Projection, StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 
 _EVENTS = 150

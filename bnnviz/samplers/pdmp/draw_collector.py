@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.base import Draws, StepBatch
+from bnnviz.samplers.observers import Draws, StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED
 
 _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])

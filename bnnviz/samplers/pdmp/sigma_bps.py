@@ -11,6 +11,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import State
 from bnnviz.samplers.pdmp.bps import BPS
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up still moves after it
@@ -54,33 +55,33 @@ class SigmaBPS(BPS):
         """Whether the scales are still learnt."""
         return not self.learnt
 
-    def tune(self, state: State, last: bool) -> tuple[State, bool]:
+    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
         """Learn the scales first, then the pace in the scaled coordinates."""
         sums = self._sums
         if not self.learning or sums is None:
-            return super().tune(state, last)
+            return super().end_window(rng, state, last)
         if last or (self.settled(state) and sums.ready(self.warmup_events)):
-            return self.scaled(state, sums.sd_within()), False
+            return self.scaled(rng, state, sums.sd_within())
         sums.forget_half(self.warmup_events)
-        return state, False
+        return state
 
-    def scaled(self, state: State, sd: Tensor) -> State:
+    def scaled(self, rng: RandomNumbers, state: State, sd: Tensor) -> State:
         """Return the state to go on from in coordinates divided by ``sd`` (dim,)."""
         self.scale = sd.clamp_min(_LEAST * float(sd.max())).to(self.target.dtype)
         self.learnt, self._sums = True, None
-        state = self.resume(state, moved=True)
+        state = self.resume(rng, state, moved=True)
         # Events come at another pace now.
         pace = self._guessed_pace(state.x, state.v)
-        return self.resume(state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
+        return self.resume(rng, state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
 
     def metric(self) -> Tensor:
         """Return A^2 (dim,), in whose metric the reflection is orthogonal."""
         return self.scale.square()
 
-    def draw_velocity(self, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         """Draw A v with v from N(0, velocity_sd^2 I), or of the paper's variance."""
         scale = self.scale if self.variant == "corrected" else self.scale.square()
-        return self.velocity_sd * scale * self.rng.normal(like.shape, like.dtype)
+        return self.velocity_sd * scale * rng.normal(like.shape, like.dtype)
 
     def adopt(self, other: SigmaBPS) -> None:
         """Keep the scales that were learnt."""
@@ -91,7 +92,7 @@ class SigmaBPS(BPS):
         """Return the state and the scales, and whether they are learnt."""
         return super().save(state) | {"scale": self.scale, "learnt": self.learnt}
 
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
+    def load(self, saved: dict[str, Any], rng: RandomNumbers) -> State:
         """Take the scales over and return the saved state."""
         self.scale, self.learnt = saved["scale"].to(self.target.device), saved["learnt"]
         return super().load(saved, rng)

@@ -11,6 +11,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.exact_bound import Lines
+from bnnviz.samplers.random import RandomNumbers
 
 
 @REGISTRY.add
@@ -61,10 +62,10 @@ class ZigZag(PDMP):
         """Return the rate without the coordinate that has turned round."""
         return self.rate(x, v, g).double()
 
-    def reflect(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
         """Turn one coordinate round, chosen in proportion to its rate."""
         heaped = (v * g).clamp_min(0).cumsum(-1)
-        mark = self.rng.uniform((len(v), 1), v.dtype) * heaped[:, -1:]
+        mark = rng.uniform((len(v), 1), v.dtype) * heaped[:, -1:]
         turning = (heaped <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
         return v.scatter(1, turning, -v.gather(1, turning))
 
@@ -80,7 +81,7 @@ class ZigZag(PDMP):
 
         return lines, True
 
-    def draw_velocity(self, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
         """Draw every sign anew."""
-        signs = self.rng.uniform(like.shape, like.dtype) < 0.5
+        signs = rng.uniform(like.shape, like.dtype) < 0.5
         return torch.where(signs, -self.velocity, self.velocity).to(like.dtype)

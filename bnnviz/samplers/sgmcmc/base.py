@@ -1,4 +1,10 @@
-"""Samplers that move by the gradient of a batch and by noise, without an accept step."""
+r"""Samplers that move by the gradient of a batch and by noise, without an accept step.
+
+They sample $\pi(x) \propto \exp(-U(x) / T)$ but for an error that vanishes with the step size
+$\epsilon_t = \epsilon (1 + t / t_0)^{-\gamma}$. The gradient of a batch B of the N rows is
+$\frac{N}{|B|} \sum_{i \in B} \nabla u_i(x)$, plus that of the prior. Reference: Y.-A. Ma, T. Chen and E. B. Fox, A
+complete recipe for stochastic gradient MCMC, NeurIPS 2015, doi:10.48550/arXiv.1506.04696.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,11 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.discrete import Discrete, State, length
+from bnnviz.samplers.base import length
+from bnnviz.samplers.discrete import Discrete, State, StepSize
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
+from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.sgmcmc.text import DriftText
 from bnnviz.targets import Target
 
 SAFE = 0.2  # step size, in units of one over the curvature
@@ -24,8 +33,7 @@ class Info(NamedTuple):
     ----------
     potential : Tensor
         U before the move, as the batch has it.
-    size : Tensor
-        Step size.
+    step_size : Tensor
     drift, noise : Tensor
         How far the gradient, and how far chance, moved the chain.
     failed : Tensor, bool
@@ -33,17 +41,17 @@ class Info(NamedTuple):
     """
 
     potential: Tensor
-    size: Tensor
+    step_size: Tensor
     drift: Tensor
     noise: Tensor
     failed: Tensor
 
 
 class Move(NamedTuple):
-    """Where a move leads: position and velocity (chains, dim), and the parts of gradient and chance in it."""
+    """Where a move leads: position and momentum (chains, dim), and the parts of gradient and chance in it."""
 
     x: Tensor
-    v: Tensor
+    momentum: Tensor
     drift: Tensor
     noise: Tensor
 
@@ -52,7 +60,8 @@ class StochasticGradient(Discrete):
     """Base of the stochastic-gradient samplers: batches, the size of a step and its schedule."""
 
     exact = False
-    told = ("drift", "noise")
+    info_means = {"drift": "by the gradient", "noise": "by chance"}
+    text = DriftText
 
     step_size = settings.Number(
         None,
@@ -104,91 +113,45 @@ class StochasticGradient(Discrete):
         """
         return None
 
-    def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
-        """Return where the chains at (x, v) with gradient g (chains, dim) move by steps of a size (chains, 1)."""
+    def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
+        """Return where chains with momentum and gradient g (chains, dim) move from x by steps of a size (chains, 1)."""
         raise NotImplementedError
 
     def check(self, target: Target) -> None:
         """Raise where batches do not fit the target."""
         refuse_without_rows(target, self.batch_size)
 
-    def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target and its batches."""
-        super().prepare(target, mode)
-        self.recentre(mode)
-
-    def recentre(self, mode: Tensor | None) -> None:
-        """Take control variates, where they are wanted, at a point (dim,)."""
-        self._anchor = mode if self.control_variates else None
+    def set_mode(self, mode: Tensor | None) -> None:
+        """Choose where gradients come from; control variates, where they are wanted, are taken at the mode (dim,)."""
         self.source = FullData(self.target)
         if self.batch_size is not None:
-            self.source = MiniBatch(self.target, self.batch_size, False, self._anchor)
+            self.source = MiniBatch(self.target, self.batch_size, False, mode if self.control_variates else None)
 
     @property
-    def examples_per_step(self) -> int:
+    def gradients_per_step(self) -> int:
         """Gradients of single rows that a move is charged for."""
         return self.source.examples
 
-    def first_size(self, x: Tensor) -> float:
+    def first_size(self, rng: RandomNumbers, x: Tensor) -> float:
         """Return a fifth of one over the largest curvature: along it SGLD's variance comes out 5 % too large."""
-        return SAFE / self.largest_curvature(x)
+        return SAFE / self.largest_curvature(rng, x)
 
-    def first(self) -> float:
-        """Return the step size of the first move."""
-        return self.found if self.step_size is None else self.step_size
-
-    def sizes(self, count: Tensor) -> Tensor:
+    def sizes(self, adaptation: StepSize, count: Tensor) -> Tensor:
         """Return the step sizes (chains,) of chains after so many moves."""
+        size = self.size(adaptation)
         if self.decay == 0:
-            return torch.full_like(count, self.first())
-        return self.first() * (1 + count / self.decay_after) ** -self.decay
+            return torch.full_like(count, size)
+        return size * (1 + count / self.decay_after) ** -self.decay
 
-    def pre_draw(self, state: State) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
         """Draw the batch."""
-        return self.source.draw((), len(state.x), self.rng)
+        return self.source.draw((), len(state.x), rng)
 
-    def kernel(self, state: State, pre_drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
         """Move every chain once."""
-        potential, g = self.source.of(pre_drawn).gradient(state.x)
-        size = self.sizes(state.count)
-        move = self.move(state.x, state.v, g, size[:, None].to(g.dtype))
-        return self.arrived(state, potential, size, move)
-
-    def arrived(self, state: Any, potential: Tensor, size: Tensor, move: Move) -> tuple[Any, Info]:
-        """Return the state after a move, and what happened."""
+        potential, g = self.source.of(drawn).gradient(state.x)
+        size = self.sizes(state.adaptation, state.count)
+        move = self.move(rng, state.x, state.momentum, g, size[:, None].to(g.dtype))
         finite = torch.isfinite(potential) & torch.isfinite(move.x).all(-1)
-        after, failed = self.moved(state, finite, x=move.x, v=move.v)
+        after, failed = self.moved(state, finite, x=move.x, momentum=move.momentum)
         return after, Info(potential, size, length(move.drift), length(move.noise), failed)
-
-    def caption(self, info: Info, chain: int) -> str:
-        """Say how far gradient and chance moved a chain."""
-        potential, drift, noise = (float(part[chain]) for part in (info.potential, info.drift, info.noise))
-        return f"U was {potential:.4g}; the gradient moves the chain by {drift:.3g}, chance by {noise:.3g}."
-
-    def told_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return how far gradient and chance move a chain."""
-        return [["A move: by gradient, by chance", f"{means['drift']:.3g}, {means['noise']:.3g}", ""]]
-
-    def told_words(self, means: dict[str, float]) -> str:
-        """Return how far gradient and chance move a chain."""
-        return f"on average {means['drift']:.3g} by the gradient and {means['noise']:.3g} by chance"
-
-    def adopt(self, other: StochasticGradient) -> None:
-        """Take over the point of the control variates too."""
-        super().adopt(other)
-        self.recentre(other._anchor)
-
-    def save(self, state: State) -> dict[str, Any]:
-        """Return the point of the control variates too."""
-        return super().save(state) | {"anchor": self._anchor}
-
-    def load(self, saved: dict[str, Any], rng: torch.Generator) -> State:
-        """Return the saved state."""
-        if saved["anchor"] is not None:
-            self.recentre(saved["anchor"].to(self.target.device))
-        return super().load(saved, rng)
-
-    def rows(self, state: State) -> list[list[str]]:
-        """Return the step size."""
-        sizes = self.sizes(state.count)[state.alive]
-        return [["Step size", f"{float(sizes.mean()):.3g}", ""]] if len(sizes) else []

@@ -1,4 +1,11 @@
-"""Stochastic-gradient Hamiltonian Monte Carlo."""
+r"""Stochastic-gradient Hamiltonian Monte Carlo.
+
+$$p \leftarrow (1 - a) p - \epsilon \nabla U(x) + \xi, \quad \xi \sim N(0, 2 a \epsilon T I), \qquad
+  x \leftarrow x + p,$$
+
+with the gradient of a batch, friction a and no accept step. Reference: T. Chen, E. B. Fox and C. Guestrin, Stochastic
+gradient Hamiltonian Monte Carlo, ICML 2014, eq. 15 with $\hat\beta = 0$, doi:10.48550/arXiv.1402.4102.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,8 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.discrete import StepSize
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
 
 
@@ -36,13 +45,13 @@ class SGHMC(StochasticGradient):
         matrix = np.array([[1 - size * precision, kept], [-size * precision, kept]])
         return matrix, np.full((2, 2), 2 * self.friction * size)
 
-    def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
-        """Change the velocity by friction, gradient and noise, then move by it."""
+    def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
+        """Change the momentum by friction, gradient and noise, then move by it."""
         drift = size * g
-        noise = (2 * self.friction * size * self.temperature).sqrt() * self.rng.normal(x.shape, x.dtype)
-        v = (1 - self.friction) * v - drift + noise
-        return Move(x + v, v, drift, noise)
+        noise = (2 * self.friction * size * self.temperature).sqrt() * rng.normal(x.shape, x.dtype)
+        momentum = (1 - self.friction) * momentum - drift + noise
+        return Move(x + momentum, momentum, drift, noise)
 
-    def draw_velocity(self, like: Tensor) -> Tensor:
+    def draw_momentum(self, rng: RandomNumbers, like: Tensor, adaptation: StepSize) -> Tensor:
         """Draw from N(0, eps T), the law that the dynamics keep as eps goes to 0."""
-        return (self.first() * self.temperature) ** 0.5 * self.rng.normal(like.shape, like.dtype)
+        return (self.size(adaptation) * self.temperature) ** 0.5 * rng.normal(like.shape, like.dtype)

@@ -1,4 +1,10 @@
-"""Stochastic-gradient Langevin dynamics."""
+r"""Stochastic-gradient Langevin dynamics.
+
+$$x \leftarrow x - \tfrac\epsilon2 \nabla U(x) + \xi, \qquad \xi \sim N(0, \epsilon T I),$$
+
+with the gradient of a batch and no accept step. Reference: M. Welling and Y. W. Teh, Bayesian learning via stochastic
+gradient Langevin dynamics, ICML 2011, 681-688.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
 
 
@@ -36,8 +43,8 @@ class SGLD(StochasticGradient):
         """Return the factor on the position, and the noise's variance."""
         return np.array([[1 - size * precision / 2]]), np.array([[size]])
 
-    def move(self, x: Tensor, v: Tensor, g: Tensor, size: Tensor) -> Move:
+    def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
         """Go half a step down the gradient and add noise of variance size x temperature."""
         drift = 0.5 * size * g
-        noise = (size * self.temperature).sqrt() * self.rng.normal(x.shape, x.dtype)
-        return Move(x - drift + noise, v, drift, noise)
+        noise = (size * self.temperature).sqrt() * rng.normal(x.shape, x.dtype)
+        return Move(x - drift + noise, momentum, drift, noise)

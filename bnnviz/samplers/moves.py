@@ -11,27 +11,28 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import LATELY, MOVE, Draws, Projection, StepBatch
+from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
 
 _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
-class MoveDrawCollector:
+class MoveDrawCollector(Checkpointed):
     """Draws every few moves, of the chains that still move.
 
     Parameters
     ----------
-    sampler : Moving
+    sampler : Sampler
     state : State
         From which on moves are counted.
     """
 
     spacing = float("nan")
+    saved_names = ("first", "made")
 
     def __init__(self, sampler: Any, state: Any) -> None:
         self._sampler, self._every = sampler, sampler.every
-        self._first = state.count.clone()
+        self.first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
     def collect(self, step_batch: StepBatch) -> Draws:
@@ -47,31 +48,25 @@ class MoveDrawCollector:
         """Return the states after each step, and step, chain and number (n,) of what is due, step by step."""
         states = [*step_batch.before, step_batch.after]
         count = torch.stack([state.count for state in states])
-        due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self._first, self._every) == 0)
-        ready = [self._sampler.ready(state) for state in states[1:]]
-        if ready[0] is not None:
-            due = due & torch.stack(ready)
+        due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self.first, self._every) == 0)
+        arrived = self._sampler.arrived(states[1:])
+        if arrived is not None:
+            due = due & arrived
         index = self.made + due.cumsum(0) - 1
         self.made = index[-1] + 1
         steps, chains = due.nonzero(as_tuple=True)
         return states[1:], steps, chains, index[steps, chains]
 
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"first": self._first, "made": self.made}
 
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self._first, self.made = (saved[name].to(self.made.device) for name in ("first", "made"))
+class MoveStats(Checkpointed):
+    """Counts of moves, and means of what the sampler reports of each (`Sampler.info_means`)."""
 
-
-class MoveStats:
-    """Counts of moves, and means of what the sampler tells of each; a step that ends no move tells zeros."""
+    saved_names = ("moves", "sums")
 
     def __init__(self, sampler: Any) -> None:
-        self._sampler = sampler
+        self._text = sampler.text(sampler)
         self.moves = 0
-        self.sums = dict.fromkeys(sampler.told, 0.0)
+        self.sums = dict.fromkeys(sampler.info_means, 0.0)
 
     @property
     def events(self) -> int:
@@ -87,25 +82,18 @@ class MoveStats:
             self.sums[name] += float(values.nan_to_num(0.0, 0.0, 0.0).sum())
 
     def summary(self) -> dict[str, float]:
-        """Return the number of moves, and the means of what is told."""
+        """Return the number of moves, and the means of what is reported."""
         moves = max(self.moves, 1)
         return {"events": self.moves, "moves": self.moves} | {name: s / moves for name, s in self.sums.items()}
 
     def rows(self) -> list[list[str]]:
         """Return the figures as rows of the table view."""
-        return self._sampler.told_rows(self.summary())
+        return self._text.mean_rows(self.summary())
 
     def sentence(self) -> str:
         """Return the counts in one sentence."""
-        return f"All chains so far: {self.moves:,} moves, {self._sampler.told_words(self.summary())}."
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"moves": self.moves, "sums": self.sums}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self.moves, self.sums = saved["moves"], saved["sums"]
+        words = self._text.mean_words(self.summary())
+        return f"All chains so far: {self.moves:,} moves{words and ', '}{words}."
 
 
 class MoveTrace:
@@ -116,7 +104,10 @@ class MoveTrace:
         self.count = 0
         self.now: Tensor | None = None
         self._points: deque[Tensor] = deque(maxlen=_POINTS)
-        self._last: tuple[int, Any, int] | None = None
+        self._moved: tuple[int, Any, Any, int] | None = None  # number, state and info of the last move, and the chain
+        self._step: tuple[Any, Any, Any, int] | None = (
+            None  # states before and after the last step, its info, the chain
+        )
         self._visited: list[Tensor] = []
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
@@ -138,7 +129,9 @@ class MoveTrace:
         self.count += len(ended)
         self.lately.extend((step_batch.first_step + i - 1, MOVE) for i in ended)
         if ended:
-            self._last = int(count[ended[-1]]), step_batch.infos[ended[-1] - 1], chain
+            last = ended[-1]
+            self._moved = int(count[last]), states[last], step_batch.infos[last - 1], chain
+        self._step = states[-2], states[-1], step_batch.infos[-1], chain
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: path or caption."""
@@ -163,7 +156,8 @@ class MoveTrace:
     def _path(self, plane: Projection) -> dict[str, Any]:
         points, nothing = self._projected(plane, self._points), np.empty(0)
         # In a phase plane they have no place: there it is moves that are drawn.
-        visited = self._projected(plane, self._visited) if plane.axes is not None and self._visited else None
+        passed = self._passed() if plane.axes is not None else []
+        visited = self._projected(plane, passed) if passed else None
         return {
             "plane": {"kind": plane.kind},
             "x_label": plane.labels[0],
@@ -195,8 +189,13 @@ class MoveTrace:
         with np.errstate(invalid="ignore"):  # a chain that has gone off to infinity lies nowhere in the plane
             return (x - plane.centre) @ plane.axes
 
+    def _passed(self) -> list[Tensor]:
+        """Return the points that the chain passes through in the move under way, or has passed through."""
+        return self._visited or ([] if self._step is None else self.sampler.trajectory(*self._step))
+
     def _caption(self) -> dict[str, Any]:
-        if self._last is None:
-            return {"text": self.sampler.waiting, "kind": "phase"}
-        move, info, chain = self._last
-        return {"text": f"Move {move:,}: {self.sampler.caption(info, chain)}", "kind": "phase"}
+        text = self.sampler.text(self.sampler)
+        if self._moved is None:
+            return {"text": text.waiting, "kind": "phase"}
+        move, *last = self._moved
+        return {"text": f"Move {move:,}: {text.caption(*last)}", "kind": "phase"}

@@ -1,0 +1,44 @@
+"""Changes of a run's settings: which are the sampler's, which the target's, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import param
+
+from bnnviz.errors import BnnvizError
+from bnnviz.settings import current_name
+from bnnviz.specs.run import Spec
+
+OF_TARGET = "target."
+
+
+class Change(NamedTuple):
+    """New values of settings of the sampler and of the target, by name."""
+
+    sampler: dict[str, Any]
+    target: dict[str, Any]
+
+    @classmethod
+    def of(cls, settings: dict[str, Any], sampler: param.Parameterized, target: param.Parameterized) -> Self:
+        """Return the change to settings by name, those of the target with ``target.`` before it.
+
+        Raises
+        ------
+        BnnvizError
+            If a setting cannot change while a run goes on.
+        """
+        of_target = {name.removeprefix(OF_TARGET): v for name, v in settings.items() if name.startswith(OF_TARGET)}
+        of_sampler = {name: value for name, value in settings.items() if not name.startswith(OF_TARGET)}
+        of_sampler = {current_name(name, sampler.param): value for name, value in of_sampler.items()}
+        for owner, values in ((sampler, of_sampler), (target, of_target)):
+            for name in values:
+                if name in owner.param and not getattr(owner.param[name], "live", False):
+                    raise BnnvizError(f"{name} cannot change while a run goes on; start a new run with it.", name)
+        return cls(of_sampler, of_target)
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return a spec with the new values, not checked."""
+        return spec.replace(
+            settings={**spec.settings, **self.sampler}, target_settings={**spec.target_settings, **self.target}
+        )

@@ -1,0 +1,124 @@
+"""What a run has drawn: draws, their weights, and a few integrals along the paths; what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.output_cache import OutputCache
+from bnnviz.engine.monitor.importance import resampled
+from bnnviz.engine.run.draw_store import LIVE_CAPACITY, BlockStore, DrawStore
+from bnnviz.samplers.observers import StepBatch
+from bnnviz.targets import BNN
+
+_PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
+_STORES = ("store", "logs", "path")
+
+
+class KeptDraws:
+    """The part of a run that keeps its draws; all else that it knows is of `Run`.
+
+    Attributes
+    ----------
+    store, logs, path : DrawStore
+        Draws, the logarithms of their weights, and integrals along the path.
+    """
+
+    def begin_draws(self) -> None:
+        """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
+        chains, dim, spec = self.spec.chains, self.target.dim, self.spec
+        kept = (spec.draws, spec.warmup, self.device)
+        self.store = DrawStore(chains, dim, *kept, self.dtype, self.capacity)
+        columns = 1 if self.sampler.weighted else 0
+        # As many as there are draws: the store of draws may keep fewer than its capacity.
+        self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
+        columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
+        self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
+        self._outputs = OutputCache(self) if isinstance(self.target, BNN) else None
+
+    @property
+    def capacity(self) -> int:
+        """Draws kept of each chain where their number has no limit."""
+        return LIVE_CAPACITY
+
+    def collect(self, step_batch: StepBatch) -> None:
+        """Keep the draws that steps made."""
+        rows = self.draw_collector.collect(step_batch)
+        self.store.add(rows)
+        if rows.log_weight is not None:
+            self.logs.add(rows._replace(x=rows.log_weight[:, None]))
+        if rows.path is not None:
+            self.path.add(rows._replace(x=rows.path))
+
+    def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
+        """Return the stores for a checkpoint, with the draws, with their names in a block_store, or without."""
+        return {name: getattr(self, name).save(draws or name == "path", block_store) for name in _STORES}
+
+    def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
+        """Take the stores of a checkpoint over."""
+        for name in _STORES:
+            getattr(self, name).load(saved[name], block_store)
+
+    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
+        """Take back the draws (chains, draws, dim), and their weights (chains, draws), that a checkpoint is without."""
+        self.store.fill(torch.as_tensor(draws)[:, : int(self.store.counts.max())])
+        if log_weights is not None:
+            self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Kept draws of the living chains, (chains, draws, dim)."""
+        return self.store.view(self.alive).cpu().numpy()
+
+    def test_outputs(self) -> torch.Tensor | None:
+        """Return what the draws put out at a network's test rows, computed once for each draw.
+
+        Returns
+        -------
+        Tensor or None, shape (draws of all living chains, rows, outputs)
+            None for what is no network, for draws with weights, and where the numbers are too many to keep.
+        """
+        return None if self._outputs is None else self._outputs.outputs()
+
+    def event_weights(self, every: int = 1) -> np.ndarray | None:
+        """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none.
+
+        Parameters
+        ----------
+        every : int, default 1
+            Weigh only each so manyth draw of a chain: a weight costs a gradient.
+        """
+        draws = self.store.view(self.alive)[:, ::every]
+        if not self.sampler.weighs or not draws.shape[1]:
+            return None
+        weights = self.sampler.event_weights(draws.flatten(0, 1), self.draw_collector)
+        return weights.view(draws.shape[:2]).cpu().numpy()
+
+    @property
+    def log_weights(self) -> np.ndarray | None:
+        """Logarithms of the weights (chains, draws) that the draws came with; None where they have none."""
+        if not self.sampler.weighted:
+            return None
+        return self.logs.view(self.alive)[..., 0].cpu().numpy()
+
+    def resampled(self, count: int) -> torch.Tensor:
+        """Return draws without weights (count, dim), taken from the weighted ones in proportion, evenly.
+
+        None (0, dim) if there are no draws, or no draw has a weight.
+
+        Parameters
+        ----------
+        count : int
+        """
+        return resampled(self.store.view(self.alive).flatten(0, 1), self.log_weights.ravel(), count)
+
+    def path_moments(self) -> diagnostics.PathMoments | None:
+        """Return mean and variance from the integrals along the path, all chains to the same path time.
+
+        They use all of the path where draws use points of it. None where the sampler has no path, the path is not
+        integrated (more than 4,096 chains x dimensions), or there is not enough of it yet.
+        """
+        return diagnostics.path_moments(self.path.view(self.alive).cpu().numpy())

@@ -1,0 +1,79 @@
+"""Checkpoints of version 7, and logs of their time: infos had other names.
+
+What samplers had learnt lay beside their states, which were lists of tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+VERSION = 7
+#: What infos called their fields.
+INFO_NAMES = {
+    "chance": "acceptance_rate",
+    "went": "jump_distance",
+    "leaves": "n_steps",
+    "diverged": "diverging",
+    "error": "energy_error",
+    "size": "step_size",
+}
+_GRADIENTS = "gradients"  # of HMC: leapfrog steps, and one
+
+
+def is_old(saved: dict[str, Any]) -> bool:
+    """Return whether a saved state has the form of version 7."""
+    return isinstance(saved.get("state"), list)
+
+
+def state(kind: Any, saved: dict[str, Any]) -> dict[str, Any]:
+    """Return a saved state of a type as nested dicts by the names of its fields."""
+    tensors = list(saved["state"])
+    if "mode" in saved:
+        del tensors[1]  # the Laplace approximation had velocities, all zero
+    made, hints = iter(tensors), get_type_hints(kind)
+    named = {name: _named(hint, made) for name, hint in hints.items() if name != "adaptation"}
+    return named | ({"adaptation": _adaptation(saved)} if "adaptation" in hints else {})
+
+
+def _named(kind: Any, tensors: Iterator[Tensor]) -> Any:
+    if not hasattr(kind, "_fields"):
+        return next(tensors)
+    return {name: _named(hint, tensors) for name, hint in get_type_hints(kind).items()}
+
+
+def _adaptation(saved: dict[str, Any]) -> dict[str, Any]:
+    if "found" not in saved:
+        return {"resting": False, "anew": False}
+    if "frozen" in saved:
+        return {"step_size": saved["found"], "frozen": saved["frozen"]}
+    if "averaging" not in saved:
+        return {"step_size": saved["found"]}
+    tuning, number, moves, pooled = saved["tuning"]
+    averaging = {{"seen": "updates"}.get(name, name): value for name, value in saved["averaging"].items()}
+    stage = {"number": number, "moves": moves, "pooled": pooled, "averaging": averaging, "positions": saved["spread"]}
+    return {"step_size": saved["found"], "scale": saved["scale"], "stage": stage if tuning else None}
+
+
+def stats(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return saved counters with the names that fields of infos have now."""
+    if "sums" not in saved:
+        return saved
+    return saved | {"sums": {INFO_NAMES.get(name, name): value for name, value in saved["sums"].items()}}
+
+
+def log_by_name(names: list[str], told: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the figures of a stored log (steps, names) by the names that they have now."""
+    named = {INFO_NAMES.get(name, name): told[:, k] for k, name in enumerate(names)}
+    if _GRADIENTS in named:
+        named["n_steps"] = named.pop(_GRADIENTS) - 1
+    return named
+
+
+def log_as_stored(names: list[str], told: np.ndarray) -> np.ndarray:
+    """Return new figures (steps, names) as a log that was begun with these names holds them."""
+    return told + [name == _GRADIENTS for name in names]

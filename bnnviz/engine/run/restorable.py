@@ -1,0 +1,173 @@
+"""Runs that go on from a checkpoint, with the same draws, on the same target."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from bnnviz import samplers, targets
+from bnnviz.engine.run import checkpoint, old_checkpoints
+from bnnviz.engine.run.draw_store import BlockStore
+from bnnviz.engine.run.kept_draws import KeptDraws
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+from bnnviz.targets import Target
+
+_VERSION = 8
+#: Plain values that a checkpoint holds.
+_PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
+_SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
+
+
+class TargetMark:
+    """The dimension of a target, and U where the first chain was in an era.
+
+    A caller's target may be another one when the run is restored, and so may the rows of a named data set, of which a
+    part may be here. A density that the spec says completely has no mark.
+
+    Parameters
+    ----------
+    target : Target
+    may_differ : bool
+        Whether another target may stand in its place.
+    """
+
+    def __init__(self, target: Target, may_differ: bool) -> None:
+        self._target, self._may_differ = target, may_differ
+        self.taken: dict[str, Any] | None = None
+
+    def take(self, x: Tensor | None, era: int) -> dict[str, Any] | None:
+        """Return the mark, taken where chains are, x (chains, dim), if the era has none yet."""
+        known = self.taken is not None and self.taken.get("era", era) == era
+        if not known and self._may_differ and x is not None and x.shape[-1] == self._target.dim:
+            potential = float(self._target.potential(x[:1]))
+            self.taken = {"dim": self._target.dim, "x": x[:1], "potential": potential, "era": era}
+        return self.taken
+
+    def check(self, taken: dict[str, Any] | None) -> None:
+        """Take over the mark of a checkpoint.
+
+        Raises
+        ------
+        BnnvizError
+            If the target is another one than the run began with: its draws would be of two densities.
+        """
+        self.taken = taken
+        if taken is None:
+            return
+        dim, known = taken["dim"], taken["potential"]
+        if dim != self._target.dim:
+            raise BnnvizError(
+                f"The target has {self._target.dim} dimensions, and the one that this run began with {dim}; give that"
+                " one again.",
+                "target",
+            )
+        now = float(self._target.potential(taken["x"].to(self._target.device, self._target.dtype)))
+        if abs(now - known) > _SAME_POTENTIAL * (1 + abs(known)):
+            raise BnnvizError(
+                f"The target is not the one that this run began with: where a chain was, U is {now:.6g} and was"
+                f" {known:.6g}; give the same network, data, prior and noise again.",
+                "target",
+            )
+
+
+class Restorable(KeptDraws):
+    """The part of a run that writes it into a checkpoint, and goes on from one; its attributes are those of `Run`."""
+
+    @property
+    def _x(self) -> torch.Tensor | None:
+        """Where chains are, (chains, dim)."""
+        return getattr(self.state, "x", None)
+
+    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
+        """Return everything needed to go on with the same draws.
+
+        Parameters
+        ----------
+        draws : bool, default True
+            Whether the draws that were kept are in it; without, whoever restores it has to `refill` the run.
+        block_store : BlockStore, optional
+            Where the draws are put, of which the bytes have the names then; the run is restored with it.
+        """
+        saved = {
+            "version": _VERSION,
+            "spec": self.spec.to_json(),
+            "begun": self.begun.to_json(),
+            "attachment": self.spec.target_attachment,
+            "start_points": self.spec.start_points,
+            "search": self.search,
+            **{name: getattr(self, name) for name in _PLAIN},
+            "changes": self.changes,
+            "alive": torch.as_tensor(self.alive),
+            "mode": self.mode,
+            "origin": self.origin,
+            "rng": self.rng.get_state(),
+            **self.saved_draws(draws, block_store),
+            "tally": self.sampler_stats.save(),
+            "events": self.events,
+            "given": self._mark.take(self._x, self.era),
+            "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
+            "kernel": None if self.state is None else checkpoint.saved_state(self.sampler, self.state),
+            "compiled_since": self.compiled_since,
+        }
+        return checkpoint.pack(saved)
+
+    @classmethod
+    def restore(
+        cls,
+        data: bytes,
+        *,
+        target: targets.Target | None = None,
+        sampler: samplers.Sampler | None = None,
+        block_store: BlockStore | None = None,
+    ) -> Self:
+        """Return a run that goes on from a checkpoint.
+
+        Parameters
+        ----------
+        data : bytes
+        target, sampler : optional
+            Objects of your own, where it began with such.
+        block_store : BlockStore, optional
+            Where the draws are, if the checkpoint was made with one.
+
+        Raises
+        ------
+        BnnvizError
+            If the bytes are no checkpoint of this version.
+        """
+        saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=(old_checkpoints.VERSION,))
+        said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
+        held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
+        run = cls(Spec(**said, **held), target=target, sampler=sampler)
+        run.begun = Spec(**begun, **held).checked(target is not None)
+        run.search = saved["search"]
+        run.changes = [tuple(change) for change in saved["changes"]]
+        if saved["kernel"] is not None:
+            run._load(saved, block_store)
+        return run
+
+    def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
+        self._mark.check(saved.get("given"))
+        for name in _PLAIN:
+            setattr(self, name, saved[name])
+        self._switch.compiled_since = saved["compiled_since"]
+        self.alive = saved["alive"].numpy().copy()
+        self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
+        self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
+        self.sampler.prepare(self.target, self.mode)
+        self.state = checkpoint.restored_state(
+            self.sampler, saved["kernel"], self.numbers, saved["emitter"] is not None
+        )
+        self.rng.set_state(saved["rng"])
+        if saved["emitter"] is not None:
+            self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
+            self.draw_collector.load(saved["emitter"])
+        self.load_draws(saved, block_store)
+        self.sampler_stats.load(old_checkpoints.stats(saved["tally"]))
+        events = saved.get("events")  # checkpoints of before events were numbered have none
+        self.events = None if events is None else events.to(self.device)
+        for listener in self.on_move:
+            listener()

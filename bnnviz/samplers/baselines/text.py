@@ -1,0 +1,119 @@
+"""What the samplers that are trained, and the Laplace approximation, say of their moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz.samplers.base import length
+from bnnviz.samplers.text import Text
+
+_LOSS = "{loss:.4g} = {fit:.4g} + {penalty:.4g}"
+
+
+class TrainedText(Text):
+    """Says what a step of Adam did, and the parts of the loss."""
+
+    move = "the loss was {loss:.4g}; Adam at learning rate {learning_rate:.2g} moves the chain by {jump_distance:.3g}."
+    table = {"Loss = fit + penalty": _LOSS}
+    words = "with a loss of {loss:.4g} on average"
+
+    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
+        """Return the loss, and the parts that it has."""
+        return super().mean_rows(means | {"fit": means["loss"] - means["penalty"]})
+
+
+class DescentText(TrainedText):
+    """Says how far descents are."""
+
+    waiting = "The descent has not begun yet."
+    table = {"Loss = fit + prior": _LOSS}
+    #: What is drawn at rest.
+    at_rest = "every draw is the point that it came to."
+
+    def caption(self, state: Any, info: Any, chain: int) -> str:
+        """Say what a step did to a chain."""
+        if float(info.learning_rate[chain]) > 0:
+            return super().caption(state, info, chain)
+        return f"the descent has ended, with a loss of {float(info.loss[chain]):.4g}; {self.at_rest}"
+
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return how far the descents are, and the chains' losses."""
+        sampler, taken, loss = self.sampler, state.taken[state.alive], state.loss[state.alive]
+        if not len(taken):
+            return []
+        least, rate = float(taken.min()), 0.0
+        if least < sampler.steps:
+            rate = sampler.learning_rate * float(sampler.scheduled(taken.min() / sampler.steps))
+        epochs = least / sampler.epoch
+        shown = f"{epochs:,.0f}" if epochs >= 100 else f"{epochs:.3g}"
+        return [
+            ["Step of the descent; epoch", f"{least:,.0f} of {sampler.steps:,}; {shown}", ""],
+            ["Learning rate", f"{rate:.2g}" if rate else "– (the descent has ended)", ""],
+            ["Loss, lowest to highest", f"{float(loss.min()):.4g} to {float(loss.max()):.4g}", ""],
+        ]
+
+
+class DropoutText(DescentText):
+    """Says what is drawn of a network whose units are dropped."""
+
+    at_rest = "each draw drops other units of the network that it came to."
+
+
+class ELBOText(DescentText):
+    """Says how far descents of -ELBO are."""
+
+    table = {"-ELBO = fit + KL": _LOSS}
+    words = "with an ELBO of {elbo:.4g} on average"
+    at_rest = "draws are made of the distribution that it came to."
+
+    def mean_words(self, means: dict[str, float]) -> str:
+        """Return the ELBO."""
+        return super().mean_words(means | {"elbo": -means["loss"]})
+
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return how far the descents are, and the sds."""
+        sd = self.sampler.reading.sd(state.c[state.alive])
+        if not sd.numel():
+            return []
+        shown = f"{float(sd.min()):.2g} to {float(sd.max()):.2g}"
+        return [*super().rows(state), ["Sd of the weights, smallest to largest", shown, ""]]
+
+
+class AnchoredText(TrainedText):
+    """Says how members of a sequential anchored ensemble are trained, and how their anchors walk."""
+
+    waiting = "The first member is not trained yet."
+    move = (
+        "a member is trained, with a loss of {loss:.4g}, of which its anchor makes {penalty:.4g}; {accepted:.0%} of the"
+        " anchor's coordinates walked on, the others turned round."
+    )
+    table = {"Loss = fit + anchor": _LOSS, "Anchor acceptance": "{accepted:.3f}"}
+    words = "each a member, with a loss of {loss:.4g} on average; anchors were accepted at {accepted:.1%}"
+
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return how far the members are that are being trained."""
+        sampler, alive = self.sampler, state.alive
+        if not bool(alive.any()):
+            return []
+        epoch = float(state.taken[alive].max()) / sampler.epoch
+        epochs = float(sampler.training_steps(state)[alive].max()) / sampler.epoch
+        members, distance = float(state.count[alive].min()), length((state.x - state.anchor)[alive]).mean()
+        return [
+            ["Members; epoch of the next", f"{members:,.0f}; {epoch:.2g} of {epochs:.0f}", ""],
+            ["Distance to the anchor", f"{float(distance):.3g}", ""],
+        ]
+
+
+class LaplaceText(Text):
+    """Says where draws of a normal law around the mode are."""
+
+    waiting = "Nothing has been drawn yet."
+    move = "a draw of the normal law around the mode, {distance:.3g} away from it."
+    table = {"Distance of draws to the mode": "{distance:.3g}"}
+    words = "each an independent draw, on average {distance:.3g} from the mode"
+
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return the sds."""
+        scale = self.sampler.scale
+        sd = scale if scale.ndim == 1 else scale.square().sum(0).sqrt()
+        return [["Sd of the weights, smallest to largest", f"{float(sd.min()):.2g} to {float(sd.max()):.2g}", ""]]

@@ -1,0 +1,22 @@
+"""What the samplers of functionals say of their moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz.samplers.mcmc.text import LeapfrogText
+
+
+class FuncHMCText(LeapfrogText):
+    """Says what became of functionals, and their ledger."""
+
+    move = (
+        "the energy changed by {energy_error:.3g}; the new functional, of chance {acceptance_rate:.2f}, was {fate}."
+        " Mean of U {potential:.3g}, entropy {entropy:.3g}."
+    )
+    table = {"Acceptance; entropy": "{accepted:.2f}; {entropy:.3g}"}
+    words = "of which {accepted:.0%} were accepted, each a whole distribution to draw from"
+
+    def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
+        """Say whether the functional was accepted."""
+        return {"fate": "accepted" if values["accepted"] else "rejected: the functional stays and turns back"}

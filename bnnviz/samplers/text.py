@@ -1,0 +1,68 @@
+"""What a sampler says of its moves: sentences and rows of the table, from the numbers that it reports."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class Text:
+    """Says what the moves of a sampler did; without templates, by the names in its ``info_means``.
+
+    Parameters
+    ----------
+    sampler : Sampler
+
+    Attributes
+    ----------
+    waiting : str
+        What is said before the first move has ended.
+    move : str
+        Template of the caption, with the fields of an info.
+    words : str
+        Template of the end of a sentence, with means over moves.
+    table : dict of str
+        Templates of rows of the table view by their labels, with means over moves.
+    """
+
+    waiting: ClassVar[str] = "The first move has not ended yet."
+    move: ClassVar[str] = ""
+    words: ClassVar[str] = ""
+    table: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+
+    def caption(self, state: Any, info: Any, chain: int) -> str:
+        """Say what the last move did to a chain."""
+        values = {name: float(part[chain]) for name, part in info._asdict().items()}
+        return filled(self.move or f"{self._names() or 'the chain has moved'}.", values | self.more(state, values))
+
+    def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
+        """Return what follows from the fields of an info, for the caption."""
+        return {}
+
+    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
+        """Return means over moves as rows (label, text, tone) of the table view."""
+        names = {label[0].upper() + label[1:]: f"{{{name}:.3g}}" for name, label in self.sampler.info_means.items()}
+        return [[label, filled(form, means), ""] for label, form in (self.table or names).items()]
+
+    def mean_words(self, means: dict[str, float]) -> str:
+        """Return means over moves as the end of a sentence."""
+        names = self._names()
+        return filled(self.words or (names and f"on average {names}"), means)
+
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return figures on the chains where they are now, as rows (label, text, tone) of the table view."""
+        return []
+
+    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
+        return "", []
+
+    def _names(self) -> str:
+        return ", ".join(f"{label} {{{name}:.3g}}" for name, label in self.sampler.info_means.items())
+
+
+def filled(form: str, values: dict[str, Any]) -> str:
+    """Return a template with its values, a space before each percent sign."""
+    return form.format(**values).replace("%", " %")

@@ -1,0 +1,38 @@
+"""The warm-up of a sampler: steps of its kernel, each followed by what it teaches, in windows.
+
+A window has `WINDOW` steps, however the steps are grouped into blocks, so that stepping, playing and a batch run give
+the same draws. The warm-up ends with the first window after which the sampler is tuned, or at its `tuning_limit`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.random import RandomNumbers
+
+WINDOW = 50  # steps
+
+
+def step(sampler: Sampler, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
+    """Take a step of the warm-up; return the state and what happened."""
+    after, info = sampler.step(rng, state)
+    return sampler.adapt(rng, state, after, info), info
+
+
+def end_window(sampler: Sampler, rng: RandomNumbers, state: Any, steps: int) -> tuple[Any, bool]:
+    """Return the state after so many steps, the end of a window, and whether the warm-up is over."""
+    last = steps >= sampler.tuning_limit
+    state = sampler.end_window(rng, state, last)
+    return state, last or sampler.is_tuned(state)
+
+
+def run(sampler: Sampler, rng: RandomNumbers, state: Any) -> Any:
+    """Take chains through the whole warm-up; return the state at its end, which is yet to be frozen."""
+    steps, over = 0, False
+    while not over:
+        for _ in range(WINDOW):
+            state, _ = step(sampler, rng, state)
+        steps += WINDOW
+        state, over = end_window(sampler, rng, state, steps)
+    return state

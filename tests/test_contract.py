@@ -1,0 +1,191 @@
+"""The contract of samplers: what a family has to define, pure kernels, states in checkpoints, old names of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from families import QUICK, target_of
+from torch import Tensor
+
+from bnnviz import BnnvizError, samplers, settings
+from bnnviz.cli.options import find_setting
+from bnnviz.engine.run import compiled_step, old_checkpoints
+from bnnviz.engine.run.run import Run
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.samplers import warmup
+from bnnviz.samplers.base import Sampler, counters
+from bnnviz.samplers.random import RandomNumbers, seeded
+from bnnviz.samplers.tree import flat, plain, restored
+from bnnviz.specs import catalogue
+from bnnviz.specs.run import Spec
+from bnnviz.targets import Gaussian
+
+MOST_MEMBERS = 8
+GAUSSIAN = Spec("gaussian", chains=3, draws=60, warmup=5, device="cpu", seed=2)
+
+
+class State(NamedTuple):
+    x: Tensor
+    count: Tensor
+    alive: Tensor
+
+
+class Info(NamedTuple):
+    accepted: Tensor
+    failed: Tensor
+
+
+class Walk(Sampler):
+    """A random walk with a Metropolis test, in a family of its own."""
+
+    registered = "walk"
+    title = "Random walk"
+    gradients_per_step = 1
+    width_of_step = settings.Number(1.0, bounds=(0.01, 10.0), live=True)
+
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
+        return State(x0, *counters(x0))
+
+    def kernel(self, rng: RandomNumbers, state: State, drawn: tuple) -> tuple[State, Info]:
+        there = state.x + self.width_of_step * rng.normal(state.x.shape, state.x.dtype)
+        here, after = (self.tempered_target(x)[0] for x in (state.x, there))
+        accepted = rng.uniform(here.shape, here.dtype).log() < here - after
+        after, failed = self.moved(state, torch.isfinite(here), x=torch.where(accepted[:, None], there, state.x))
+        return after, Info(accepted.to(here.dtype), failed)
+
+
+def finished(run: Run) -> np.ndarray:
+    while not run.finished:
+        run.advance(0.1)
+    return run.draws
+
+
+def walking(**changes: object) -> ViewedRun:
+    return ViewedRun(GAUSSIAN.replace(**changes), sampler=Walk(width_of_step=0.7))
+
+
+def test_a_family_defines_a_few_members() -> None:
+    own = {name for name in vars(Walk) if not name.startswith("_")} - {"name"}  # which param sets itself
+    members = {"State", "Info", "settings"} | (own - settings.declared(Walk).keys())
+    assert len(members) <= MOST_MEMBERS, members
+
+
+def test_a_family_of_one_s_own_runs_and_is_checkpointed() -> None:
+    whole = finished(walking())
+    assert whole.shape == (3, 60, 2) and np.isfinite(whole).all()
+    half = walking()
+    half.prepare()
+    while half.store.counts.min() < 30:
+        half.take(8)
+    assert np.array_equal(finished(ViewedRun.restore(half.checkpoint(), sampler=Walk(width_of_step=0.7))), whole)
+
+
+@pytest.mark.parametrize("means", [{}, {"accepted": "acceptance rate"}], ids=str)
+def test_a_family_of_one_s_own_says_what_it_does(monkeypatch: pytest.MonkeyPatch, means: dict[str, str]) -> None:
+    monkeypatch.setattr(Walk, "info_means", means)
+    run = walking(draws=None)
+    run.prepare()
+    for _ in range(80):
+        run.step_proposal()
+    frame = run.frame(["table", "path"])
+    caption = run.chain_trace.part("caption", run._frames.plane(), False)["text"]
+    assert ("acceptance rate" if means else "the chain has moved") in caption
+    assert any(row[0] == "Acceptance rate" for row in frame["table"]["rows"]) == bool(means)
+    assert run.sampler_stats.sentence().endswith("." if means else " moves.")
+    assert len(frame["path"]["x"]) > 1
+
+
+def test_a_family_of_one_s_own_is_compiled() -> None:
+    sampler, rng = Walk(), seeded(1)
+    sampler.prepare(Gaussian().to("cpu", torch.float32), None)
+    state = sampler.init(torch.zeros(4, 2), rng)
+    traced = compiled_step.trace(sampler, state)
+    compiled = compiled_step.CompiledKernel(sampler, traced, lambda numbers: traced.program(*numbers))
+    eager, other, numbers = state, state, rng.generator.get_state()
+    for _ in range(20):
+        eager, _ = sampler.step(rng, eager)
+    rng.generator.set_state(numbers)
+    for _ in range(20):
+        other, _ = compiled.step(rng, other)
+    assert torch.equal(eager.x, other.x) and torch.equal(eager.count, other.count)
+
+
+def every() -> Iterator[str]:
+    for cls in samplers.REGISTRY:
+        yield cls.registered
+
+
+@pytest.mark.parametrize("name", every())
+def test_steps_change_nothing_of_the_sampler_and_states_come_back(name: str) -> None:
+    chosen = {"mode_steps": 20} if "mode_steps" in settings.declared(samplers.REGISTRY.get(name)) else {}
+    target, target_settings = target_of(name)
+    run = Run(Spec(target, target_settings, name, chosen | QUICK[name], chains=2, draws=None, device="cpu").checked())
+    try:
+        run.prepare()
+    except BnnvizError:  # a mode after so few steps may be none
+        run = Run(run.spec.replace(settings=QUICK[name]).checked())
+        run.prepare()
+    if hasattr(run.sampler, "save"):
+        pytest.skip("its adaptation is not in its state yet")
+    held = {key: value for key, value in vars(run.sampler).items() if not key.startswith("_param")}
+    state = run.state
+    for step in range(1, 101):
+        before, kept = state, [tensor.clone() for tensor in flat(state)]
+        state, _ = warmup.step(run.sampler, run.numbers, state)
+        assert all(torch.equal(old, new) for old, new in zip(kept, flat(before), strict=True))
+        if step % warmup.WINDOW == 0:
+            state, _ = warmup.end_window(run.sampler, run.numbers, state, step)
+    state = run.sampler.freeze(run.numbers, state)
+    now = {key: value for key, value in vars(run.sampler).items() if not key.startswith("_param")}
+    assert now.keys() == held.keys() and all(now[key] is held[key] for key in held)
+    again = restored(type(state), plain(state), torch.device("cpu"))
+    assert type(again) is type(state)
+    pairs = zip(flat(again), flat(state), strict=True)
+    assert all(torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9)) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("hmc", {"leaps": 3, "momentum": 0.5}, {"num_leapfrog_steps": 3, "momentum_persistence": 0.5}),
+        ("func_hmc", {"leaps": 3, "momentum": 0.9}, {"num_leapfrog_steps": 3, "momentum_persistence": 0.9}),
+        ("psgld", {"adapt": "always"}, {"learn_preconditioner": "always"}),
+        ("boomerang", {"adapt": True}, {"learn_reference": True}),
+    ],
+)
+def test_settings_may_have_their_old_names(name: str, old: dict, new: dict) -> None:
+    spec = Spec("gaussian", {}, name, old).checked()
+    assert new.items() <= spec.settings.items() and not old.keys() & spec.settings.keys()
+    sampler = samplers.REGISTRY.get(name)(**old)
+    assert all(getattr(sampler, key) == value for key, value in new.items())
+
+
+def test_a_change_may_have_an_old_name() -> None:
+    run = Run(GAUSSIAN.replace(sampler="hmc", draws=None).checked())
+    run.prepare()
+    run.change({"leaps": 4})
+    assert run.spec.settings["num_leapfrog_steps"] == 4 and run.sampler.num_leapfrog_steps == 4
+
+
+def test_a_link_and_a_command_may_have_an_old_name() -> None:
+    spec, sentences = GAUSSIAN.read_query({"sampler": ["hmc"], "s.leaps": ["7"]})
+    assert sentences == [] and spec.settings["num_leapfrog_steps"] == 7
+    item = catalogue.find("samplers", "psgld")
+    assert find_setting(item, "adapt")["name"] == "learn_preconditioner"
+
+
+def test_logs_of_older_versions_have_the_names_of_today() -> None:
+    names, told = ["potential", "chance", "gradients"], np.array([[1.0, 0.5, 11.0]], dtype=np.float32)
+    found = old_checkpoints.log_by_name(names, told)
+    assert {name: column.tolist() for name, column in found.items()} == {
+        "potential": [1.0],
+        "acceptance_rate": [0.5],
+        "n_steps": [10.0],
+    }
+    new = np.array([[1.0, 0.5, 10.0]], dtype=np.float32)
+    assert np.array_equal(old_checkpoints.log_as_stored(names, new), told)
+    assert np.array_equal(old_checkpoints.log_as_stored([*names[:2], "n_steps"], new), new)
