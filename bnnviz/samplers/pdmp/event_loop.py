@@ -15,7 +15,7 @@ from torch import Tensor
 from bnnviz.samplers.minibatch import FullData, MiniBatch
 from bnnviz.samplers.pdmp.dynamics import Dynamics
 from bnnviz.samplers.pdmp.state import Info, PreDrawn, State
-from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, RatePoint
+from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
 from bnnviz.samplers.random import RandomNumbers
 
 _NEAREST = 1e-3  # mean times between events: so near ahead the rate has to be finite
@@ -166,20 +166,17 @@ class EventLoop(Dynamics):
         horizon = self._horizon(state.adaptation.mean_event_time)
         v = torch.where(accepted[:, None], self.reflect(rng, at.x, at.v, g, at.scaling), at.v)
         bound, fresh = self._envelope_after(state, at, v, g, outcome, horizon)
-        s = self._certain(state, outcome, fresh)
         refresh = torch.where(event, state.refresh - state.t, state.refresh)
         refresh = torch.where(state.kind == REFRESH, self._refresh_times(rng, refresh), refresh)
-        bound, plan = self.envelope.plan(bound, s, lambda like: rng.exponential(like.shape, like.dtype), horizon)
-        # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
-        early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
+        bound, plan = self._planned(rng, bound, self._certain(state, outcome, fresh), refresh, horizon)
         moved = State(
             x=torch.where(event[:, None], at.x, state.x),
             v=torch.where(event[:, None], v, state.v),
             clock=torch.where(event, state.clock + state.t, state.clock),
-            s=torch.where(early, torch.minimum(plan.s, refresh), plan.s),
+            s=plan.s,
             refresh=refresh,
-            t=torch.where(early, refresh, plan.t),
-            kind=torch.where(early, REFRESH, plan.kind).to(torch.int8),
+            t=plan.t,
+            kind=plan.kind,
             piece=plan.piece,
             skipped=plan.skipped,
             bound=bound,
@@ -205,6 +202,17 @@ class EventLoop(Dynamics):
         learnt = self.envelope.learn(state.bound, at, outcome.kind, outcome.violated)
         fresh = outcome.event | (state.kind == START)
         return _choose(fresh, self.envelope.start(turned, learnt, horizon), learnt), fresh
+
+    def _planned(self, rng: RandomNumbers, bound: Any, s: Tensor, refresh: Tensor, horizon: Tensor) -> tuple[Any, Plan]:
+        """Return the bound's state and the next evaluation of chains that are certain up to s."""
+        bound, plan = self.envelope.plan(bound, s, lambda like: rng.exponential(like.shape, like.dtype), horizon)
+        # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
+        early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
+        return bound, plan._replace(
+            t=torch.where(early, refresh, plan.t),
+            kind=torch.where(early, REFRESH, plan.kind).to(torch.int8),
+            s=torch.where(early, torch.minimum(plan.s, refresh), plan.s),
+        )
 
     def _certain(self, state: State, outcome: ThinningOutcome, fresh: Tensor) -> Tensor:
         """Return the time up to which the path is certain after the outcome, before the next plan."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -25,6 +26,7 @@ _MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at al
 # Positions kept for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
 
+_STRETCH = ("t0", "t1", "h0", "h1")
 _FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "slope")
 
 
@@ -138,29 +140,25 @@ class PathTrace:
         t_max = 1.15 * max(seen, planned, 1e-6)
         now = self._current_piece(state, chain, t_max) if ongoing else []
         t, rate = self._rate_curve(segment, t_max, playing)
-        proposals = np.array(
-            [(e.t, max(e.rate, 0.0), e.height, e.uniform, e.shown_kind) for e in segment.evaluations if e.proposal]
-        ).reshape(-1, 5)
-        looks = np.array([(e.t, e.rate) for e in segment.evaluations if e.looked]).reshape(-1, 2)
-        pieces = [height for piece in (*segment.pieces, *now) for height in piece[2:]]
+        proposals = [
+            (e.t, max(e.rate, 0.0), e.height, e.uniform, e.shown_kind) for e in segment.evaluations if e.proposal
+        ]
+        heights = [proposal[2] for proposal in proposals]
+        heights += [height for piece in (*segment.pieces, *now) for height in piece[2:]]
         # A rate that stays below zero still needs an axis to be seen on.
         highest, lowest = (float(rate.max()), float(rate.min())) if rate.size else (0.0, 0.0)
-        most = max(*proposals[:, 2].tolist(), *pieces, highest, 0.2 * max(highest, -lowest), 1e-3)
+        proposed = _columns("proposal", ("t", "rate", "height", "u", "kind"), proposals)
         return {
             "segment": segment.number,
             "t_max": t_max,
-            "y_max": most,
+            "y_max": max(*heights, highest, 0.2 * max(highest, -lowest), 1e-3),
             "rate_t": t,
             "rate": rate,
-            **_lines("past", segment.pieces),
-            **_lines("now", now),
-            "proposal_t": proposals[:, 0],
-            "proposal_rate": proposals[:, 1],
-            "proposal_height": proposals[:, 2],
-            "proposal_u": proposals[:, 3],
-            "proposal_kind": proposals[:, 4].astype(np.int8),
-            "probe_t": looks[:, 0],
-            "probe_rate": looks[:, 1],
+            **_columns("past", _STRETCH, segment.pieces),
+            **_columns("now", _STRETCH, now),
+            **proposed,
+            "proposal_kind": proposed["proposal_kind"].astype(np.int8),
+            **_columns("probe", ("t", "rate"), [(e.t, e.rate) for e in segment.evaluations if e.looked]),
             "refresh_t": refresh if np.isfinite(refresh) and refresh <= 2 * t_max else np.nan,
             "unit": "1/time",
         }
@@ -214,6 +212,7 @@ class PathTrace:
         return {"text": sentence, "kind": "violation" if violated else text.KINDS[last.kind]}
 
 
-def _lines(name: str, pieces: list[Stretch]) -> dict[str, np.ndarray]:
-    table = np.array(pieces, dtype=float).reshape(-1, 4)
-    return {f"{name}_{key}": table[:, i] for i, key in enumerate(("t0", "t1", "h0", "h1"))}
+def _columns(name: str, keys: Sequence[str], rows: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
+    """Return the columns of a table by their keys, which begin with its name."""
+    table = np.array(rows, dtype=float).reshape(-1, len(keys))
+    return {f"{name}_{key}": table[:, i] for i, key in enumerate(keys)}
