@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 import torch
@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers.pdmp.base import integrals_of_line
-from bnnviz.samplers.pdmp.path_moments import PathSums
+from bnnviz.samplers.pdmp.dynamics import Dynamics
+from bnnviz.samplers.pdmp.state import State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
 
@@ -22,11 +23,12 @@ seeds = st.integers(0, 10_000)
 RNG = seeded(0)
 
 
-def bound_sampler(name: str, dim: int = 4, **values) -> samplers.Sampler:
+def bound_sampler(name: str, dim: int = 4, **values) -> tuple[samplers.Sampler, Any]:
+    """Return a sampler, and what its dynamics are relative to."""
     target = targets.Gaussian(size=dim, correlation=0.5, spread=3.0).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(**values)
     sampler.prepare(target, torch.linspace(-0.5, 0.5, dim, dtype=torch.float64))
-    return sampler
+    return sampler, sampler.first_scaling()
 
 
 def random_state(seed: int, dim: int = 4) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -39,10 +41,10 @@ def random_state(seed: int, dim: int = 4) -> tuple[torch.Tensor, torch.Tensor, t
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
 def test_flow_can_be_reversed(name, seed):
-    sampler = bound_sampler(name)
+    sampler, scaling = bound_sampler(name)
     x, v, t = random_state(seed)
-    x1, v1 = sampler.flow(x, v, t)
-    x2, v2 = sampler.flow(x1, -v1, t)
+    x1, v1 = sampler.flow(x, v, t, scaling)
+    x2, v2 = sampler.flow(x1, -v1, t, scaling)
     assert torch.allclose(x2, x, atol=1e-9)
     assert torch.allclose(v2, -v, atol=1e-9)
 
@@ -51,63 +53,63 @@ def test_flow_can_be_reversed(name, seed):
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
 def test_bounce_flips_the_rate_and_is_its_own_inverse(name, seed):
-    sampler = bound_sampler(name)
+    sampler, scaling = bound_sampler(name)
     x, v, _ = random_state(seed)
     g = sampler.target.gradient(x)[1]
-    bounced = sampler.reflect(RNG, x, v, g)
-    assert torch.allclose(sampler.rate(x, bounced, g), -sampler.rate(x, v, g), atol=1e-9)
-    assert torch.allclose(sampler.reflect(RNG, x, bounced, g), v, atol=1e-9)
+    bounced = sampler.reflect(RNG, x, v, g, scaling)
+    assert torch.allclose(sampler.rate(x, bounced, g, scaling), -sampler.rate(x, v, g, scaling), atol=1e-9)
+    assert torch.allclose(sampler.reflect(RNG, x, bounced, g, scaling), v, atol=1e-9)
 
 
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
 def test_bps_bounce_keeps_the_speed(seed):
     for name, scale in (("bps", torch.ones(4)), ("sigma_bps", torch.tensor([1.0, 2.0, 0.1, 5.0]))):
-        sampler = bound_sampler(name)
-        sampler.scale = scale.double()
+        sampler, scaling = bound_sampler(name)[0], scale.double()
         x, v, _ = random_state(seed)
-        bounced = sampler.reflect(RNG, x, v, sampler.target.gradient(x)[1])
-        assert torch.allclose((bounced / sampler.scale).norm(dim=1), (v / sampler.scale).norm(dim=1))
+        bounced = sampler.reflect(RNG, x, v, sampler.target.gradient(x)[1], scaling)
+        assert torch.allclose((bounced / scaling).norm(dim=1), (v / scaling).norm(dim=1))
 
 
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
 def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
-    sampler = bound_sampler("bps", turn="generalised")
+    sampler, scaling = bound_sampler("bps", turn="generalised")
     x, v, _ = random_state(seed)
     g = sampler.target.gradient(x)[1]
-    bounced = sampler.reflect(RNG, x, v, g)
-    assert torch.allclose(sampler.rate(x, bounced, g), -sampler.rate(x, v, g), atol=1e-9)
+    bounced = sampler.reflect(RNG, x, v, g, scaling)
+    assert torch.allclose(sampler.rate(x, bounced, g, scaling), -sampler.rate(x, v, g, scaling), atol=1e-9)
 
 
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
 def test_one_climbing_coordinate_of_a_zigzag_turns(seed):
-    sampler = bound_sampler("zigzag")
+    sampler, scaling = bound_sampler("zigzag")
     x = random_state(seed)[0]
-    v = sampler.draw_velocity(seeded(seed), x)
+    v = sampler.draw_velocity(seeded(seed), x, scaling)
     g = sampler.target.gradient(x)[1]
     climbing = ((v * g) > 0).any(1)
-    after = sampler.reflect(RNG, x, v, g)
+    after = sampler.reflect(RNG, x, v, g, scaling)
     turned = after != v
     assert (turned[climbing].sum(1) == 1).all()
     assert ((v * g)[climbing][turned[climbing]] > 0).all()
-    found = sampler.rate_after(x, after, g, sampler.rate(x, v, g))
-    assert torch.allclose(found[climbing], (sampler.rate(x, v, g) - (v * g * turned).sum(1))[climbing])
+    rate = sampler.rate(x, v, g, scaling)
+    found = sampler.rate_after(x, after, g, rate, scaling)
+    assert torch.allclose(found[climbing], (rate - (v * g * turned).sum(1))[climbing])
 
 
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
 def test_boomerang_keeps_its_energy(seed):
-    sampler = bound_sampler("boomerang")
+    sampler, scaling = bound_sampler("boomerang")
     x, v, t = random_state(seed)
 
     def energy(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        d = x - sampler.centre
-        return (sampler.precision * (d * d + v * v)).sum(1)
+        d = x - scaling.centre
+        return (scaling.precision * (d * d + v * v)).sum(1)
 
-    assert torch.allclose(energy(*sampler.flow(x, v, t)), energy(x, v))
-    bounced = sampler.reflect(RNG, x, v, sampler.target.gradient(x)[1])
+    assert torch.allclose(energy(*sampler.flow(x, v, t, scaling)), energy(x, v))
+    bounced = sampler.reflect(RNG, x, v, sampler.target.gradient(x)[1], scaling)
     assert torch.allclose(energy(x, bounced), energy(x, v))
 
 
@@ -115,26 +117,28 @@ def test_boomerang_keeps_its_energy(seed):
 @settings(max_examples=30, deadline=None)
 @given(seed=seeds, share=st.floats(0, 1))
 def test_a_flow_goes_on_from_wherever_it_is(name, seed, share):
-    sampler = bound_sampler(name)
+    sampler, scaling = bound_sampler(name)
     x, v, t = random_state(seed)
-    whole, halves = sampler.flow(x, v, t), sampler.flow(*sampler.flow(x, v, share * t), (1 - share) * t)
+    whole, half = (sampler.flow(x, v, part, scaling) for part in (t, share * t))
+    halves = sampler.flow(*half, (1 - share) * t, scaling)
     assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(whole, halves, strict=True))
 
 
-def speed(sampler, x, v):
-    return v.norm(dim=1, keepdim=True)
+def speed(state: State):
+    return state.v.norm(dim=1, keepdim=True)
 
 
-def scaled_speed(sampler, x, v):
-    return (v / sampler.scale).norm(dim=1, keepdim=True)
+def scaled_speed(state: State):
+    return (state.v / state.adaptation.scaling).norm(dim=1, keepdim=True)
 
 
-def speeds(sampler, x, v):
-    return v.abs()
+def speeds(state: State):
+    return state.v.abs()
 
 
-def energy_of_the_reference(sampler, x, v):
-    return (sampler.precision * ((x - sampler.centre).square() + v.square())).sum(1, keepdim=True)
+def energy_of_the_reference(state: State):
+    centre, precision = state.adaptation.scaling
+    return (precision * ((state.x - centre).square() + state.v.square())).sum(1, keepdim=True)
 
 
 KEPT = {"bps": speed, "sigma_bps": scaled_speed, "zigzag": speeds, "boomerang": energy_of_the_reference}
@@ -155,19 +159,20 @@ def test_only_a_refreshment_changes_what_the_dynamics_keep(name, seed, dim, corr
     target = targets.Gaussian(size=dim, correlation=correlation, spread=spread).to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(bound=bound, refresh_rate=0.5)
     sampler.prepare(target, torch.linspace(-0.5, 0.5, dim, dtype=torch.float64))
-    sampler.scale = torch.linspace(0.5, 2.0, dim, dtype=torch.float64)
     rng = seeded(seed)
     state = sampler.init(torch.as_tensor(target.exact_draws(8, seed)), rng)
+    if name == "sigma_bps":
+        state = sampler.rescaled(rng, state, torch.linspace(0.5, 2.0, dim, dtype=torch.float64))
     bounces = 0
     for _ in range(60):
         before = state
         state, info = sampler.step(rng, before)
         kept = info.kind != REFRESH
         bounces += int((info.kind == BOUNCE).sum())
-        old, new = KEPT[name](sampler, before.x, before.v), KEPT[name](sampler, state.x, state.v)
+        old, new = KEPT[name](before), KEPT[name](state)
         assert torch.allclose(old[kept], new[kept], rtol=1e-7)
         event = (info.kind == BOUNCE) | (info.kind == REFRESH)
-        there = sampler.flow(before.x, before.v, info.t)[0]
+        there = sampler.flow(before.x, before.v, info.t, before.adaptation.scaling)[0]
         assert torch.equal(state.x[event], there[event])
         assert torch.equal(state.x[~event], before.x[~event])
     assert bounces
@@ -183,17 +188,18 @@ def test_slope_of_the_rate_is_its_derivative(name, reference):
     target = targets.LogisticRegression().to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(**({"reference": reference} if name == "boomerang" else {}))
     sampler.prepare(target, torch.zeros(3, dtype=torch.float64))
+    scaling = sampler.first_scaling()
     x, v, t = random_state(3, dim=3)
 
     def rate(t: torch.Tensor) -> torch.Tensor:
-        x1, v1 = sampler.flow(x, v, t)
-        return sampler.rate(x1, v1, target.gradient(x1)[1])
+        x1, v1 = sampler.flow(x, v, t, scaling)
+        return sampler.rate(x1, v1, target.gradient(x1)[1], scaling)
 
-    x1, v1 = sampler.flow(x, v, t)
-    _, g, curvature = sampler._evaluate(sampler.target, x1, v1)
+    x1, v1 = sampler.flow(x, v, t, scaling)
+    _, g, curvature = sampler.derivatives(sampler.target, x1, v1)
     h = 1e-5
     numerical = (rate(t + h) - rate(t - h)) / (2 * h)
-    assert torch.allclose(sampler.rate_slope(x1, v1, g, curvature), numerical, rtol=1e-5, atol=1e-5)
+    assert torch.allclose(sampler.rate_slope(x1, v1, g, curvature, scaling), numerical, rtol=1e-5, atol=1e-5)
 
 
 def test_reference_in_the_place_of_a_missing_prior_is_refused():
@@ -211,13 +217,13 @@ def test_the_boomerang_learns_its_reference(bound: str) -> None:
     spec = Spec(sampler="boomerang", settings=chosen, chains=32, draws=4, seed=3, device="cpu", dtype="float64")
     run = Run(spec, target=target)
     run.prepare()
-    assert run.sampler.rounds_left == 3
+    assert run.state.adaptation.rounds_left == 3
     while run.phase == "tuning":
         run.advance(0.1)
-    assert run.sampler.rounds_left == 0
-    assert run.sampler.centre.numpy() == pytest.approx([3.0, -1.0], abs=0.3)
-    assert (1 / run.sampler.precision).numpy() == pytest.approx([4.0, 0.25], rel=0.25)
-    (label, text, _), *_ = run.sampler.rows(run.state)
+    assert run.state.adaptation.rounds_left == 0
+    assert run.state.adaptation.scaling.centre.numpy() == pytest.approx([3.0, -1.0], abs=0.3)
+    assert (1 / run.state.adaptation.scaling.precision).numpy() == pytest.approx([4.0, 0.25], rel=0.25)
+    (label, text, _), *_ = run.sampler.text(run.sampler).rows(run.state)
     assert "w*" in label and 0.3 < float(text) < 2
 
 
@@ -225,28 +231,19 @@ def test_the_boomerang_learns_its_reference(bound: str) -> None:
 def test_without_learning_the_reference_is_that_of_the_mode() -> None:
     run = Run(Spec(target="gaussian", sampler="boomerang", chains=2, draws=4, device="cpu"))
     run.prepare()
-    centre, precision = run.sampler.centre, run.sampler.precision
+    reference = run.state.adaptation.scaling
     while not run.finished:
         run.advance(0.1)
-    assert run.sampler.centre is centre and run.sampler.precision is precision
+    assert run.state.adaptation.scaling is reference
 
 
 def test_sums_along_a_path_are_moments() -> None:
     """Two chains that start far from zero, each a straight line; time counts, not stretches."""
     origin = torch.tensor([[1000.0], [1002.0]], dtype=torch.float64)
-    sums = PathSums(origin)
-
-    class Stretch(NamedTuple):
-        x: torch.Tensor
-        v: torch.Tensor
-        s0: torch.Tensor
-        s1: torch.Tensor
-        kind: torch.Tensor
-
-    for begin, end in ((0.0, 0.5), (0.5, 2.0)):
-        times = [torch.full((2,), value, dtype=torch.float64) for value in (begin, end)]
-        stretch = Stretch(origin, torch.ones_like(origin), *times, torch.zeros(2))
-        sums.add(integrals_of_line, stretch, stretch)
+    sums, none = PathSums.begun(origin), torch.zeros((), dtype=torch.int64)
+    for times in ((0.0, 0.5), (0.5, 2.0)):
+        begin, end = (torch.full((2,), time, dtype=torch.float64) for time in times)
+        sums = sums.added(end - begin, Dynamics().integrals(origin, torch.ones_like(origin), begin, end, ()), none)
     mean, variance = sums.moments()
     # Uniform on [1000, 1002] and on [1002, 1004]: together on [1000, 1004].
     assert float(mean) == pytest.approx(1002)

@@ -41,14 +41,15 @@ def test_integrals_agree_with_quadrature(sampler: str) -> None:
     run.prepare()
     rng = torch.Generator().manual_seed(1)
     x = 5 + torch.randn(40, 2, dtype=torch.float64, generator=rng)
-    v = run.sampler.draw_velocity(run.numbers, x)
+    scaling = run.state.adaptation.scaling
+    v = run.sampler.draw_velocity(run.numbers, x, scaling)
     s0 = 3 * torch.rand(40, dtype=torch.float64, generator=rng)
     s1 = s0 + torch.logspace(-7, 0.5, 40, dtype=torch.float64)
     nodes, weights = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(30))
     half = (s1 - s0) / 2
-    points = torch.stack([run.sampler.flow(x, v, s0 + half * (1 + node))[0] for node in nodes])
+    points = torch.stack([run.sampler.flow(x, v, s0 + half * (1 + node), scaling)[0] for node in nodes])
     weights = weights[:, None, None] * half[:, None]
-    first, second = run.sampler.integrals(x, v, s0, s1)
+    first, second = run.sampler.integrals(x, v, s0, s1, scaling)
     assert torch.allclose(first, (weights * points).sum(0), rtol=1e-10, atol=0)
     assert torch.allclose(second, (weights * points**2).sum(0), rtol=1e-10, atol=0)
 
@@ -84,7 +85,7 @@ def test_path_moments_are_right(sampler: str, target: str, settings: dict) -> No
 def test_wrong_integrals_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from bnnviz.samplers.pdmp.base import PDMP
 
-    def without_the_middle(self, x, v, s0, s1):
+    def without_the_middle(self, x, v, s0, s1, scaling):
         a, b = x + v * s0[:, None], x + v * s1[:, None]
         span = (s1 - s0)[:, None]
         return span * (a + b) / 2, span * (a * a + b * b) / 3
@@ -157,7 +158,7 @@ def test_the_table_shows_the_three_ways_side_by_side() -> None:
 
 def drawn(each: int) -> torch.Tensor:
     """Return the draws of a path whose steps end within rounding of the draws' times, in blocks of so many steps."""
-    line = SimpleNamespace(integrates=lambda *_: False, flow=lambda x, v, t: (x + v * t[:, None], v))
+    line = SimpleNamespace(integrates=lambda *_: False, flow=lambda x, v, t, _: (x + v * t[:, None], v))
     spacing, steps, one = 0.1, 600, torch.ones(1, dtype=torch.float64)
     rng = np.random.default_rng(0)
     ends = (np.arange(steps) + 1) * spacing
@@ -165,7 +166,9 @@ def drawn(each: int) -> torch.Tensor:
     begins = torch.cat([torch.zeros(1, dtype=torch.float64), ends[:-1]])
     # Each step is elsewhere, so that a draw says which step it was put on.
     states = [
-        SimpleNamespace(x=10.0 * k * one[:, None], v=one[:, None], clock=t * one, s=0 * one)
+        SimpleNamespace(
+            x=10.0 * k * one[:, None], v=one[:, None], clock=t * one, s=0 * one, adaptation=SimpleNamespace(scaling=())
+        )
         for k, t in enumerate(begins)
     ]
     infos = [SimpleNamespace(s0=0 * one, s1=(end - begin) * one) for begin, end in zip(begins, ends, strict=True)]

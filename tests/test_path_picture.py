@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.pdmp.chain_trace import _through
+from bnnviz.samplers.pdmp.trace.rate_curve import hermite_curve
 from bnnviz.specs.run import Spec
 
 
@@ -22,7 +22,7 @@ def run(request) -> ViewedRun:
 
 def test_the_path_ends_where_the_flow_leads_and_heads_where_it_goes(run: ViewedRun):
     path, plane, now = run.frame(["path"])["path"], run.plane(), run.chain_trace.now
-    x, v = (part.double().numpy() for part in run.chain_trace._at_end(now))
+    x, v = (part.double().numpy() for part in run.chain_trace.end_of(now))
     assert (path["now_x"], path["now_y"]) == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
     assert (path["now_dx"], path["now_dy"]) == pytest.approx(v @ plane.axes, abs=1e-5)
 
@@ -35,7 +35,7 @@ def test_the_path_goes_through_the_flow_between_two_events(run: ViewedRun):
     drawn = points[-2 * each - 1 : -each]
     for share, point in zip(np.linspace(0, 1, each + 1), drawn, strict=True):
         t = run.state.t.new_tensor([share * segment.duration])
-        x = run.sampler.flow(segment.x[None], segment.v[None], t)[0][0].double().numpy()
+        x = run.sampler.flow(segment.x[None], segment.v[None], t, segment.scaling)[0][0].double().numpy()
         assert point == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
 
 
@@ -53,7 +53,7 @@ def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: 
         # A frame of many new steps may leave the path out, for the time that the last one took.
         seen = often.aside("path", steps - since)
         # Nobody has looked before: nothing is kept of earlier frames.
-        once.chain_trace._drawn = None
+        once.chain_trace.picture._drawn = None
         anew, since = once.aside("path", steps - since), steps
         for name in ("x", "y", "age", "event_x", "event_y", "event_kind", "event_step", "now_x", "now_dx"):
             np.testing.assert_allclose(seen[name], anew[name], rtol=0, atol=1e-6, err_msg=name)
@@ -89,18 +89,18 @@ def test_the_curve_through_a_cubic_rate_is_that_cubic(times, unknown):
     cubic = np.polynomial.Polynomial([0.3, -1.0, 2.0, -0.7])
     slopes = [math.nan if k in unknown else cubic.deriv()(t) for k, t in enumerate(times)]
     knots = [(t, float(cubic(t)), float(d)) for t, d in zip(times, slopes, strict=True)]
-    t, rate = _through(knots[::-1])
+    t, rate = hermite_curve(knots[::-1])
     assert (t[0], t[-1]) == (times[0], times[-1]) and (np.diff(t) >= 0).all() and len(t) >= 48
     np.testing.assert_allclose(rate, cubic(t), atol=1e-12)
 
 
 def test_a_curve_without_slopes_goes_through_what_was_evaluated():
     knots = [(t, math.sin(3 * t), math.nan) for t in (0.0, 0.3, 0.7, 1.0)]
-    t, rate = _through(knots)
+    t, rate = hermite_curve(knots)
     for at, known, _ in knots:
         assert np.interp(at, t, rate) == pytest.approx(known, abs=1e-12)
 
 
 def test_one_known_rate_is_a_point():
-    t, rate = _through([(0.5, 2.0, math.nan)])
+    t, rate = hermite_curve([(0.5, 2.0, math.nan)])
     assert (t.tolist(), rate.tolist()) == ([0.5], [2.0])

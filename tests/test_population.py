@@ -174,7 +174,7 @@ def test_collapsed_weights_are_an_alarm() -> None:
     run = ViewedRun(spec(target="network", target_settings=network, chains=10, settings=settings, draws=None, warmup=0))
     run.step_event()
     frame = run.frame(["caption", "table", "gauge"])
-    assert "The weights have collapsed: 100 draws are worth" in frame["caption"]["warning"]
+    assert "The weights have collapsed: weight ESS is" in frame["caption"]["warning"]
     assert frame["gauge"]["share"][-1] < 0.05
     assert frame["table"]["rows"][0][2] == "bad"
 

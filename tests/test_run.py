@@ -126,8 +126,10 @@ def test_the_rate_drawn_at_speed_is_the_rate(sampler, target):
         if len(segment.knots) <= 2:
             continue
         t, quick = run.chain_trace._rate_curve(segment, 1.0, True)
-        x, v = run.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), torch.as_tensor(t))
-        exact = run.sampler.rate(x, v, run.target.gradient(x)[1]).double().numpy()
+        x, v = run.sampler.flow(
+            segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), torch.as_tensor(t), run.state.adaptation.scaling
+        )
+        exact = run.sampler.rate(x, v, run.target.gradient(x)[1], run.state.adaptation.scaling).double().numpy()
         # Between its grid points the bound trusts the rate to be as smooth as the curve takes it to be.
         close.append(np.abs(quick - exact).max() < 0.05 * (np.ptp(exact) + 1e-6))
     assert len(close) > 100
@@ -211,7 +213,7 @@ def test_a_tuning_that_sees_too_little_says_so(monkeypatch):
         assert run.phase == "warm-up"
         assert any("The tuning ended after 50 steps" in note for note in run.notes)
         if sampler == "sigma_bps":
-            assert not run.sampler.learning and (run.sampler.scale != 1).all()
+            assert not run.state.adaptation.rounds_left and (run.state.adaptation.scaling != 1).all()
 
 
 def test_a_change_takes_effect_in_the_kernel():
@@ -352,7 +354,7 @@ def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     run.watch(plane={"kind": "pca"})
     path, plane = run.frame(["path"])["path"], run._frames.plane()
     assert path["x_label"] == "PC 1"
-    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.chain_trace.past]
+    ends = [run.chain_trace.end_of(s)[0] for s in run.chain_trace.past]
     known = (torch.stack(ends[-len(path["event_x"]) :]).numpy() - plane.centre) @ plane.axes
     assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
     now = (run.chain_trace.current_point().numpy() - plane.centre) @ plane.axes
@@ -365,7 +367,7 @@ def test_a_path_that_is_looked_at_while_it_grows_has_its_corners_where_the_event
     for _ in range(60):
         run.step_proposal()
         path = run.frame(["path"])["path"]
-    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.chain_trace.past]
+    ends = [run.chain_trace.end_of(s)[0] for s in run.chain_trace.past]
     assert len(ends) > 5
     known = torch.stack(ends[-len(path["event_x"]) :]).numpy()
     assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
@@ -571,7 +573,7 @@ def walked(run: ViewedRun, steps: int) -> ViewedRun:
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     run = walked(prepared(drawing(sampler)), 400)
-    x, _ = run.sampler.flow(run.state.x, run.state.v, run.state.s)
+    x, _ = run.sampler.flow(run.state.x, run.state.v, run.state.s, run.state.adaptation.scaling)
     before = run.target.potential(x)
     run.change({"target.points": MOVED})
     assert torch.allclose(run.state.x, x, atol=1e-6) and run.steps == 400
@@ -692,7 +694,7 @@ def test_an_event_shows_the_function_of_its_weights(watched):
     step = int(watched.frame(["path"])["path"]["event_step"][-2])
     found = picked(watched, {"event": step})
     segment = next(s for s in watched.chain_trace.past if s.step == step)
-    end = watched.sampler.flow(segment.x[None], segment.v[None], torch.tensor([segment.duration]))[0]
+    end = watched.chain_trace.end_of(segment)[0][None]
     assert np.allclose(found["functions"], watched._frames.predictor.functions(end), atol=1e-5)
     assert found["kind"] == "event" and found["text"].startswith(f"event {segment.number + 1:,}: ")
 

@@ -74,14 +74,14 @@ def test_the_aim_of_a_boomerang_is_what_it_samples(reference: str) -> None:
     run = ViewedRun(spec.replace(dtype="float64", device="cpu"))
     run.prepare()
     x = run.mode + 0.1 * torch.randn(3, run.target.dim, dtype=torch.float64, generator=run.rng)
-    potential, gradient = run.sampler.tempered_target(x)
+    potential, gradient = run.sampler.tempered_target(x, run.state)
     step = 1e-5 * torch.randn(x.shape, dtype=torch.float64, generator=run.rng)
-    ahead, behind = run.sampler.tempered_target(x + step)[0], run.sampler.tempered_target(x - step)[0]
+    ahead, behind = (run.sampler.tempered_target(there, run.state)[0] for there in (x + step, x - step))
     assert torch.allclose((ahead - behind) / 2, (gradient * step).sum(-1), rtol=1e-4)
     # At the mode of the posterior a reference in the place of the prior leaves only the prior's own pull.
-    at_mode = run.sampler.tempered_target(run.mode[None])[1]
+    at_mode = run.sampler.tempered_target(run.mode[None], run.state)[1]
     pull = torch.zeros_like(at_mode) if reference == "exact" else -run.target.prior_precision * run.mode
-    assert (at_mode - pull).abs().max() < 0.05 * run.sampler.precision.max()
+    assert (at_mode - pull).abs().max() < 0.05 * run.state.adaptation.scaling.precision.max()
 
 
 @pytest.mark.demand

@@ -157,7 +157,7 @@ def test_a_path_is_folded_point_by_point_and_cut_where_it_jumps(run):
     path, plane = run.frame(["path"])["path"], run._frames.plane()
     points = np.column_stack([path["x"], path["y"]])
     gaps = np.isnan(points[:, 0])
-    ends = [run.sampler.flow(s.x[None], s.v[None], torch.tensor([s.duration]))[0][0] for s in run.chain_trace.past]
+    ends = [run.chain_trace.end_of(s)[0] for s in run.chain_trace.past]
     known = folded(run, torch.stack(ends[-len(path["event_x"]) :]).numpy())
     assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), (known - plane.centre) @ plane.axes)
     now = folded(run, run.chain_trace.current_point().numpy())

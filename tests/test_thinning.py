@@ -11,18 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from bnnviz.samplers.pdmp.chain_trace import clipped_line
-from bnnviz.samplers.pdmp.thinning import (
-    HORIZON,
-    PROBE,
-    PROPOSAL,
-    REJECTED,
-    START,
-    Grid,
-    GridState,
-    Interpolated,
-    first_arrival,
-)
+from bnnviz.samplers.pdmp.bounds.grid import Grid, GridState
+from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
+from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, PROPOSAL, REJECTED, START, RatePoint, first_arrival
+from bnnviz.samplers.pdmp.trace.segment import clipped_line
 
 numbers = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 6))
 
@@ -91,6 +83,10 @@ def interpolated(**changes) -> Interpolated:
 NOWHERE = torch.zeros(1, 1)  # these bounds do not ask where the chain is
 
 
+def point(t: float, rate: float, slope: float = 0.0) -> RatePoint:
+    return RatePoint(NOWHERE, NOWHERE, tensor(t), tensor(rate), tensor(slope))
+
+
 def drawing(mass: float):
     """Give the exponential draws of a plan."""
     return lambda like: torch.full_like(like, mass)
@@ -98,10 +94,10 @@ def drawing(mass: float):
 
 def after_first_line(bound: Interpolated, f0: float, f1: float, horizon: float = 10.0):
     none = tensor(0.0) > 1
-    state = bound.start(NOWHERE, NOWHERE, tensor(f0), tensor(0.0), ~none, None, tensor(horizon))
+    state = bound.start(point(0.0, f0), None, tensor(horizon))
     state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(horizon))
     assert int(plan.kind) == PROBE
-    return bound.learn(state, plan.kind, plan.t, tensor(f1), tensor(0.0), none), plan
+    return bound.learn(state, point(float(plan.t), f1), plan.kind, none), plan
 
 
 def test_first_line_runs_through_zero_and_t_init():
@@ -125,7 +121,7 @@ def test_second_line_forgets_t_init():
     state, _ = after_first_line(bound, 0.0, 5.0)
     none = tensor(0.0) > 1
     kind = torch.tensor([REJECTED], dtype=torch.int8)
-    state = bound.learn(state, kind, tensor(2.0), tensor(4.0), tensor(0.0), none)
+    state = bound.learn(state, point(2.0, 4.0), kind, none)
     assert float(state.slope) == pytest.approx(2.0)  # through (0, 0) and (2, 4)
 
 
@@ -194,7 +190,7 @@ def test_a_raised_line_bounds_what_broke_it(c, share, above):
     state = GridState(*ends, slope, height, tensor(1.0), none)
     broken = tensor(float(state.line(tensor(share))) + above)
     kind = torch.tensor([REJECTED], dtype=torch.int8)
-    raised = bound.learn(state, kind, tensor(share), broken, tensor(0.0), ~none)
+    raised = bound.learn(state, point(share, float(broken)), kind, ~none)
     for t, known in ((0.0, f(0)), (share, float(broken)), (1.0, f(1))):
         assert float(raised.line(tensor(t))) >= known - 1e-9
     assert float(raised.t0) == 0.0 and float(raised.width) < 1.0
@@ -203,9 +199,9 @@ def test_a_raised_line_bounds_what_broke_it(c, share, above):
 def test_grid_passes_an_empty_cell_to_the_next_one():
     bound = Grid(0.1, 10.0)
     none = tensor(0.0) > 1
-    state = bound.start(NOWHERE, NOWHERE, tensor(-5.0), tensor(1.0), ~none, None, tensor(0.5))
+    state = bound.start(point(0.0, -5.0, 1.0), None, tensor(0.5))
     probe = torch.tensor([PROBE], dtype=torch.int8)
-    state = bound.learn(state, probe, tensor(0.5), tensor(-4.5), tensor(1.0), none)
+    state = bound.learn(state, point(0.5, -4.5, 1.0), probe, none)
     assert float(state.line(tensor(0.5))) < 0
     state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(0.5))
     assert int(plan.kind) == PROBE
@@ -217,11 +213,11 @@ def test_grid_passes_an_empty_cell_to_the_next_one():
 def test_grid_raises_its_bound_after_a_violation():
     bound = Grid(0.1, 10.0)
     none = tensor(0.0) > 1
-    state = bound.start(NOWHERE, NOWHERE, tensor(1.0), tensor(0.0), ~none, None, tensor(1.0))
-    state = bound.learn(state, torch.tensor([PROBE], dtype=torch.int8), tensor(1.0), tensor(1.0), tensor(0.0), none)
+    state = bound.start(point(0.0, 1.0), None, tensor(1.0))
+    state = bound.learn(state, point(1.0, 1.0), torch.tensor([PROBE], dtype=torch.int8), none)
     low = float(state.line(tensor(0.5)))
     kind = torch.tensor([REJECTED], dtype=torch.int8)
-    state = bound.learn(state, kind, tensor(0.5), tensor(7.0), tensor(0.0), ~none)
+    state = bound.learn(state, point(0.5, 7.0), kind, ~none)
     assert low < 7.0 <= float(state.line(tensor(0.5)))
     assert float(state.t0) == 0.0  # drawn again from the last certain time
     assert float(state.width) < 1.0

@@ -12,7 +12,7 @@ import torch
 
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.observers import DrawCollector, StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -33,11 +33,13 @@ def one_thread() -> Iterator[None]:
 class ChainDraws(NamedTuple):
     """Draws (chains, draws, dim) and, where the sampler gives them, the integrals along the path up to each.
 
-    ``path`` has the shape (chains, draws, 1 + 2 dim): time, and the integrals of the position and of its square.
+    ``path`` has the shape (chains, draws, 1 + 2 dim): time, and the integrals of the position and of its square. The
+    draws are of ``draw_collector``.
     """
 
     draws: np.ndarray
     path: np.ndarray | None
+    draw_collector: DrawCollector
 
 
 def begin(
@@ -88,7 +90,7 @@ def follow(sampler: Sampler, rng: RandomNumbers, state: Any, draws: int, patienc
         kept[where] = rows.x[inside]
         if path is not None and rows.path is not None:
             path[where] = rows.path[inside]
-    return ChainDraws(kept.numpy(), None if path is None else path.numpy())
+    return ChainDraws(kept.numpy(), None if path is None else path.numpy(), draw_collector)
 
 
 def _block(sampler: Sampler, rng: RandomNumbers, draw_collector: Any, state: Any) -> tuple[Any, Any]:

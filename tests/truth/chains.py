@@ -43,7 +43,7 @@ def run_chains(
     rng = seeded(seed)
     state = begin(target, sampler, x0, rng, mode, dtype)
     if scale is not None:
-        state = sampler.scaled(rng, state, torch.as_tensor(scale, dtype=dtype))
+        state = sampler.rescaled(rng, state, torch.as_tensor(scale, dtype=dtype))
     return follow(sampler, rng, state, draws).draws
 
 

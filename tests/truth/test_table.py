@@ -18,7 +18,7 @@ from bnnviz.benchmarks.suites import truth
 from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
 from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.pdmp import thinning
+from bnnviz.samplers.pdmp.bounds import grid
 
 FEW = {"draws": 40, "chains": 300}
 EVERY = [cls.registered for cls in samplers.REGISTRY if cls.exact]
@@ -177,9 +177,9 @@ def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: s
 
 
 def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
-    whole = thinning.Grid._line
-    monkeypatch.setattr(thinning.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
-    monkeypatch.setattr(thinning.Grid, "redraws", False)
+    whole = grid.Grid._line
+    monkeypatch.setattr(grid.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
+    monkeypatch.setattr(grid.Grid, "redraws", False)
     assert not row(Cell("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
 
 
@@ -251,5 +251,5 @@ def test_cells_are_short_enough_for_what_lies_between_two_modes(monkeypatch: pyt
         return max(abs(test.z) for test in truth.measure(cell, target, 300.0, 80, 3000))
 
     assert worst() < limit(1e-4, 12, 3000)
-    monkeypatch.setattr(thinning, "_FARTHEST", 4.0)
+    monkeypatch.setattr(grid, "_FARTHEST", 4.0)
     assert worst() > limit(1e-4, 12, 3000)

@@ -157,7 +157,7 @@ def _weights(sampler: samplers.Sampler, course: ChainDraws, settled: bool) -> np
     at = course.path[..., 0]
     end = at[:, -1].min()
     inside = (at <= end) & (at > (0 if settled else end / 2))
-    weights = sampler.event_weights(torch.as_tensor(course.draws).flatten(0, 1)).numpy()
+    weights = sampler.event_weights(torch.as_tensor(course.draws).flatten(0, 1), course.draw_collector).numpy()
     return weights.reshape(inside.shape) * inside
 
 

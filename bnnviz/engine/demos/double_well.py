@@ -17,6 +17,7 @@ from bnnviz.engine.run import checkpoint
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import plain
 from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, DoubleWellSpec
 
 RUNS = 400
@@ -99,7 +100,7 @@ class Side:
         """Return everything for a checkpoint."""
         kept = {name: getattr(self, name) for name in ("counts", "right", "places", "draws", "accepted")}
         return kept | {
-            "kernel": checkpoint.saved_state(self.sampler, self.state),
+            "kernel": plain(self.state),
             "moves": [list(move) for move in self.moves],
         }
 

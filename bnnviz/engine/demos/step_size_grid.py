@@ -26,6 +26,7 @@ from bnnviz.samplers.observers import DrawCollector, StepBatch
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
+from bnnviz.samplers.tree import plain
 from bnnviz.specs.run import Spec
 
 CHAINS, SIZES = 512, 8
@@ -73,7 +74,7 @@ class _Cell:
         kept = {name: getattr(self, name) for name in ("moves", "tuned", "squares", "draws")}
         draw_collector = None if self.draw_collector is None else self.draw_collector.save()
         kept |= {"counts": torch.as_tensor(self.counts), "emitter": draw_collector}
-        return kept | {"kernel": checkpoint.saved_state(self.sampler, self.state)}
+        return kept | {"kernel": plain(self.state)}
 
     def load(self, saved: dict[str, Any], rng: RandomNumbers) -> None:
         """Take everything over."""

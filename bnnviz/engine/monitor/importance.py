@@ -54,7 +54,7 @@ class Importance:
     @property
     def weight_ess(self) -> float:
         """Weight ESS of the draws of the last iteration; nan before there are any."""
-        return self._chain.chain_trace.worth
+        return self._chain.chain_trace.weight_ess
 
     def current(self, count: int) -> Tensor:
         """Return draws (count, dim) without weights, of the last iteration; (0, dim) where none has a weight."""

@@ -296,7 +296,7 @@ def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -
     x = draws[:, ::every]
     if not x.numel() or bool((x == x[:, :1]).all()):
         return None
-    parts = [run.sampler.tempered_target(part) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
+    parts = [run.sampler.tempered_target(part, run.state) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
     shape = x.shape
     return diagnostics.variance_inflation(

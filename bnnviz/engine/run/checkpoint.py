@@ -12,8 +12,7 @@ from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import plain, restored
-from bnnviz.targets import Target
+from bnnviz.samplers.tree import restored
 
 
 def pack(saved: dict[str, Any]) -> bytes:
@@ -51,30 +50,13 @@ def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) 
     return saved
 
 
-def saved_state(sampler: Sampler, state: Any) -> dict[str, Any]:
-    """Return a sampler's state as nested dicts of tensors and plain values."""
-    return sampler.save(state) if hasattr(sampler, "save") else plain(state)
-
-
 def restored_state(sampler: Sampler, saved: dict[str, Any], rng: RandomNumbers, frozen: bool) -> Any:
     """Return the state that was saved of a sampler, which is prepared, as this version or an older one wrote it.
 
     ``frozen`` tells that the warm-up is over, of which older ones said nothing in the state.
     """
-    if hasattr(sampler, "load"):
-        return sampler.load(saved, rng)
     kind = get_type_hints(type(sampler).init)["return"]
     if not old_checkpoints.is_old(saved):
         return restored(kind, saved, sampler.target.device)
     state = restored(kind, old_checkpoints.state(kind, saved), sampler.target.device)
     return sampler.freeze(rng, state) if frozen else state
-
-
-def bind(new: Sampler, target: Target, mode: torch.Tensor | None, old: Sampler, moved: bool) -> None:
-    """Prepare another instance of a sampler to go on after ``old``; ``moved`` tells that the target is another one."""
-    if hasattr(new, "adopt"):
-        new.adopt(old)
-        if moved and new.needs_mode:
-            new.set_mode(mode)
-    else:
-        new.prepare(target, mode)

@@ -6,7 +6,7 @@ What samplers had learnt lay beside their states, which were lists of tensors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,8 @@ def is_old(saved: dict[str, Any]) -> bool:
 
 def state(kind: Any, saved: dict[str, Any]) -> dict[str, Any]:
     """Return a saved state of a type as nested dicts by the names of its fields."""
+    if "sums" in saved:
+        return _process(kind, saved)
     tensors = list(saved["state"])
     if "mode" in saved:
         del tensors[1]  # the Laplace approximation had velocities, all zero
@@ -59,8 +61,35 @@ def _adaptation(saved: dict[str, Any]) -> dict[str, Any]:
     return {"step_size": saved["found"], "scale": saved["scale"], "stage": stage if tuning else None}
 
 
+def _process(kind: Any, saved: dict[str, Any]) -> dict[str, Any]:
+    """Return the saved state of a piecewise deterministic process; it held the mean time between events itself."""
+    parts = list(saved["state"])
+    mean_event_time, num_events = parts.pop(5), parts.pop(5)
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name != "adaptation"}
+    reference = saved.get("reference", {})
+    adaptation = {
+        "mean_event_time": mean_event_time,
+        "num_events": num_events,
+        "scaling": {name: reference[name] for name in ("centre", "precision")} if reference else saved.get("scale", []),
+        "rounds_left": saved.get("rounds_left", int(not saved.get("learnt", True))),
+        "sums": saved["sums"],
+    }
+    named = {name: _listed(hint, part) for (name, hint), part in zip(hints.items(), parts, strict=True)}
+    return named | {"adaptation": adaptation}
+
+
+def _listed(kind: Any, saved: Any) -> Any:
+    """Return a list of a named tuple's parts as a dict by the names of its fields; of several types by their number."""
+    if not isinstance(saved, list) or not saved:
+        return saved
+    kind = next(each for each in get_args(kind) or (kind,) if len(getattr(each, "_fields", ())) == len(saved))
+    return {name: _listed(hint, part) for (name, hint), part in zip(get_type_hints(kind).items(), saved, strict=True)}
+
+
 def stats(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return saved counters with the names that fields of infos have now."""
+    """Return saved counters with the names that they, and fields of infos, have now."""
+    if "worth" in saved:
+        return {"counts": saved["counts"], "weight_ess": saved["worth"], "weighed": saved["of"]}
     if "sums" not in saved:
         return saved
     return saved | {"sums": {INFO_NAMES.get(name, name): value for name, value in saved["sums"].items()}}

@@ -12,6 +12,7 @@ from bnnviz.engine.run import checkpoint, old_checkpoints
 from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.kept_draws import KeptDraws
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers.tree import plain
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 
@@ -109,7 +110,7 @@ class Restorable(KeptDraws):
             "events": self.events,
             "given": self._mark.take(self._x, self.era),
             "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
-            "kernel": None if self.state is None else checkpoint.saved_state(self.sampler, self.state),
+            "kernel": None if self.state is None else plain(self.state),
             "compiled_since": self.compiled_since,
         }
         return checkpoint.pack(saved)

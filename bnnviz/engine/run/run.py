@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, targets
-from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.changes import Change
 from bnnviz.engine.run.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
@@ -403,7 +402,7 @@ class Run(Restorable):
         if moved and new.needs_mode:
             self.mode, gradients = refit(self.target, self.mode)
             self.gradients += gradients
-        checkpoint.bind(new, self.target, self.mode, old, moved)
+        new.prepare(self.target, self.mode)
         self.state = new.resume(self.numbers, state, moved=moved)
 
     def _new_era(self) -> None:

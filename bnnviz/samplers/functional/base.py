@@ -1,8 +1,13 @@
-"""Functionals: distributions over states that a sampler moves as wholes, and what is drawn from them.
+r"""Functionals: distributions over states that a sampler moves as wholes, and what is drawn from them.
 
-A functional is the law of theta(z), z standard normal in every coordinate, with coefficients c (chains, K, dim). Its
-energy is the mean of U less, where it is wanted, the entropy: exp(-energy) is a density of the coefficients, with
-respect to their Lebesgue measure.
+A functional is the law of $\theta(z)$, $z \sim N(0, I)$, with coefficients c (chains, K, dim): a mean-field Gaussian
+$\theta = \mu + \sigma(\rho) z$, or a sum of Hermite polynomials $\theta = \sum_k a_k \mathrm{He}_k(z)$. Its energy is
+
+$$E(c) = \mathrm E_z[U(\theta(z))] - T\, \mathrm E_z[\log |\theta'(z)|],$$
+
+the mean of U less, where it is wanted, T times the entropy. Samplers move c by the density $e^{-E(c) / T}$ with respect
+to the coefficients' Lebesgue measure. References: Functional Bayesian neural networks for model uncertainty
+quantification, submitted to ICLR 2019; Beskos, Pinski, Sanz-Serna and Stuart 2011, doi:10.1016/j.spa.2011.06.003.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ The state is a functional: the law of $\theta(z)$, z standard normal, with coeff
 
 $$E(c) = \mathrm E[U(\theta(z))] - T\, \mathrm E[\log |\theta'(z)|],$$
 
-the mean of U less T times the entropy. References: the functional-BNN paper, section 5.1; A. Beskos, F. J. Pinski,
+the mean of U less T times the entropy. References: Functional Bayesian neural networks for model uncertainty
+quantification, submitted to ICLR 2019, section 5.1; A. Beskos, F. J. Pinski,
 J. M. Sanz-Serna and A. M. Stuart, Hybrid Monte Carlo on Hilbert spaces, Stochastic Processes and their Applications 121
 (2011), 2201-2230, doi:10.1016/j.spa.2011.06.003; Horowitz 1991, doi:10.1016/0370-2693(91)90812-5.
 """

@@ -6,7 +6,8 @@ $g^2$ and $P = G^{-1/2}$,
 
 $$c \leftarrow c - \epsilon P g + \xi, \qquad \xi \sim N(0, 2 \epsilon T P).$$
 
-Reference: the functional-BNN paper, Algorithm 1, which has the running mean of g for g and $P^2$ for the last P.
+Reference: Functional Bayesian neural networks for model uncertainty quantification, submitted to ICLR 2019, Algorithm
+1, which has the running mean of g for g and $P^2$ for the last P.
 """
 
 from __future__ import annotations

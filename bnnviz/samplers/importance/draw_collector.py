@@ -50,12 +50,12 @@ class PopulationDrawCollector(Checkpointed):
 class PopulationStats(Checkpointed):
     """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
 
-    saved_names = ("counts", "worth", "of")
+    saved_names = ("counts", "weight_ess", "weighed")
     _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(self._NAMES, 0)
-        self.worth, self.of = 0.0, 0
+        self.weight_ess, self.weighed = 0.0, 0
 
     @property
     def events(self) -> int:
@@ -70,7 +70,7 @@ class PopulationStats(Checkpointed):
                 self.counts[name] += getattr(info, name)
             if info.phase == _WEIGH:
                 self.counts["drawn"] += state.logs.numel()
-                self.worth, self.of = worth(state.logs), state.logs.numel()
+                self.weight_ess, self.weighed = weight_ess(state.logs), state.logs.numel()
             if info.phase == _MOVE:
                 self.counts["iterations"] += 1
                 self._count_steps(state.halvings, info.examples > 0)
@@ -87,8 +87,8 @@ class PopulationStats(Checkpointed):
         counts = dict(self.counts)
         halvings = counts.pop("halvings") / max(counts["steps"], 1)
         gradient_steps = counts.pop("steps")
-        worth = {"worth": self.worth, "of": self.of}
-        return {"events": self.events, **counts, "gradient_steps": gradient_steps, "halvings": halvings} | worth
+        weights = {"last_weight_ess": self.weight_ess, "last_weighed": self.weighed}
+        return {"events": self.events, **counts, "gradient_steps": gradient_steps, "halvings": halvings} | weights
 
     def rows(self) -> list[list[str]]:
         """Return the counts as rows of the table view."""
@@ -106,8 +106,10 @@ class PopulationStats(Checkpointed):
     def sentence(self) -> str:
         """Return the counts in one sentence."""
         found = self.summary()
-        worth = f" The last {self.of:,} draws are worth {self.worth:,.0f} without weights." if self.of else ""
-        return f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws.{worth}"
+        text = f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws."
+        if not self.weighed:
+            return text
+        return f"{text} Weight ESS of the last {self.weighed:,} draws: {self.weight_ess:,.0f}."
 
 
 class PopulationTrace:
@@ -143,7 +145,7 @@ class PopulationTrace:
 
     def _weighed(self, state: Any) -> None:
         self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
-        self._ess = [*self._ess, worth(state.logs)][-_REMEMBERED:]
+        self._ess = [*self._ess, weight_ess(state.logs)][-_REMEMBERED:]
 
     @property
     def iteration(self) -> int:
@@ -151,8 +153,8 @@ class PopulationTrace:
         return self._iteration[-1] if self._iteration else 0
 
     @property
-    def worth(self) -> float:
-        """How many plain draws the last weighed ones are worth; nan before there are any."""
+    def weight_ess(self) -> float:
+        """Weight ESS of the last weighed draws; nan before there are any."""
         return self._ess[-1] if self._ess else float("nan")
 
     def current(self) -> tuple[Tensor, Tensor] | None:
@@ -180,7 +182,7 @@ class PopulationTrace:
         if self._state is None:
             return {}
         if name == "caption":
-            return {"text": self._said(), "kind": "phase"}
+            return {"text": self._caption(), "kind": "phase"}
         return self._population(plane) if name == "population" else self._gauge()
 
     def _gauge(self) -> dict[str, Any]:
@@ -189,7 +191,7 @@ class PopulationTrace:
             "iteration": np.array(self._iteration),
             "share": np.array(self._ess) / drawn,
             "draws": drawn,
-            "ess": self.worth,
+            "ess": self.weight_ess,
         }
 
     def _population(self, plane: Projection) -> dict[str, Any]:
@@ -250,7 +252,7 @@ class PopulationTrace:
         eye = torch.eye(2, dtype=cov.dtype, device=cov.device)
         return torch.linalg.cholesky(cov + 1e-9 * largest[:, None, None] * eye).cpu().numpy()
 
-    def _said(self) -> str:
+    def _caption(self) -> str:
         state, info = self._state, self._info
         proposals, each = state.logs.shape
         iteration = f"Iteration {self.count + (info.phase != _MOVE):,}: "
@@ -259,10 +261,10 @@ class PopulationTrace:
         if info.phase == _WEIGH:
             ess, drawn = self._ess[-1], proposals * each
             none = "" if not info.lost else f" {info.lost} proposals have drawn none with a weight and stay."
-            return f"{iteration}each draw is weighed; all {drawn:,} are worth {ess:,.1f} plain draws.{none}"
+            return f"{iteration}each draw is weighed; weight ESS is {ess:,.1f} of {drawn:,} draws.{none}"
         if info.phase == 2:
             parents = len((state.chosen[state.chosen >= 0]).unique())
-            return f"{iteration}{parents} draws survive, one of each proposal, with chances by their weights."
+            return f"{iteration}{parents} draws survive, one of each proposal, drawn by their weights."
         if info.phase == 3:
             return f"{iteration}{self._adapted(info)}"
         return f"{iteration}{self._moved(state)}"
@@ -283,8 +285,8 @@ class PopulationTrace:
         return f"the survivors go along the gradient, each step halved {mean:.1f} times on average{stay}."
 
 
-def worth(logs: Tensor) -> float:
-    """Return how many plain draws weighted ones are worth, by the logarithms of their weights; 0 without weights."""
+def weight_ess(logs: Tensor) -> float:
+    """Return the weight ESS 1 / sum of w^2, of weights of sum 1, from their logarithms; 0 without weights."""
     if not bool(torch.isfinite(logs).any()):
         return 0.0
     return float(1 / torch.softmax(logs.flatten(), 0).square().sum())

@@ -1,4 +1,10 @@
-"""Covariances of normal proposals, full or diagonal, and the logarithm of their mixture's density."""
+r"""Covariances of normal proposals, full or diagonal, and the logarithm of their mixture's density.
+
+With factors $\Sigma_m = L_m L_m^\top$ it is, in d dimensions,
+
+$$\log \frac1M \sum_m q_m(\theta) = \operatorname{logsumexp}_m \Bigl(-\tfrac12 |L_m^{-1} (\theta - \mu_m)|^2
+  - \log \det L_m\Bigr) - \tfrac d2 \log 2 \pi - \log M.$$
+"""
 
 from __future__ import annotations
 

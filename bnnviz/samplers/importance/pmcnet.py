@@ -1,4 +1,9 @@
-"""PMCnet: population Monte Carlo with gradient steps and robust covariances."""
+"""PMCnet: population Monte Carlo with gradient steps and robust covariances, of full matrices.
+
+The formulas are those of `bnnviz.samplers.importance.population`. Reference: Huang, Chouzenoux, Elvira and Pesquet
+2023, Algorithm 1, equations 10 to 13, doi:10.1016/j.jfranklin.2023.08.044. The text also wants eta_T = 0; nothing is
+drawn after the last iteration, so that would change nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +20,6 @@ class PMCnet(Population):
     w = exp(-U) / mixture of all proposals. Survivors, one of each proposal, go along the gradient, scaled by the
     proposal's new covariance, and the step is halved until U falls. ``gradient`` off is PMCnet-gradfree,
     ``adapt_covariance`` off PMCnet-covfree, both off DM-PMC.
-    Source: Huang, Chouzenoux, Elvira and Pesquet 2023, Algorithm 1, equations 10 to 13. The text also wants eta_T = 0;
-    nothing is drawn after the last iteration, so that would change nothing.
     """
 
     registered = "pmcnet"

@@ -1,4 +1,14 @@
-"""PMCnet-light: diagonal covariances, and gradient steps on batches of rows."""
+r"""PMCnet-light: diagonal covariances, and gradient steps on batches of rows.
+
+It differs from `bnnviz.samplers.importance.population` in the phases *adapt*, whose covariances are diagonal (equation
+15), and *move*: the rows are divided into B batches, and with $\pi_b = p^{1/B} \ell_b$ of prior p and the
+likelihood of a batch (16) the means take a step on each,
+
+$$\mu_m \leftarrow \mu_m + \tfrac{\gamma_{m,b}}{2} \Sigma_m \nabla \log \pi_b(\mu_m), \qquad b = 1, \dots, B$$
+
+(17). Weights are made of all rows. Reference: Huang, Chouzenoux, Elvira and Pesquet 2023, equations 15 to 17,
+doi:10.1016/j.jfranklin.2023.08.044.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +29,6 @@ class PMCnetLight(Population):
 
     A batch's density is prior^(1/B) times the likelihood of its rows, and each step has the factor 1/2 that the full
     version has not (``variant="reference-code"`` leaves it out). Weights are made of all rows.
-    Source: Huang, Chouzenoux, Elvira and Pesquet 2023, equations 15 to 17.
     """
 
     registered = "pmcnet_light"

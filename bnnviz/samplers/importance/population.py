@@ -1,9 +1,20 @@
-"""Populations of proposals: adaptive importance sampling, one phase of an iteration a step.
+r"""Populations of proposals: adaptive importance sampling, one phase of an iteration a step.
 
-A chain is a proposal, a normal law with mean x and a covariance of its own. An iteration has five phases: every
-proposal makes its draws, each draw is weighed by the target over the mixture of all proposals, one draw of each
-proposal survives, the covariances adapt, and the means go along the gradient. What is drawn belongs to no Markov
-chain: draws have weights, in logarithms, with which sums over them estimate integrals of exp(-U).
+A chain is a proposal $N(\mu_m, \Sigma_m)$, m = 1, ..., M. For the target $\pi = e^{-U}$ iteration t has five phases:
+
+1. *draw*: $\theta_{m,k} \sim q_m = N(\mu_m, \Sigma_m)$, k = 1, ..., K (equation 10).
+2. *weigh*: $w_{m,k} = \pi(\theta_{m,k}) \big/ \frac1M \sum_i q_i(\theta_{m,k})$ (11), the deterministic mixture.
+3. *resample*: $\tilde\mu_m$ is one of the draws of proposal m, with probabilities in proportion to its weights.
+4. *adapt*: $\Sigma_m \leftarrow (1 - \beta) \Sigma_m + \beta (1 - \eta_t) \hat\Sigma_m
+   + \beta \eta_t \tilde\Sigma_m$ (13), the covariances of the draws by their weights and by clipped ones,
+   $\eta_t = 1 / t$.
+5. *move*: $\mu_m \leftarrow \tilde\mu_m + \gamma_m \Sigma_m \nabla \log \pi(\tilde\mu_m)$ (12), with
+   $\gamma_m$ halved from 1 until U falls.
+
+The draws belong to no Markov chain: sums over them with their weights estimate integrals of $e^{-U}$.
+
+References: Huang, Chouzenoux, Elvira and Pesquet 2023, Algorithm 1, doi:10.1016/j.jfranklin.2023.08.044; the mixture in
+the weights: Elvira, Martino, Luengo and Bugallo 2017, doi:10.1016/j.sigpro.2016.07.012.
 """
 
 from __future__ import annotations
@@ -202,7 +213,7 @@ class Population(Sampler):
     # ---- the phases
 
     def _draw(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Draw K points of each proposal (paper, equation 10)."""
+        """Draw K points of each proposal (equation 10)."""
         z = rng.normal(state.draws.shape, state.x.dtype)
         draws = state.x[:, None] + self.covariance.scaled(state.factor, z)
         return state._replace(origin=state.x, draws=draws), _told(DRAW, state)
@@ -221,7 +232,7 @@ class Population(Sampler):
         return state._replace(logs=logs), info
 
     def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Let one draw of each proposal survive, with chances in proportion to the weights."""
+        """Let one draw of each proposal survive, with probabilities in proportion to the weights."""
         u = rng.uniform((len(state.x),), torch.float64)
         together = self.variant == "reference-code" and (int(state.count.max()) + 1) % _TOGETHER_EVERY == 0
         logs = state.logs.flatten()[None] if together else state.logs
@@ -237,7 +248,7 @@ class Population(Sampler):
         return state._replace(x=x, landed=x, chosen=chosen), _told(RESAMPLE, state)
 
     def _adapt(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Mix the covariances with those of the weighted draws, and of draws whose weights are clipped (eq. 13)."""
+        """Mix the covariances with those of the weighted draws, and by clipped weights (equation 13)."""
         usable = torch.isfinite(state.logs).any(1)
         if not self.adapt_covariance or self.draws_each < 2:
             return state, _told(ADAPT, state)
@@ -255,7 +266,7 @@ class Population(Sampler):
         return state._replace(factor=factor), _told(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
 
     def _clipped_share(self, state: State) -> float:
-        """Return eta, the share of the clipped estimate: 1 / t."""
+        """Return eta, the share of the clipped estimate: 1 / t, t from 1."""
         count = int(state.count.max())
         if self.variant == "reference-code":
             return 1.0 if count < len(state.x) else 0.0
@@ -323,7 +334,7 @@ class Population(Sampler):
         """Return U (n,) of points (n, dim), some at a time."""
         return torch.cat([self.target.potential(part) for part in torch.split(points, _AT_ONCE)])
 
-    # ---- what is told
+    # ---- what observes it, and changes
 
     def draw_collector(self, rng: RandomNumbers, state: State) -> PopulationDrawCollector:
         """Hand on what is drawn from this state on."""

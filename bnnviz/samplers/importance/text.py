@@ -6,7 +6,7 @@ from typing import Any
 
 from bnnviz.samplers.text import Text
 
-ALARM = 0.05  # of the draws: so few that they are worth
+ALARM = 0.05  # weight ESS, as a share of the draws, below which the weights have collapsed
 
 
 class WeightsText(Text):
@@ -14,17 +14,17 @@ class WeightsText(Text):
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Say where the weights have collapsed."""
-        of = figures.get("of", 0)
-        if not of:
+        draws = figures.get("last_weighed", 0)
+        if not draws:
             return "", []
-        if figures["worth"] == 0:
+        if figures["last_weight_ess"] == 0:
             return "No draw has a weight: U is finite at none of them. Begin elsewhere, or with a smaller sigma0.", []
-        share = figures["worth"] / of
+        share = figures["last_weight_ess"] / draws
         if share >= ALARM:
             return "", []
         return (
-            f"The weights have collapsed: {of:,} draws are worth {figures['worth']:.1f} plain ones"
-            f" ({100 * share:.2g} %, under {100 * ALARM:g} %). What is averaged over them is the word of a few draws,"
-            " whatever its error says.",
+            f"The weights have collapsed: weight ESS is {figures['last_weight_ess']:.1f} of {draws:,} draws"
+            f" ({100 * share:.2g} %, under {100 * ALARM:g} %). Estimates rest on few draws, and"
+            " their errors are too small.",
             [],
         )

@@ -1,10 +1,30 @@
-"""The Boomerang sampler."""
+r"""The Boomerang sampler.
+
+Relative to a Gaussian reference $N(x_*, \Sigma)$, here N(x*, S) and in texts N(w*, S), the target is
+$\pi(x) \propto e^{-E(x)} N(x; x_*, \Sigma)$, with velocity $v \sim N(0, \Sigma)$; with g the gradient of E at x:
+
+$$\begin{aligned}
+  \text{flow} &: \quad x_t = x_* + (x - x_*) \cos t + v \sin t, \qquad v_t = v \cos t - (x - x_*) \sin t \\
+  \text{rate} &: \quad \lambda(x, v) = \max(0, \langle v, g \rangle) \\
+  \text{bounce} &: \quad R_x v = v - 2 \frac{\langle g, v \rangle}{\langle g, \Sigma g \rangle}\, \Sigma g \\
+  \text{refreshment} &: \quad v \sim N(0, \Sigma) \quad \text{at rate } \lambda_r
+  \end{aligned}$$
+
+The flow keeps $r^2 = (x - x_*)^\top \Sigma^{-1} (x - x_*) + v^\top \Sigma^{-1} v$, and along it
+$\frac{d}{dt} \langle v, g \rangle = v^\top (\nabla^2 E) v - \langle x - x_*, g \rangle$.
+
+``reference="exact"`` takes $E(x) = U(x) - \frac{1}{2} (x - x_*)^\top \Sigma^{-1} (x - x_*)$, so that the target
+is $e^{-U}$. ``reference="prior"`` takes the negative log likelihood for E: the reference stands in for the prior.
+
+Source: Bierkens, Grazzi, Kamatani and Roberts 2020, doi:10.48550/arXiv.2006.13777; for networks, Goan, Perrin,
+Mengersen and Fookes 2023, doi:10.48550/arXiv.2302.08724, who take the second reading.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -13,8 +33,11 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.pdmp.base import PDMP, PlanarFlow, State, refuse_without_prior
-from bnnviz.samplers.pdmp.exact_bound import Lines
+from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.pdmp.dynamics import PlanarFlow
+from bnnviz.samplers.pdmp.state import Adaptation, GaussianReference, State
+from bnnviz.samplers.pdmp.text import BoomerangText
+from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -27,21 +50,19 @@ _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hai
 class Boomerang(PDMP):
     """Boomerang sampler: ellipses around a Gaussian reference N(w*, S), bounced at rate max(0, v . grad E).
 
-    ``reference="exact"`` takes E(w) = U(w) - (w - w*)' S^-1 (w - w*) / 2, so that the reference
-    cancels and the target is exp(-U). ``reference="prior"`` is the paper's reading and its code's:
-    E is the negative log likelihood alone, so that the reference stands in for the prior and the
-    target is likelihood x N(w*, S). w* is a mode. S^-1 is the Gauss-Newton diagonal of the negative
-    log likelihood there (for a density, its Hessian's diagonal) plus the prior's precision with
-    "exact"; with "prior" it is at least the prior's precision, or S explodes on weights that the
-    data say nothing of. Source: Bierkens et al. 2020; for networks, the PDMP paper.
+    x* is a mode. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there (for a density, its Hessian's
+    diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at least the prior's precision,
+    or S explodes on weights that the data say nothing of.
     """
 
     registered = "boomerang"
     title = "Boomerang"
+    text = BoomerangText
     needs_mode = True
     curved = True
     # On a quadratic E the rate is a wave of period pi: a cell must not jump over its crest.
     widest_cell = 0.5
+    terms_are_rate = False
     late_events = "the posterior is drawn towards the reference N(w*, S)"
 
     reference = settings.Choice(
@@ -76,112 +97,85 @@ class Boomerang(PDMP):
         doc="Events of the first round, over all chains.",
     )
 
-    def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Fix w* at the mode and S by the curvature there."""
-        self.rounds_left = _ROUNDS if self.learn_reference else 0
-        if self.reference == "prior":
-            refuse_without_prior(target)
-        super().prepare(target, mode)
+    def check(self, target: Target) -> None:
+        """Raise where the reference is to replace a prior, and there is none."""
+        super().check(target)
+        if self.reference == "prior" and target.prior_precision is None:
+            raise BnnvizError(
+                'reference="prior" puts the reference in the place of the prior, and this target has none;'
+                ' use reference="exact".',
+                "reference",
+            )
 
     def set_mode(self, mode: Tensor | None) -> None:
-        """Fix w* there and S by the curvature there; a spread that was learnt is kept."""
+        """Put the reference at the mode (dim,)."""
         super().set_mode(mode)
-        if mode is None:
-            return
-        self.centre = mode
-        if not self.learn_reference or self.rounds_left:
-            self.precision, self.floored = self._reference_precision(mode)
+        self._mode = mode
+        vars(self).pop("_at_mode", None)
 
-    def _reference_precision(self, mode: Tensor) -> tuple[Tensor, int]:
+    @cached_property
+    def _at_mode(self) -> tuple[Tensor, int]:
+        """The diagonal of S^-1 by the curvature at the mode, and how many of its entries were too small."""
         prior = self.target.prior_precision or 0.0
-        diagonal = self._diagonal(mode)
+        curvatures = {"hessian": self.target.hessian_diagonal, "paper": self.target.hessian_row_sums}
+        diagonal = curvatures.get(self.curvature, self.target.curvature_diagonal)(self._mode)
         if not torch.isfinite(diagonal).all():
             raise BnnvizError("The curvature at the mode is not finite; try another start or precision.", "start")
         precision = diagonal + prior if self.reference == "exact" else diagonal
         floor = prior if prior else 1e-3 * float(diagonal.abs().max().clamp_min(1e-6))
-        floored = int((precision < floor).sum())
-        return precision.clamp_min(floor) / self.gamma, floored
-
-    def _diagonal(self, mode: Tensor) -> Tensor:
-        if self.curvature == "hessian":
-            return self.target.hessian_diagonal(mode)
-        return self.target.hessian_row_sums(mode) if self.curvature == "paper" else self.target.curvature_diagonal(mode)
-
-    @property
-    def learning(self) -> bool:
-        """Whether the reference is still learnt."""
-        return self.rounds_left > 0
-
-    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
-        """Learn the reference in rounds first, then the pace of events with the last one."""
-        if not self.learning or self._sums is None:
-            return super().end_window(rng, state, last)
-        events = self.adapt_events * 2 ** (_ROUNDS - self.rounds_left)
-        if last or (self.settled(state) and self._sums.ready(events)):
-            return self._learnt(rng, state, last)
-        self._sums.forget_half(events)
-        return state
-
-    def _learnt(self, rng: RandomNumbers, state: State, last: bool) -> State:
-        """Take mean and spread of the path so far for the reference; return the state to go on from."""
-        mean, variance = self._sums.moments()
-        self.rounds_left, self._sums = 0 if last else self.rounds_left - 1, None
-        floor = (self.target.prior_precision or 0.0) if self.reference == "exact" else 0.0
-        # A coordinate that has hardly moved yet must not be held for ever.
-        least = variance.max().clamp_min(1e-12) * _LEAST_SHARE
-        precision = (1 / variance.clamp_min(float(least))).to(self.precision.dtype)
-        x, v = self.flow(state.x, state.v, state.s)
-        self.centre, self.precision = mean.to(self.centre.dtype), precision.clamp_min(floor)
-        state = self.resume(
-            rng, state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s)), True
-        )
-        pace = self._guessed_pace(state.x, state.v)
-        return self.resume(rng, state._replace(pace=pace, gaps=torch.zeros_like(state.gaps)))
+        return precision.clamp_min(floor) / self.gamma, int((precision < floor).sum())
 
     def remarks(self) -> list[str]:
         """Say how much of the reference could not be used as it was found."""
-        if not self.floored:
+        floored = self._at_mode[1]
+        if not floored:
             return []
         return [
-            f"{self.floored} of {len(self.precision)} entries of the reference's precision were too small or negative,"
-            " and were raised to their floor."
+            f"{floored} of {self.target.dim} entries of the reference's precision were too small or negative, and were"
+            " raised to their floor."
         ]
 
-    def adopt(self, other: Boomerang) -> None:
-        """Keep the reference that was found at the start."""
-        super().adopt(other)
-        self.centre, self.precision, self.floored = other.centre, other.precision, other.floored
-        self.rounds_left = other.rounds_left
+    def first_scaling(self) -> GaussianReference:
+        """Return the reference of the mode."""
+        return GaussianReference(self._mode, self._at_mode[0])
 
-    def save(self, state: State) -> dict[str, Any]:
-        """Return the state and the reference."""
-        reference = {"centre": self.centre, "precision": self.precision, "floored": self.floored}
-        return super().save(state) | {"reference": reference, "rounds_left": self.rounds_left}
+    def scaling_after(self, adaptation: Adaptation, moved: bool) -> GaussianReference:
+        """Put the reference at the mode of a target that has changed; a spread that was learnt is kept."""
+        if not moved:
+            return adaptation.scaling
+        if self.learn_reference and not adaptation.rounds_left:
+            return adaptation.scaling._replace(centre=self._mode)
+        return self.first_scaling()
 
-    def load(self, saved: dict[str, Any], rng: RandomNumbers) -> State:
-        """Take the reference over and return the saved state."""
-        reference = saved["reference"]
-        self.centre = reference["centre"].to(self.target.device)
-        self.precision = reference["precision"].to(self.target.device)
-        self.floored, self.rounds_left = reference["floored"], saved["rounds_left"]
-        return super().load(saved, rng)
+    @property
+    def rounds(self) -> int:
+        """Rounds in which the reference is learnt."""
+        return _ROUNDS if self.learn_reference else 0
 
-    def rows(self, state: State) -> list[list[str]]:
-        """Return how far from w* the chains are, where 1 is the distance of a draw of the reference."""
-        square = (self.precision * (state.x - self.centre).square())[state.alive]
-        return [["Distance from w* / reference's", f"{float(square.mean().sqrt()):.2f}", ""]]
+    def events_wanted(self, rounds_left: int) -> int:
+        """Return the events of a round, each of which has twice those of the one before."""
+        return self.adapt_events * 2 ** (_ROUNDS - rounds_left)
 
-    def speed(self, x: Tensor, v: Tensor) -> Tensor:
-        """Return the root of |x - w*|^2 + |v|^2, which bounds |v| along the ellipse and does not change on it."""
-        return (torch.linalg.vector_norm(v, dim=-1).square() + (x - self.centre).square().sum(-1)).sqrt()
+    def learnt_scaling(self, sums: PathSums) -> GaussianReference:
+        """Return the reference with mean and spread of the path."""
+        mean, variance = sums.moments()
+        floor = (self.target.prior_precision or 0.0) if self.reference == "exact" else 0.0
+        # A coordinate that has hardly moved yet must not be held for ever.
+        least = variance.max().clamp_min(1e-12) * _LEAST_SHARE
+        precision = (1 / variance.clamp_min(float(least))).to(self.target.dtype)
+        return GaussianReference(mean.to(self.target.dtype), precision.clamp_min(floor))
 
-    def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Move along the ellipse around w*."""
-        return _ellipse(x, v, t, self.centre)
+    def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: GaussianReference) -> tuple[Tensor, Tensor]:
+        """Move along the ellipse around x*."""
+        cos, sin = torch.cos(t)[:, None].to(x.dtype), torch.sin(t)[:, None].to(x.dtype)
+        d = x - scaling.centre
+        return scaling.centre + d * cos + v * sin, v * cos - d * sin
 
-    def integrals(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> tuple[Tensor, Tensor]:
+    def integrals(
+        self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor, scaling: GaussianReference
+    ) -> tuple[Tensor, Tensor]:
         """Return the integrals of the position and of its square along the ellipse."""
-        centre = self.centre.double()
+        centre = scaling.centre.double()
         d, v, span = x.double() - centre, v.double(), (s1 - s0)[:, None]
         middle, half = (s0 + s1)[:, None] / 2, span / 2
         # Sums and differences at the ends, written as products: for short spans these lose no digits.
@@ -192,9 +186,9 @@ class Boomerang(PDMP):
         second = second + d * v * torch.sin(2 * middle) * torch.sin(span)
         return centre * span + first, centre * centre * span + 2 * centre * first + second
 
-    def planar_flow(self, project: Callable[[Tensor], np.ndarray]) -> PlanarFlow:
-        """Return the flow in a plane: an ellipse around the projected w*."""
-        centre = project(self.centre[None])
+    def planar_flow(self, project: Callable[[Tensor], np.ndarray], scaling: GaussianReference) -> PlanarFlow:
+        """Return the flow in a plane: an ellipse around the projected x*."""
+        centre = project(scaling.centre[None])
 
         def flow(x: np.ndarray, v: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             cos, sin, d = np.cos(t), np.sin(t), x - centre
@@ -202,75 +196,70 @@ class Boomerang(PDMP):
 
         return flow
 
-    def tempered_target(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U and its gradient, with the reference in the place of the prior where that is wanted."""
-        potential, g = super().tempered_target(x)
-        if self.reference == "exact":
-            return potential, g
-        d, prior = x - self.centre, self.target.prior_precision
-        pull = self.precision * d
-        return potential + ((d * pull).sum(-1) - prior * x.square().sum(-1)) / 2, g + pull - prior * x
+    def speed(self, x: Tensor, v: Tensor, scaling: GaussianReference) -> Tensor:
+        """Return the root of |x - x*|^2 + |v|^2, which bounds |v| along the ellipse and does not change on it."""
+        return (torch.linalg.vector_norm(v, dim=-1).square() + (x - scaling.centre).square().sum(-1)).sqrt()
 
-    def _energy_gradient(self, x: Tensor, g: Tensor) -> Tensor:
+    def _energy_gradient(self, x: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
+        """Return the gradient of E from that of U."""
         if self.reference == "exact":
-            return g - self.precision * (x - self.centre)
+            return g - scaling.precision * (x - scaling.centre)
         return g - self.target.prior_precision * x
 
-    def rate(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
         """Return v . grad E."""
-        return (v * self._energy_gradient(x, g)).sum(-1)
+        return (v * self._energy_gradient(x, g, scaling)).sum(-1)
 
-    def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor) -> Tensor:
-        """Return v' Hess E v - (x - w*) . grad E, since the acceleration is -(x - w*)."""
-        taken = self.precision if self.reference == "exact" else self.target.prior_precision
-        pull = ((x - self.centre) * self._energy_gradient(x, g)).sum(-1)
+    def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: GaussianReference) -> Tensor:
+        """Return v' Hess E v - (x - x*) . grad E, since the acceleration is -(x - x*)."""
+        taken = scaling.precision if self.reference == "exact" else self.target.prior_precision
+        pull = ((x - scaling.centre) * self._energy_gradient(x, g, scaling)).sum(-1)
         return curvature - (taken * v * v).sum(-1) - pull
 
-    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
         """Return v - 2 (g . v) / (g' S g) S g with g = grad E, which keeps v' S^-1 v."""
-        g = self._energy_gradient(x, g)
-        scaled = g / self.precision
+        g = self._energy_gradient(x, g, scaling)
+        scaled = g / scaling.precision
         along = (g * v).sum(-1, keepdim=True) / (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
         return v - 2 * along * scaled
 
-    def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
-        """Return sqrt(g' S g) / sqrt(2 pi) with g = grad E."""
-        g = self._energy_gradient(x, g)
-        return (g * g / self.precision).sum(-1).sqrt() / math.sqrt(2 * math.pi)
-
-    def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
-        """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(w*)|, M = P - S^-1, above the rate.
-
-        r^2 = (x - w*)' S^-1 (x - w*) + v' S^-1 v changes at refreshments alone.
-        """
-        known: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
-
-        def constants() -> tuple[Tensor, Tensor]:
-            # The reference is fixed after the bound is made, and may be fixed anew.
-            key = id(self.centre), id(self.precision)
-            if key not in known:
-                root = self.precision.double().rsqrt()
-                m = precision.double() - torch.diag(self.precision.double())
-                push = root * (precision.double() @ (self.centre - centre).double())
-                known.clear()
-                known[key] = torch.linalg.matrix_norm(root[:, None] * m * root, 2), push.norm()
-            return known[key]
-
-        def lines(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-            curved, push = constants()
-            d = x - self.centre
-            r2 = (self.precision * (d * d + v * v)).sum(-1, keepdim=True).double()
-            height = (1 + _ROUNDING) * (r2 * curved / 2 + r2.sqrt() * push)
-            return height, torch.zeros_like(height)
-
-        return lines, False
-
-    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: GaussianReference) -> Tensor:
         """Draw from N(0, S)."""
-        return rng.normal(like.shape, like.dtype) * self.precision.rsqrt()
+        return rng.normal(like.shape, like.dtype) * scaling.precision.rsqrt()
+
+    def mean_rate(self, x: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
+        """Return sqrt(g' S g) / sqrt(2 pi) with g = grad E."""
+        g = self._energy_gradient(x, g, scaling)
+        return (g * g / scaling.precision).sum(-1).sqrt() / math.sqrt(2 * math.pi)
+
+    def gaussian_terms(
+        self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: GaussianReference
+    ) -> tuple[Tensor, Tensor]:
+        """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(x*)|, which the rate cannot exceed.
+
+        M is P - S^-1, and r changes at refreshments alone.
+        """
+        d = x - scaling.centre
+        r2 = (scaling.precision * (d * d + v * v)).sum(-1, keepdim=True).double()
+        curvature, push = _bound_constants(mean, precision, *scaling)
+        height = (1 + _ROUNDING) * (r2 * curvature / 2 + r2.sqrt() * push)
+        return height, torch.zeros_like(height)
+
+    def tempered_target(self, x: Tensor, state: State) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient, with the reference in the place of the prior where that is wanted."""
+        potential, g = super().tempered_target(x, state)
+        if self.reference == "exact":
+            return potential, g
+        scaling, prior = state.adaptation.scaling, self.target.prior_precision
+        d = x - scaling.centre
+        pull = scaling.precision * d
+        return potential + ((d * pull).sum(-1) - prior * x.square().sum(-1)) / 2, g + pull - prior * x
 
 
-def _ellipse(x: Tensor, v: Tensor, t: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
-    cos, sin = torch.cos(t)[:, None].to(x.dtype), torch.sin(t)[:, None].to(x.dtype)
-    d = x - centre
-    return centre + d * cos + v * sin, v * cos - d * sin
+@lru_cache(maxsize=8)
+def _bound_constants(mean: Tensor, of_target: Tensor, centre: Tensor, precision: Tensor) -> tuple[Tensor, Tensor]:
+    """Return |S^(1/2) M S^(1/2)| and |S^(1/2) grad E(x*)|, by the tensors' identity."""
+    root = precision.double().rsqrt()
+    m = of_target.double() - torch.diag(precision.double())
+    push = root * (of_target.double() @ (centre - mean).double())
+    return torch.linalg.matrix_norm(root[:, None] * m * root, 2), push.norm()

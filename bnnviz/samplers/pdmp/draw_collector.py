@@ -8,76 +8,69 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.observers import Draws, StepBatch
+from bnnviz.samplers.observers import Checkpointed, Draws, StepBatch
+from bnnviz.samplers.pdmp import text
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED
 
 _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
 
+_COUNTS = ("evaluations", "bounces", "refreshes", "proposals", "violations")
 _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
-class _Path:
-    """Time, and integrals of the position and of its square, along the path of every chain since its beginning."""
+class _DrawCollector(Checkpointed):
+    """Moves to the draws of a block, and keeps what lies along the path up to each of them.
 
-    def __init__(self, sampler: Any, chains: int, dim: int, device: torch.device) -> None:
-        self._sampler = sampler
-        self.sums = torch.zeros(chains, 1 + 2 * dim, dtype=torch.float64, device=device)
+    Attributes
+    ----------
+    made : Tensor, shape (chains,)
+        Draws so far.
+    path : Tensor or None, shape (chains, 1 + 2 dim), float64
+        Time, and integrals of the position and of its square, since the beginning; None where they are not taken.
+    """
 
-    def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> Tensor:
-        return torch.cat([(s1 - s0)[:, None], *self._sampler.integrals(x, v, s0, s1)], dim=1)
-
-    def add(self, step_batch: StepBatch) -> Tensor:
-        """Add a block; return the sums before each of its steps (steps, chains, 1 + 2 dim)."""
-        x, v = (torch.cat([getattr(state, name) for state in step_batch.before]) for name in ("x", "v"))
-        s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
-        pieces = self._integrate(x, v, s0, s1).view(len(step_batch.infos), *self.sums.shape)
-        reached = self.sums + pieces.cumsum(0)
-        before = torch.cat([self.sums[None], reached[:-1]])
-        self.sums = reached[-1]
-        return before
-
-    def until(self, before: Tensor, x: Tensor, v: Tensor, s0: Tensor, s: Tensor) -> Tensor:
-        """Return the sums up to time s of a step that begins at s0 with the sums ``before`` (n, 1 + 2 dim)."""
-        return before + self._integrate(x, v, s0, s)
-
-
-class _DrawCollector:
-    """Moves to the draws of a block, and keeps the integrals along the path up to each of them."""
+    saved_names = ("made", "path")
 
     def __init__(self, sampler: Any, state: Any) -> None:
-        self.sampler = sampler
+        self.sampler, self.scaling = sampler, state.adaptation.scaling
         chains, dim = state.x.shape
         self.made = torch.zeros(chains, dtype=torch.int64, device=state.x.device)
-        self.path = _Path(sampler, chains, dim, state.x.device) if sampler.integrates(chains, dim) else None
+        self.path = None
+        if sampler.integrates(chains, dim):
+            self.path = torch.zeros(chains, 1 + 2 * dim, dtype=torch.float64, device=state.x.device)
 
-    def _rows(self, step_batch: StepBatch, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Draws:
+    def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> Tensor:
+        return torch.cat([(s1 - s0)[:, None], *self.sampler.integrals(x, v, s0, s1, self.scaling)], dim=1)
+
+    def _passed(self, step_batch: StepBatch) -> Tensor:
+        """Add a block to the path; return what lies before each of its steps (steps, chains, 1 + 2 dim)."""
+        x, v = (torch.cat([getattr(state, name) for state in step_batch.before]) for name in ("x", "v"))
+        s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
+        pieces = self._integrate(x, v, s0, s1).view(len(step_batch.infos), *self.path.shape)
+        reached = self.path + pieces.cumsum(0)
+        before = torch.cat([self.path[None], reached[:-1]])
+        self.path = reached[-1]
+        return before
+
+    def _draws(self, step_batch: StepBatch, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Draws:
         """Move to time t of the segments that the steps began on; ordered by step."""
-        sums = None if self.path is None else self.path.add(step_batch)
+        path = None if self.path is None else self._passed(step_batch)
         if not len(step):
             return Draws(chain, index, step_batch.after.x[:0])
         order = torch.argsort(step, stable=True)
         step, chain, index, t = step[order], chain[order], index[order], t[order]
         steps, counts = torch.unique_consecutive(step, return_counts=True)
         groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
-        x = torch.cat([step_batch.before[k].x[chains] for k, chains in groups])
-        v = torch.cat([step_batch.before[k].v[chains] for k, chains in groups])
-        if sums is not None:
-            sums = self.path.until(sums[step, chain], x, v, step_batch.column("s0")[step, chain], t)
-        return Draws(chain, index, self.sampler.flow(x, v, t)[0], sums)
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {"made": self.made, "path": None if self.path is None else self.path.sums}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        self.made = saved["made"].to(self.made.device)
-        if self.path is not None:
-            self.path.sums = saved["path"].to(self.made.device)
+        x, v = (torch.cat([getattr(step_batch.before[k], name)[at] for k, at in groups]) for name in ("x", "v"))
+        if path is not None:
+            path = path[step, chain] + self._integrate(x, v, step_batch.column("s0")[step, chain], t)
+        return Draws(chain, index, self.sampler.flow(x, v, t, self.scaling)[0], path)
 
 
 class PathDrawCollector(_DrawCollector):
     """Draws uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
+
+    saved_names = ("made", "path", "origin", "spacing")
 
     def __init__(self, sampler: Any, state: Any, spacing: float) -> None:
         super().__init__(sampler, state)
@@ -99,16 +92,7 @@ class PathDrawCollector(_DrawCollector):
         self.made = self.made + due.sum(1)
         # Rounding may put a time a hair outside its piece of path.
         s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
-        return self._rows(step_batch, step, chain, index, s)
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return super().save() | {"origin": self.origin, "spacing": self.spacing}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        super().load(saved)
-        self.origin, self.spacing = saved["origin"].to(self.made.device), saved["spacing"]
+        return self._draws(step_batch, step, chain, index, s)
 
 
 class EventDrawCollector(_DrawCollector):
@@ -123,17 +107,19 @@ class EventDrawCollector(_DrawCollector):
         step, chain = torch.nonzero(event, as_tuple=True)
         number = self.made + event.cumsum(0) - 1
         self.made = self.made + event.sum(0)
-        return self._rows(step_batch, step, chain, number[step, chain], step_batch.column("t")[step, chain])
+        return self._draws(step_batch, step, chain, number[step, chain], step_batch.column("t")[step, chain])
 
 
-class RatioStats:
+class RatioStats(Checkpointed):
     """Counts of events and proposals, and how rate / envelope was distributed."""
+
+    saved_names = (*_COUNTS, "excess", "least", "most", "ratios")
 
     def __init__(self) -> None:
         self.evaluations = self.bounces = self.refreshes = self.proposals = self.violations = 0
         self.excess = 0.0
         self.least, self.most = float("inf"), 0.0
-        self.ratios = np.zeros(len(_RATIO_EDGES) - 1, dtype=np.int64)
+        self.ratios = torch.zeros(len(_RATIO_EDGES) - 1, dtype=torch.int64)
 
     @property
     def events(self) -> int:
@@ -153,7 +139,7 @@ class RatioStats:
         self.violations += int((ratio > 1).sum())
         self.excess += float(np.maximum(finite - 1, 0).sum())
         place = np.searchsorted(_RATIO_EDGES, finite, side="right") - 1
-        self.ratios += np.bincount(place, minlength=len(self.ratios))
+        self.ratios += torch.from_numpy(np.bincount(place, minlength=len(self.ratios)))
         self.least = min(self.least, float(np.fmin.reduce(ratio, initial=np.inf)))
         self.most = max(self.most, float(np.fmax.reduce(ratio, initial=0.0)))
 
@@ -161,7 +147,7 @@ class RatioStats:
         """Return a quantile of rate / envelope, to within the histogram's cells."""
         if not self.ratios.sum():
             return float("nan")
-        cell = int(np.searchsorted(np.cumsum(self.ratios), share * self.ratios.sum()))
+        cell = int(np.searchsorted(self.ratios.cumsum(0).numpy(), share * int(self.ratios.sum())))
         return float(_RATIO_EDGES[min(cell + 1, len(_RATIO_EDGES) - 2)])
 
     def summary(self) -> dict[str, float]:
@@ -185,50 +171,15 @@ class RatioStats:
         """
         if not self.ratios.sum():
             return {}
-        inner = {name: self.quantile(share) for name, share in _BOX}
         # A cell's edge may lie beyond the largest ratio, or under the least.
-        inner = {name: float(np.clip(value, self.least, self.most)) for name, value in inner.items()}
+        inner = {name: float(np.clip(self.quantile(share), self.least, self.most)) for name, share in _BOX}
         share = self.violations / self.proposals
-        return inner | {
-            "least": self.least,
-            "most": self.most,
-            "proposals": self.proposals,
-            "violation_share": share,
-        }
+        return inner | {"least": self.least, "most": self.most, "proposals": self.proposals, "violation_share": share}
 
     def rows(self) -> list[list[str]]:
         """Return the figures as rows of the table view."""
-        if not self.proposals:
-            return [["Proposals", "none", ""]]
-        figures = self.summary()
-        bad = "bad" if figures["violation_share"] > 0.01 else ""
-        return [
-            [
-                "Acceptance / violations",
-                f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %",
-                bad,
-            ],
-            ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
-        ]
+        return text.statistics_rows(self.summary())
 
     def sentence(self) -> str:
         """Return the counts in one sentence."""
-        events = f"All chains so far: {self.bounces:,} bounces and {self.refreshes:,} refreshments."
-        if not self.proposals:
-            return events
-        accepted = 100 * self.bounces / self.proposals
-        broken = f"{self.violations:,}" if self.violations else "none"
-        return (
-            f"{events} Of {self.proposals:,} proposals {accepted:.0f} % were accepted; {broken} violated the envelope."
-        )
-
-    def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
-        return {name: value for name, value in vars(self).items() if name != "ratios"} | {
-            "ratios": torch.as_tensor(self.ratios)
-        }
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
-        vars(self).update({name: value for name, value in saved.items() if name != "ratios"})
-        self.ratios = saved["ratios"].numpy()
+        return text.statistics_sentence(self.bounces, self.refreshes, self.proposals, self.violations)

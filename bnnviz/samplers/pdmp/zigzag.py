@@ -1,4 +1,20 @@
-"""The Zig-Zag sampler."""
+r"""The Zig-Zag sampler.
+
+Target $\pi(x) \propto e^{-U(x)}$, velocity $v \in \{-c, c\}^d$; each coordinate turns round at a rate of
+its own, with g the gradient of U at x:
+
+$$\begin{aligned}
+  \text{flow} &: \quad \phi_t(x, v) = (x + v t, v) \\
+  \text{rates} &: \quad \lambda_i(x, v) = \max(0, v_i g_i), \qquad \lambda = \textstyle\sum_i \lambda_i \\
+  \text{bounce} &: \quad v_i \to -v_i \quad \text{with probability } \lambda_i / \lambda \\
+  \text{refreshment} &: \quad \text{all signs anew, at rate } \lambda_r \text{; it needs none}
+  \end{aligned}$$
+
+The derivative of the summed rate along the path is $\sum_{i: v_i g_i > 0} v_i (H v)_i$, H the Hessian of U. With
+``bound="exact"`` each coordinate has a clock of its own.
+
+Source: Bierkens, Fearnhead and Roberts 2019, doi:10.1214/18-AOS1715.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +26,12 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP
-from bnnviz.samplers.pdmp.exact_bound import Lines
 from bnnviz.samplers.random import RandomNumbers
 
 
 @REGISTRY.add
 class ZigZag(PDMP):
-    """Zig-Zag: straight lines along +-velocity in each coordinate, of which one turns round at an event.
-
-    Coordinate i turns at rate max(0, v_i dU/dx_i). All coordinates share one clock with the sum of these rates, and
-    which of them turns is drawn in proportion to its rate; with ``bound="exact"`` each has a clock of its own. No
-    refreshment is needed. Source: Bierkens, Fearnhead and Roberts 2019.
-    """
+    """Zig-Zag: straight lines along +-velocity in each coordinate, of which one turns round at an event."""
 
     # The sum of positive parts has kinks, which a line through two points does not see.
     late_events = "the posterior comes out wrong"
@@ -40,48 +50,40 @@ class ZigZag(PDMP):
         1.0, bounds=(1e-3, 10.0), scale="log", live=True, doc="Speed along each coordinate; only signs change."
     )
 
-    def flow(self, x: Tensor, v: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Move along v in a straight line."""
-        return x + v * t[:, None].to(x.dtype), v
-
-    def rate(self, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
+    def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return the sum of max(0, v_i g_i), which is never negative."""
         return (v * g).clamp_min(0).sum(-1)
 
-    def _evaluate(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return U, its gradient and, where the bound asks for slopes, H v in the place of v' H v."""
-        if self._thinner.needs_curvature:
-            return source.gradient_and_product(x, v)
-        return *source.gradient(x), None
+    def derivatives(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient, and H v (chains, dim)."""
+        return source.gradient_and_product(x, v)
 
-    def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor) -> Tensor:
+    def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: Any) -> Tensor:
         """Return the sum of v_i (H v)_i over the coordinates that climb."""
         return torch.where(v * g > 0, v * curvature, 0.0).sum(-1)
 
-    def rate_after(self, x: Tensor, v: Tensor, g: Tensor, f: Tensor) -> Tensor:
+    def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
         """Return the rate without the coordinate that has turned round."""
-        return self.rate(x, v, g).double()
+        return self.rate(x, v, g, scaling).double()
 
-    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor) -> Tensor:
-        """Turn one coordinate round, chosen in proportion to its rate."""
-        heaped = (v * g).clamp_min(0).cumsum(-1)
-        mark = rng.uniform((len(v), 1), v.dtype) * heaped[:, -1:]
-        turning = (heaped <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
+        """Turn one coordinate round, drawn in proportion to its rate."""
+        cumulative = (v * g).clamp_min(0).cumsum(-1)
+        mark = rng.uniform((len(v), 1), v.dtype) * cumulative[:, -1:]
+        turning = (cumulative <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
         return v.scatter(1, turning, -v.gather(1, turning))
 
-    def mean_rate(self, x: Tensor, g: Tensor) -> Tensor:
-        """Return velocity sum |g_i| / 2."""
-        return 0.5 * self.velocity * g.abs().sum(-1)
-
-    def exact_lines(self, centre: Tensor, precision: Tensor) -> tuple[Lines, bool]:
-        """Return each coordinate's rate, v_i (P (x - m))_i + t v_i (P v)_i."""
-
-        def lines(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-            return v * ((x - centre) @ precision), v * (v @ precision)
-
-        return lines, True
-
-    def draw_velocity(self, rng: RandomNumbers, like: Tensor) -> Tensor:
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
         """Draw every sign anew."""
         signs = rng.uniform(like.shape, like.dtype) < 0.5
         return torch.where(signs, -self.velocity, self.velocity).to(like.dtype)
+
+    def mean_rate(self, x: Tensor, g: Tensor, scaling: Any) -> Tensor:
+        """Return velocity sum |g_i| / 2."""
+        return 0.5 * self.velocity * g.abs().sum(-1)
+
+    def gaussian_terms(
+        self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Return each coordinate's rate, v_i (P (x - m))_i + t v_i (P v)_i."""
+        return v * ((x - mean) @ precision), v * (v @ precision)

@@ -1,18 +1,26 @@
-"""Event times without an approximation, where the gradient of U is linear: a Gaussian target."""
+r"""Event times without an approximation, where the gradient of U is linear: a Gaussian target.
+
+The rate is, or lies under, a sum of clipped lines,
+
+$$\lambda(t) \le \sum_k \max(0, a_k t + b_k),$$
+
+and the first event of a sum of rates is the earliest of the events of its terms, each with an exponential of its own
+(superposition). So the Zig-Zag's events are drawn coordinate by coordinate, and a BPS's by inversion (Bouchard-Cote,
+Vollmer and Doucet 2018, section 2.3, doi:10.1080/01621459.2017.1294075).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.pdmp.thinning import HORIZON, PROPOSAL, Draw, Piece, Plan, first_arrival
+from bnnviz.samplers.pdmp.thinning import HORIZON, PROPOSAL, Bound, Draw, Piece, Plan, RatePoint, first_arrival
 
-#: Height and slope, each of shape (chains, terms): the rate along a path is bounded by the sum of
-#: max(0, slope t + height) over the terms.
-Lines = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+#: Height b and slope a of the terms, each of shape (chains, terms), from position, velocity and scaling.
+Terms = Callable[[Tensor, Tensor, Any], tuple[Tensor, Tensor]]
 
 
 class ExactState(NamedTuple):
@@ -22,45 +30,25 @@ class ExactState(NamedTuple):
     slope: Tensor
 
 
-class Exact:
+class Exact(Bound):
     """Event times from lines that are the rate itself, or from a constant that it cannot exceed.
-
-    The first event of a sum of rates is the earliest of the events of its terms, each with an
-    exponential of its own (superposition): so the Zig-Zag's is drawn coordinate by coordinate.
 
     Parameters
     ----------
-    lines : callable
-        Gives the terms from position and velocity (chains, dim).
+    terms : callable
+        Gives the terms from position and velocity (chains, dim), and the scaling.
     certain : bool
         The terms' sum is the rate, and what is proposed is an event. If not, it is thinned.
     """
 
-    needs_curvature = False
-    redraws = False
-    certain: bool
-    retreats = False
-    reject_above = float("inf")
+    def __init__(self, terms: Terms, certain: bool) -> None:
+        self.terms, self.certain = terms, certain
 
-    def __init__(self, lines: Lines, certain: bool) -> None:
-        self.lines, self.certain = lines, certain
-
-    def start(
-        self,
-        x: Tensor,
-        v: Tensor,
-        f: Tensor,
-        curvature: Tensor,
-        known: Tensor,
-        previous: ExactState | None,
-        horizon: Tensor,
-    ) -> ExactState:
+    def start(self, at: RatePoint, previous: ExactState | None, horizon: Tensor) -> ExactState:
         """Begin at t = 0 at (x, v)."""
-        return ExactState(*(part.double() for part in self.lines(x, v)))
+        return ExactState(*(part.double() for part in self.terms(at.x, at.v, at.scaling)))
 
-    def learn(
-        self, state: ExactState, kind: Tensor, t: Tensor, f: Tensor, curvature: Tensor, violated: Tensor
-    ) -> ExactState:
+    def learn(self, state: ExactState, at: RatePoint, kind: Tensor, violated: Tensor) -> ExactState:
         """Learn nothing: all is known."""
         return state
 

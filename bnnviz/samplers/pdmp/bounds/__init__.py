@@ -1,0 +1,1 @@
+"""Envelopes of the rate of a piecewise deterministic process."""

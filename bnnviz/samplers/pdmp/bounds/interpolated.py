@@ -1,0 +1,80 @@
+r"""The papers' envelope: a line through the last two evaluated points of the rate (Algorithm 2).
+
+From the signed rates $f_0, f_1$ at $t_0, t_1$ it is
+
+$$h(t) = \max(0, a t + b), \quad a = \alpha \frac{f_1 - f_0}{t_1 - t_0}, \quad b = \alpha f_1 - a t_1$$
+
+(equation 12). It is no bound in the strict sense: a rate above the line is a violation, which makes events late.
+
+Source: Goan, Perrin, Mengersen and Fookes 2023, Algorithm 2, doi:10.48550/arXiv.2302.08724.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, PROPOSAL, Bound, Draw, Piece, Plan, RatePoint, first_arrival
+
+
+class InterpolatedState(NamedTuple):
+    """The line in use and the last evaluated point."""
+
+    slope: Tensor
+    height: Tensor
+    last_t: Tensor
+    last_rate: Tensor
+    probing: Tensor
+
+
+class Interpolated(Bound):
+    """The line through the last two evaluated points of the signed rate, clipped at zero.
+
+    Parameters
+    ----------
+    alpha : float
+        Factor on the line.
+    t_init : float
+        Second point of the first line (the first is t = 0).
+    reject_above : float
+        Proposals whose rate exceeds the envelope by more than this factor are rejected (the paper's
+        R); infinity accepts them.
+    clip : bool
+        Clip the points at zero before drawing the line (equation 12 read literally) instead of
+        clipping the line. After a bounce both points are then 0 and the envelope is too.
+    """
+
+    def __init__(self, alpha: float, t_init: float, reject_above: float, clip: bool) -> None:
+        self.alpha, self.t_init, self.reject_above, self.clip = alpha, t_init, reject_above, clip
+
+    def start(self, at: RatePoint, previous: Any, horizon: Tensor) -> InterpolatedState:
+        """Begin at t = 0; the first line needs the point at t_init."""
+        zero = torch.zeros_like(at.rate)
+        return InterpolatedState(zero, zero, zero, at.rate, torch.ones_like(zero, dtype=torch.bool))
+
+    def learn(self, state: InterpolatedState, at: RatePoint, kind: Tensor, violated: Tensor) -> InterpolatedState:
+        """Draw the line through the last point and the new one."""
+        old, new = (rate.clamp_min(0) if self.clip else rate for rate in (state.last_rate, at.rate))
+        slope = self.alpha * (new - old) / (at.t - state.last_t).clamp_min(1e-12)
+        # Algorithm 2 discards the point at t_init: the second line runs through t = 0 again.
+        probe = kind == PROBE
+        return InterpolatedState(
+            slope,
+            self.alpha * new - slope * at.t,
+            torch.where(probe, state.last_t, at.t),
+            torch.where(probe, state.last_rate, at.rate),
+            torch.zeros_like(state.probing),
+        )
+
+    def plan(self, state: InterpolatedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[InterpolatedState, Plan]:
+        """Propose from the line, or look at the horizon if that comes first."""
+        piece = Piece(state.slope, state.height, s + horizon)
+        t = first_arrival(s, state.slope, state.height, draw(s))
+        beyond = t > piece.end
+        kind = torch.where(beyond, HORIZON, PROPOSAL)
+        t = torch.where(beyond, piece.end, t)
+        t = torch.where(state.probing, torch.clamp(horizon, max=self.t_init), t)
+        kind = torch.where(state.probing, PROBE, kind)
+        return state, Plan(t, kind, s, piece.hidden(state.probing), piece)

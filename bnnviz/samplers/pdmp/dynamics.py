@@ -1,0 +1,103 @@
+r"""A piecewise deterministic Markov process (PDMP), by what a sampler gives of it.
+
+Its state (x, v) follows a flow $\phi_t$ between events. Events come at rate $\lambda(x, v)$, and
+refreshments at a constant rate $\lambda_r$. Its generator (Davis 1984, doi:10.1111/j.2517-6161.1984.tb01308.x) is
+
+$$\mathcal{L} f(x, v) = \frac{d}{dt} f(\phi_t(x, v)) \Big|_{t=0}
+  + \lambda(x, v)\, \bigl(f(x, R_x v) - f(x, v)\bigr)
+  + \lambda_r \int \bigl(f(x, w) - f(x, v)\bigr)\, \psi(dw),$$
+
+and flow, rate and reflection R are chosen so that $\pi(x) \psi(v)$, with $\pi = e^{-U}$, is invariant. For straight
+lines, and a reflection that keeps $\psi$ and is its own inverse, that is
+
+$$\lambda(x, R_x v) - \lambda(x, v) = -\langle v, \nabla U(x) \rangle.$$
+
+Source: Fearnhead, Bierkens, Pollock and Roberts 2018, doi:10.1214/18-STS648.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.random import RandomNumbers
+
+PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Dynamics:
+    """Flow, rate, reflection and law of the velocity of a process; by default it moves in straight lines.
+
+    ``scaling`` is what these are relative to and a warm-up may learn: the scales of sigma-BPS, the Gaussian of the
+    Boomerang, () where there is none.
+
+    Attributes
+    ----------
+    curved : bool
+        Whether the path between two events is a curve.
+    terms_are_rate : bool
+        Whether `gaussian_terms` sum up to the rate; if not, to what it cannot exceed.
+    """
+
+    curved: ClassVar[bool] = False
+    terms_are_rate: ClassVar[bool] = True
+
+    def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
+        """Return position and velocity a time t (chains,) after (x, v)."""
+        return x + v * t[:, None].to(x.dtype), v
+
+    def integrals(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
+        """Return the integrals of the position and of its square from s0 to s1 (n,), both (n, dim) in float64."""
+        x, v, span = x.double(), v.double(), (s1 - s0)[:, None]
+        a, b = x + v * s0[:, None], x + v * s1[:, None]
+        return span * (a + b) / 2, span * (a * a + a * b + b * b) / 3
+
+    def planar_flow(self, project: Callable[[Tensor], np.ndarray], scaling: Any) -> PlanarFlow:
+        """Return the flow of what ``project`` (points to a plane, affine) has projected.
+
+        Drawing a path needs no more than this, whatever the dimension. It is of arrays that fit together: positions
+        and velocities (..., 2), times (..., 1).
+        """
+        return lambda x, v, t: (x + v * t, v)
+
+    def speed(self, x: Tensor, v: Tensor, scaling: Any) -> Tensor:
+        """Return the speed (chains,) of the path from (x, v), which the spread of rates is in proportion to."""
+        return torch.linalg.vector_norm(v, dim=-1)
+
+    def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
+        """Return the signed rate (chains,) at (x, v) from the gradient of U."""
+        raise NotImplementedError
+
+    def derivatives(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U, its gradient, and the curvature along v that `rate_slope` is made of: v' H v."""
+        return source.gradient_and_curvature(x, v)
+
+    def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: Any) -> Tensor:
+        """Return the time derivative of the signed rate from `derivatives`."""
+        raise NotImplementedError
+
+    def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
+        """Return the velocity after a bounce."""
+        raise NotImplementedError
+
+    def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
+        """Return the signed rate right after a bounce to v, from the rate before it."""
+        return -rate
+
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
+        """Draw fresh velocities shaped like ``like`` from their invariant law."""
+        raise NotImplementedError
+
+    def mean_rate(self, x: Tensor, g: Tensor, scaling: Any) -> Tensor:
+        """Return the rate (n,) at x, averaged over the velocity's law, from the gradient of U."""
+        raise NotImplementedError
+
+    def gaussian_terms(
+        self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Return heights and slopes (chains, terms) of the rate on a Gaussian target (`bounds.exact`)."""
+        raise NotImplementedError

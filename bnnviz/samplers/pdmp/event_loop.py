@@ -1,0 +1,256 @@
+r"""The event loop of a PDMP in lock-step: one step is one evaluation of the rate for every chain.
+
+Event times are found by thinning (`bnnviz.samplers.pdmp.thinning`). Where Algorithm 2 of Goan, Perrin, Mengersen and
+Fookes 2023 (doi:10.48550/arXiv.2302.08724) loops until an event, a chain here is in one of a few states between two
+evaluations, so that all chains of a tensor can be at different points of the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.minibatch import FullData, MiniBatch
+from bnnviz.samplers.pdmp.dynamics import Dynamics
+from bnnviz.samplers.pdmp.state import Info, PreDrawn, State
+from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
+from bnnviz.samplers.random import RandomNumbers
+
+_NEAREST = 1e-3  # mean times between events: so near ahead the rate has to be finite
+# Evaluations further apart than this share of the mean time between events widen the posterior.
+_HORIZON_SHARE = 0.3
+# How far the other bounds look ahead at most, in mean times between events.
+_SHARES = {"grid": 0.5, "exact": 20.0}
+
+
+class ThinningOutcome(NamedTuple):
+    """What became of the proposals; everything of shape (chains,).
+
+    Attributes
+    ----------
+    kind : Tensor
+        What the evaluation was: an accepted proposal is a BOUNCE.
+    height, uniform, ratio : Tensor
+        Envelope, uniform draw, and positive rate / envelope.
+    violated, accepted, event : Tensor, bool
+        The ratio is above 1; the proposal is a bounce; a bounce or a refreshment.
+    """
+
+    kind: Tensor
+    height: Tensor
+    uniform: Tensor
+    ratio: Tensor
+    violated: Tensor
+    accepted: Tensor
+    event: Tensor
+
+
+class EventLoop(Dynamics):
+    """The kernel of a PDMP.
+
+    Attributes
+    ----------
+    envelope : Bound
+        What event times are thinned under.
+    source : FullData or MiniBatch
+        Where derivatives come from.
+    host_sync : bool
+        Whether a step may read tensor values on the host (CPU only).
+    bound, horizon, refresh_rate
+        Settings of `PDMP`.
+    """
+
+    envelope: Bound
+    source: FullData | MiniBatch
+    host_sync: bool
+    bound: str
+    horizon: float | None
+    refresh_rate: float
+
+    def pre_draw(self, rng: RandomNumbers, state: State) -> PreDrawn:
+        """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
+        velocity = self._fresh_velocities(rng, state)
+        return PreDrawn(velocity, self.source.draw(state.batch, len(state.x), rng))
+
+    def _fresh_velocities(self, rng: RandomNumbers, state: State) -> Tensor | None:
+        """Return new velocities (chains, dim) for the chains that are refreshed, or None where there are none."""
+        if not self.host_sync:
+            return self.draw_velocity(rng, state.v, state.adaptation.scaling)
+        chains = (state.kind == REFRESH).nonzero()[:, 0]
+        if not len(chains):
+            return None
+        fresh = self.draw_velocity(rng, state.v[chains], state.adaptation.scaling)
+        return torch.zeros_like(state.v).index_copy(0, chains, fresh)
+
+    def kernel(self, rng: RandomNumbers, state: State, drawn: PreDrawn) -> tuple[State, Info]:
+        r"""Evaluate the rate of every chain once, at its planned time, and plan the next evaluation.
+
+        The states of a chain are the kinds of its planned evaluation::
+
+                        START
+                          |
+                          v
+            .---------> plan <--------------------------------.
+            |             |                                   |
+            |      .------+-------.-----------.---------.     |
+            |      v              v           v         v     |
+            |   REFRESH       PROPOSAL      PROBE    HORIZON  |
+            |      |          |      |        |         |     |
+            |      |      accepted rejected   |         |     |
+            |      v          v      |        |         |     |
+            |   draw v     reflect v '--------+---------+-----'
+            |      |       (BOUNCE)         the envelope learns
+            |      v          v
+            '------+----------'
+              t = 0, a new envelope
+
+        START evaluates the rate where a chain stands. A PROPOSAL is the first arrival under the envelope, a PROBE a
+        look ahead of the path that the envelope is made of, and the HORIZON the longest time without an evaluation.
+        Events are BOUNCE and REFRESH, whose time is drawn at the last one and cuts in before what is planned.
+        """
+        at, potential, g = self._evaluate(state, drawn)
+        finite = torch.isfinite(potential) & torch.isfinite(at.rate) & torch.isfinite(at.slope)
+        at, survives = at._replace(rate=torch.where(finite, at.rate, torch.nan)), self._survives(state, finite)
+        outcome = self._thin(rng, state, at.rate)
+        failed, alive = state.alive & ~survives, state.alive & survives
+        new = self._after(rng, state, at, g, outcome, alive)
+        end = torch.where(alive, torch.where(outcome.event, state.t, new.s), state.s)
+        slope = at.slope if self.envelope.needs_curvature else torch.full_like(at.rate, torch.nan)
+        kind, height, uniform, ratio, violated = outcome[:5]
+        info = Info(kind, state.t, at.rate, height, uniform, ratio, violated, state.s, end, slope, potential, failed)
+        return new, info
+
+    def _evaluate(self, state: State, drawn: PreDrawn) -> tuple[RatePoint, Tensor, Tensor]:
+        """Follow the flow to the planned time; return the rate there, U and its gradient."""
+        scaling = state.adaptation.scaling
+        x, v = self.flow(state.x, state.v, state.t, scaling)
+        if drawn.velocity is not None:
+            v = torch.where((state.kind == REFRESH)[:, None], drawn.velocity, v)
+        source = self.source.of(drawn.batch)
+        if not self.envelope.needs_curvature:
+            potential, g = source.gradient(x)
+            rate = slope = self.rate(x, v, g, scaling).double()
+        else:
+            potential, g, curvature = self.derivatives(source, x, v)
+            rate = self.rate(x, v, g, scaling).double()
+            slope = self.rate_slope(x, v, g, curvature, scaling).double()
+        return RatePoint(x, v, state.t, rate, slope, scaling), potential, g
+
+    def _survives(self, state: State, finite: Tensor) -> Tensor:
+        """Return which chains can go on: a look ahead may meet what the path itself need not."""
+        if not self.envelope.retreats:
+            return finite
+        return finite | ((state.kind == PROBE) & (state.t - state.s > _NEAREST * state.adaptation.mean_event_time))
+
+    def _thin(self, rng: RandomNumbers, state: State, rate: Tensor) -> ThinningOutcome:
+        """Accept or reject the proposals: u <= max(0, rate) / envelope."""
+        proposal = state.kind == PROPOSAL
+        height = state.piece.at(state.t)
+        uniform = rng.uniform(rate.shape, rate.dtype)
+        certain = self.envelope.certain
+        ratio = proposal.to(rate.dtype) if certain else torch.where(proposal & (rate > 0), rate / height, 0.0)
+        violated = proposal & (ratio > 1)
+        accepted = proposal & (uniform <= ratio) & (ratio <= self.envelope.reject_above)
+        if self.envelope.redraws:
+            accepted = accepted & ~violated
+        kind = torch.where(accepted, torch.full_like(state.kind, BOUNCE), state.kind)
+        return ThinningOutcome(kind, height, uniform, ratio, violated, accepted, accepted | (state.kind == REFRESH))
+
+    def _after(
+        self, rng: RandomNumbers, state: State, at: RatePoint, g: Tensor, outcome: ThinningOutcome, alive: Tensor
+    ) -> State:
+        """Return the state after the outcome, with the next evaluation planned."""
+        accepted, event = outcome.accepted, outcome.event
+        horizon = self._horizon(state.adaptation.mean_event_time)
+        v = torch.where(accepted[:, None], self.reflect(rng, at.x, at.v, g, at.scaling), at.v)
+        bound, fresh = self._envelope_after(state, at, v, g, outcome, horizon)
+        refresh = torch.where(event, state.refresh - state.t, state.refresh)
+        refresh = torch.where(state.kind == REFRESH, self._refresh_times(rng, refresh), refresh)
+        bound, plan = self._planned(rng, bound, self._certain(state, outcome, fresh), refresh, horizon)
+        moved = State(
+            x=torch.where(event[:, None], at.x, state.x),
+            v=torch.where(event[:, None], v, state.v),
+            clock=torch.where(event, state.clock + state.t, state.clock),
+            s=plan.s,
+            refresh=refresh,
+            t=plan.t,
+            kind=plan.kind,
+            piece=plan.piece,
+            skipped=plan.skipped,
+            bound=bound,
+            alive=alive,
+            batch=state.batch,
+            adaptation=state.adaptation,
+        )
+        if self.source.held:
+            moved = self._rebatched(rng, moved, event)
+        # Nearly always all chains are alive.
+        if self.host_sync and bool(alive.all()):
+            return moved
+        return _choose(alive, moved, state._replace(alive=alive))
+
+    def _envelope_after(
+        self, state: State, at: RatePoint, v: Tensor, g: Tensor, outcome: ThinningOutcome, horizon: Tensor
+    ) -> tuple[Any, Tensor]:
+        """Return the bound's state, started anew with velocity v after events, and where it was."""
+        accepted = outcome.accepted
+        rate = torch.where(accepted, self.rate_after(at.x, v, g, at.rate, at.scaling), at.rate)
+        # The slope of the rate is that of the velocity before a bounce.
+        turned = at._replace(v=v, rate=rate, slope=torch.where(accepted, torch.nan, at.slope))
+        learnt = self.envelope.learn(state.bound, at, outcome.kind, outcome.violated)
+        fresh = outcome.event | (state.kind == START)
+        return _choose(fresh, self.envelope.start(turned, learnt, horizon), learnt), fresh
+
+    def _planned(self, rng: RandomNumbers, bound: Any, s: Tensor, refresh: Tensor, horizon: Tensor) -> tuple[Any, Plan]:
+        """Return the bound's state and the next evaluation of chains that are certain up to s."""
+        bound, plan = self.envelope.plan(bound, s, lambda like: rng.exponential(like.shape, like.dtype), horizon)
+        # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
+        early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
+        return bound, plan._replace(
+            t=torch.where(early, refresh, plan.t),
+            kind=torch.where(early, REFRESH, plan.kind).to(torch.int8),
+            s=torch.where(early, torch.minimum(plan.s, refresh), plan.s),
+        )
+
+    def _certain(self, state: State, outcome: ThinningOutcome, fresh: Tensor) -> Tensor:
+        """Return the time up to which the path is certain after the outcome, before the next plan."""
+        passed = (state.kind == PROPOSAL) | (state.kind == HORIZON)
+        if self.envelope.redraws:
+            passed = passed & ~outcome.violated
+        s = torch.where(passed, state.t, state.s)
+        return torch.where(fresh, torch.zeros_like(s), s)
+
+    def _rebatched(self, rng: RandomNumbers, state: State, event: Tensor) -> State:
+        """Give a new batch to chains that have just had an event; their rate is evaluated anew with it."""
+        zero = torch.zeros_like(state.t)
+        return state._replace(
+            batch=_choose(event, self.source.hold(len(event), rng), state.batch),
+            t=torch.where(event, zero, state.t),
+            s=torch.where(event, zero, state.s),
+            kind=torch.where(event, torch.full_like(state.kind, START), state.kind),
+        )
+
+    def _horizon(self, mean_event_time: Tensor) -> Tensor:
+        """Return the longest time (chains,) between two evaluations."""
+        if self.bound in _SHARES:
+            return mean_event_time * _SHARES[self.bound]
+        if self.horizon is not None:
+            return torch.full_like(mean_event_time, self.horizon)
+        return mean_event_time * _HORIZON_SHARE
+
+    def _refresh_times(self, rng: RandomNumbers, like: Tensor) -> Tensor:
+        """Draw times until the next refreshment, infinite without any."""
+        if self.refresh_rate == 0:
+            return torch.full_like(like, torch.inf)
+        return rng.exponential(like.shape, like.dtype) / self.refresh_rate
+
+
+def _choose(mask: Tensor, yes: Any, no: Any) -> Any:
+    """Choose between two tuples of tensors chain by chain; what they have in common stays."""
+    if yes is no:
+        return yes
+    if isinstance(yes, Tensor):
+        return torch.where(mask if yes.ndim == 1 else mask[:, None], yes, no)
+    return type(yes)(*(_choose(mask, a, b) for a, b in zip(yes, no, strict=True)))

@@ -1,0 +1,126 @@
+"""What a piecewise deterministic sampler holds between two steps, and what it says of a step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from bnnviz.samplers.pdmp.bounds.exact import ExactState
+from bnnviz.samplers.pdmp.bounds.grid import GridState
+from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
+from bnnviz.samplers.pdmp.bounds.noisy import NoisyState
+from bnnviz.samplers.pdmp.thinning import Piece
+from bnnviz.samplers.pdmp.warmup import PathSums
+
+
+class GaussianReference(NamedTuple):
+    """The reference N(x*, S) of the Boomerang: x* and the diagonal of S^-1, (dim,) each."""
+
+    centre: Tensor
+    precision: Tensor
+
+
+class Adaptation(NamedTuple):
+    """What the warm-up learns.
+
+    Attributes
+    ----------
+    mean_event_time : Tensor, shape (chains,), float64
+        Running mean of the time between events.
+    num_events : Tensor, shape (chains,), float64
+        Number of events in that mean, 50 at most.
+    scaling : GaussianReference or Tensor or ()
+        What the dynamics are relative to (`Dynamics`).
+    rounds_left : int
+        Rounds of the warm-up in which the scaling is yet to be learnt.
+    sums : PathSums or None
+        Of the path in this round; None before its first step, and where no scaling is learnt.
+    """
+
+    mean_event_time: Tensor
+    num_events: Tensor
+    scaling: GaussianReference | Tensor | tuple[()]
+    rounds_left: int
+    sums: PathSums | None
+
+
+class State(NamedTuple):
+    """All chains of a process; times are counted from the last event unless said otherwise.
+
+    Attributes
+    ----------
+    x, v : Tensor, shape (chains, dim)
+        Position and velocity at the last event.
+    clock : Tensor, shape (chains,), float64
+        Path time of the last event since the start.
+    s : Tensor
+        Time up to which the path is certain.
+    refresh : Tensor
+        Time of the next refreshment.
+    t, kind, piece, skipped
+        The planned evaluation (`thinning.Plan`).
+    bound
+        The bound's own state.
+    alive : Tensor, bool
+        False for a chain that met a value that is not finite.
+    batch : Tensor (chains, size) or ()
+        The rows that a chain holds from one event to the next; empty where it holds none.
+    adaptation : Adaptation
+    """
+
+    x: Tensor
+    v: Tensor
+    clock: Tensor
+    s: Tensor
+    refresh: Tensor
+    t: Tensor
+    kind: Tensor
+    piece: Piece
+    skipped: Piece
+    bound: InterpolatedState | GridState | NoisyState | ExactState
+    alive: Tensor
+    batch: Tensor | tuple[()]
+    adaptation: Adaptation
+
+
+class Info(NamedTuple):
+    """What one step did, for every chain, shape (chains,).
+
+    Attributes
+    ----------
+    kind : Tensor
+        PROBE, REJECTED, BOUNCE, REFRESH, HORIZON or START (`bnnviz.samplers.pdmp.thinning`).
+    t, rate, height, uniform, ratio
+        Time of the evaluation, signed rate, envelope, the uniform draw, positive rate / envelope.
+    violated : Tensor, bool
+        A proposal whose rate exceeded the envelope.
+    s0, s1 : Tensor
+        The path became certain from s0 to s1, on the segment that the step began on.
+    slope : Tensor
+        Time derivative of the rate; nan where the bound does not ask for it.
+    potential : Tensor
+        U at the evaluated point.
+    failed : Tensor, bool
+        The chain met a value that is not finite in this step.
+    """
+
+    kind: Tensor
+    t: Tensor
+    rate: Tensor
+    height: Tensor
+    uniform: Tensor
+    ratio: Tensor
+    violated: Tensor
+    s0: Tensor
+    s1: Tensor
+    slope: Tensor
+    potential: Tensor
+    failed: Tensor
+
+
+class PreDrawn(NamedTuple):
+    """What is drawn before a step: fresh velocities (chains, dim), None where nobody is refreshed, and the batch."""
+
+    velocity: Tensor | None
+    batch: Tensor | tuple[()] | tuple[Tensor, ...]

@@ -1,0 +1,136 @@
+"""Sentences on piecewise deterministic samplers: captions of a chain, what the statistics say, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
+from bnnviz.samplers.pdmp.trace.segment import Evaluation
+from bnnviz.samplers.text import Text
+
+KINDS = {
+    PROBE: "probe",
+    REJECTED: "rejected",
+    BOUNCE: "bounce",
+    REFRESH: "refresh",
+    HORIZON: "horizon",
+    VIOLATION: "violation",
+    START: "phase",
+}
+# Below this mean excess of rate over envelope the variances are within some percent of the truth.
+_SMALL_EXCESS = 0.03
+
+
+class ProcessText(Text):
+    """Says what is known to be wrong with the settings."""
+
+    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        """Return a sentence on violations, held batches and draws at events, and remedies."""
+        remedies, sentences = [], []
+        excess = figures["excess"]
+        if figures["proposals"] > 200 and excess > 0.002 and self.sampler.bound == "interpolated":
+            late = f"events come too late, and {self.sampler.late_events}"
+            sentences.append(
+                f"{100 * figures['violation_share']:.0f} % of the proposals violate the envelope (mean excess"
+                f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
+            )
+            remedies.append({"label": "Use the grid bound", "settings": {"bound": "grid"}})
+            if self.sampler.horizon is not None and excess >= _SMALL_EXCESS:
+                shorter = {"horizon": None, "clip_points": False}
+                remedies.append({"label": "Shorten the horizon", "settings": shorter})
+        if self.sampler.source.held:
+            sentences.append(
+                "A batch that is held from one event to the next becomes part of the state: the posterior comes out too"
+                " wide."
+            )
+            remedies.append({"label": "A fresh batch at every proposal", "settings": {"batch": "proposal"}})
+        if self.sampler.samples == "events":
+            sentences.append("Draws at events favour places where events are frequent: they are biased.")
+            remedies.append({"label": "Draw along the path", "settings": {"samples": "path"}})
+        return " ".join(sentences), remedies
+
+
+class BoomerangText(ProcessText):
+    """Says also how far from the reference the chains are."""
+
+    def rows(self, state: Any) -> list[list[str]]:
+        """Return how far from x* the chains are, where 1 is the distance of a draw of the reference."""
+        centre, precision, *_ = state.adaptation.scaling
+        square = (precision * (state.x - centre).square())[state.alive]
+        return [["Distance from w* / reference's", f"{float(square.mean().sqrt()):.2f}", ""]]
+
+
+def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
+    """Return the figures of `RatioStats` as rows of the table view."""
+    if not figures["proposals"]:
+        return [["Proposals", "none", ""]]
+    bad = "bad" if figures["violation_share"] > 0.01 else ""
+    shares = f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %"
+    return [
+        ["Acceptance / violations", shares, bad],
+        ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
+    ]
+
+
+def statistics_sentence(bounces: int, refreshes: int, proposals: int, violations: int) -> str:
+    """Return the counts of `RatioStats` in one sentence."""
+    events = f"All chains so far: {bounces:,} bounces and {refreshes:,} refreshments."
+    if not proposals:
+        return events
+    accepted, violated = 100 * bounces / proposals, f"{violations:,}" if violations else "none"
+    return f"{events} Of {proposals:,} proposals {accepted:.0f} % were accepted; {violated} violated the envelope."
+
+
+_CAPTIONS = {
+    BOUNCE: "Event {events}, a bounce. {which} proposal was accepted: rate {e.rate:.3g} of envelope {e.height:.3g}.",
+    REFRESH: "Event {events}, a refreshment. The refresh clock rang at time {e.t:.3g} and the velocity was drawn anew.",
+    REJECTED: "The {nth} proposal was rejected: its uniform draw {e.uniform:.2f} lies above rate / envelope ="
+    " {share:.2f}. The path goes straight through.",
+    VIOLATION: "The {nth} proposal is set aside.",
+    PROBE: "A look ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now"
+    " known.",
+    HORIZON: "The horizon at time {e.t:.3g} was reached without a proposal; the envelope is extended from there.",
+    START: "A chain sets out: its rate is evaluated where it stands.",
+}
+_TOO_FAR = "A look ahead went too far: at time {e.t:.3g} the potential is not finite. The next one is nearer."
+
+
+def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, redraws: bool, nothing_ahead: bool) -> str:
+    """Say what the last evaluation of a chain was.
+
+    Parameters
+    ----------
+    last : Evaluation
+    tried : sequence of Evaluation
+        The proposals of its segment.
+    events : int
+        Events of the chain so far.
+    redraws : bool
+        Whether a proposal that violates the envelope is drawn again.
+    nothing_ahead : bool
+        Whether the envelope in use is zero up to its end.
+    """
+    form = _CAPTIONS[VIOLATION if last.violated and last.kind == REJECTED else last.kind]
+    if last.kind == PROBE and not isfinite(last.rate):
+        form = _TOO_FAR
+    nth = _ordinal(len(tried))
+    share = max(last.rate, 0.0) / last.height if last.height > 0 else 0.0
+    which = "The only" if len(tried) == 1 else f"The {nth}"
+    text = form.format(e=last, events=events, which=which, nth=nth, share=share)
+    if last.kind == PROBE and nothing_ahead:
+        text += " It is zero there: no event can happen before."
+    violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
+    return f"{text} {_violation(*violations[-1], redraws)}" if violations else text
+
+
+def _ordinal(n: int) -> str:
+    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"
+
+
+def _violation(number: int, e: Evaluation, redrawn: bool) -> str:
+    over = f"by {100 * (e.rate / e.height - 1):.2g} %" if e.height > 0 else "of zero"
+    remedy = "the bound was raised and the proposal drawn again" if redrawn else "events came later than they should"
+    return f"The {_ordinal(number)} proposal violated the envelope {over}: {remedy}."

@@ -1,0 +1,218 @@
+"""Follows one chain of a piecewise deterministic process: its segments, events and envelopes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.observers import LATELY, Projection, StepBatch
+from bnnviz.samplers.pdmp import text
+from bnnviz.samplers.pdmp.thinning import REFRESH
+from bnnviz.samplers.pdmp.trace.path_picture import SEGMENTS, PathPicture
+from bnnviz.samplers.pdmp.trace.rate_curve import RATE_POINTS, hermite_curve
+from bnnviz.samplers.pdmp.trace.segment import Evaluation, Knot, Segment, Stretch, clipped_line
+
+_EVENTS = 150
+_FEW_KNOTS = 2  # through which no curve is drawn
+_QUICK_POINTS = 24  # where the rate has to be evaluated, and the picture is there for an instant
+_MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at all these points for every frame
+# Positions kept for drawing, in numbers: 32 MB.
+_KEPT_NUMBERS = 8_000_000
+
+_STRETCH = ("t0", "t1", "h0", "h1")
+_FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "slope")
+
+
+class PathTrace:
+    """Follows one chain: its segments, its events, its evaluations, and the envelopes they were thinned under."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self.count = 0
+        self.picture = PathPicture(sampler)
+        self._seen = 0  # segments that had ended when somebody last looked
+        self.now: Segment | None = None
+        self.past: deque[Segment] | None = None
+        self.state: Any = None
+        self.last: Evaluation | None = None
+        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
+
+    def begin(self, state: Any, chain: int) -> None:
+        """Stand where the watched chain is, before its first step."""
+        self.now = self._segment(state, chain, [])
+        self.past = deque(maxlen=max(2, min(SEGMENTS, _KEPT_NUMBERS // (2 * len(state.x[chain])))))
+        self.state = (state, chain)
+
+    def record(self, step_batch: StepBatch, chain: int) -> None:
+        """Record what the watched chain did in a block."""
+        rows = zip(*(step_batch.column(name)[:, chain].tolist() for name in _FIELDS), strict=True)
+        planned = [state.piece for state in step_batch.before]
+        pieces = torch.stack([torch.stack([piece.slope[chain], piece.height[chain]]) for piece in planned]).tolist()
+        before = step_batch.before[0]
+        if self.now is None:
+            self.begin(before, chain)
+        elif before.adaptation.scaling is not self.now.scaling:
+            # The warm-up has learnt another one, and the chain has set out with it.
+            self.now = self._segment(before, chain, [])
+        states = [*step_batch.before[1:], step_batch.after]
+        for k, (row, after) in enumerate(zip(rows, states, strict=True)):
+            self._add(Evaluation(step_batch.first_step + k, *row), pieces[k], chain, after)
+        self.state = (step_batch.after, chain)
+
+    def _add(self, last: Evaluation, piece: tuple[float, float], chain: int, after: Any) -> None:
+        segment, reached = self.now, min(last.s1, last.t)
+        segment.add(last)
+        segment.cover(last.s0, reached, *piece)
+        segment.duration = last.s1
+        self.last = last
+        if last.event:
+            segment.end(last)
+            self.past.append(segment)
+            self.lately.append((segment.step, segment.kind))
+            self.count += 1
+            first = (0.0, last.rate, last.slope) if last.kind == REFRESH else (0.0, -last.rate, np.nan)
+            # A chain that holds a batch has another one now, and evaluates its rate anew.
+            self.now = self._segment(after, chain, [] if self.sampler.source.held else [first])
+        elif last.s1 > reached:
+            skipped = (float(after.skipped.slope[chain]), float(after.skipped.height[chain]))
+            segment.cover(max(last.s0, reached), last.s1, *skipped)
+
+    def _segment(self, state: Any, chain: int, knots: list[Knot]) -> Segment:
+        source = self.sampler.source.seen_by(state.batch, chain)
+        return Segment(self.count, state.x[chain], state.v[chain], source, state.adaptation.scaling, knots=knots)
+
+    def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
+        """Return one part of a frame: events, envelope, path or caption."""
+        if self.now is None:
+            return {}
+        if name == "envelope":
+            return self._envelope(playing)
+        if name == "path":
+            return self.picture.part(self.past, self.now, plane)
+        return self._events() if name == "events" else self._caption()
+
+    def event(self, step: int) -> tuple[int, str, Tensor]:
+        """Return step, a few words and the position (dim,) of an event that is still remembered.
+
+        Raises
+        ------
+        BnnvizError
+            If there is none at that step.
+        """
+        segment = next((s for s in self.past or () if s.step == step), None)
+        if segment is None:
+            raise BnnvizError("That event is no longer remembered; pick a newer one.", "event")
+        return step, f"event {segment.number + 1:,}: {text.KINDS[segment.kind]}", self.end_of(segment)[0]
+
+    def _events(self) -> dict[str, np.ndarray]:
+        recent = list(self.past)[-_EVENTS:]
+        return {
+            "step": np.array([segment.step for segment in recent], dtype=np.int64),
+            "kind": np.array([segment.kind for segment in recent], dtype=np.int8),
+        }
+
+    def shown(self, playing: bool) -> Segment:
+        """Return the segment of the last evaluation; at speed, one that has ended since the last look.
+
+        Of several the newest is shown whose rate is known in so many places that it needs no gradient to be drawn.
+        """
+        ended = self.last is not None and self.last.event
+        unseen = self.count - self._seen if playing else 0
+        self._seen = self.count
+        if not self.past or not (ended or unseen):
+            return self.now
+        return next((s for s in islice(reversed(self.past), unseen) if len(s.knots) > _FEW_KNOTS), self.past[-1])
+
+    def _envelope(self, playing: bool) -> dict[str, Any]:
+        segment = self.shown(playing)
+        state, chain = self.state
+        ongoing = segment is self.now
+        seen = max([segment.duration, *(e.t for e in segment.evaluations if np.isfinite(e.t))], default=0.0)
+        refresh = float(state.refresh[chain]) if ongoing else segment.duration if segment.kind == REFRESH else np.nan
+        planned = float(state.t[chain]) if ongoing else 0.0
+        t_max = 1.15 * max(seen, planned, 1e-6)
+        now = self._current_piece(state, chain, t_max) if ongoing else []
+        t, rate = self._rate_curve(segment, t_max, playing)
+        proposals = [
+            (e.t, max(e.rate, 0.0), e.height, e.uniform, e.shown_kind) for e in segment.evaluations if e.proposal
+        ]
+        heights = [proposal[2] for proposal in proposals]
+        heights += [height for piece in (*segment.pieces, *now) for height in piece[2:]]
+        # A rate that stays below zero still needs an axis to be seen on.
+        highest, lowest = (float(rate.max()), float(rate.min())) if rate.size else (0.0, 0.0)
+        proposed = _columns("proposal", ("t", "rate", "height", "u", "kind"), proposals)
+        return {
+            "segment": segment.number,
+            "t_max": t_max,
+            "y_max": max(*heights, highest, 0.2 * max(highest, -lowest), 1e-3),
+            "rate_t": t,
+            "rate": rate,
+            **_columns("past", _STRETCH, segment.pieces),
+            **_columns("now", _STRETCH, now),
+            **proposed,
+            "proposal_kind": proposed["proposal_kind"].astype(np.int8),
+            **_columns("probe", ("t", "rate"), [(e.t, e.rate) for e in segment.evaluations if e.looked]),
+            "refresh_t": refresh if np.isfinite(refresh) and refresh <= 2 * t_max else np.nan,
+            "unit": "1/time",
+        }
+
+    def _current_piece(self, state: Any, chain: int, t_max: float) -> list[Stretch]:
+        end = min(float(state.piece.end[chain]), t_max)
+        return clipped_line(
+            float(state.s[chain]), end, float(state.piece.slope[chain]), float(state.piece.height[chain])
+        )
+
+    def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rate along a segment; at speed from what was evaluated there, which costs no gradient.
+
+        Where every evaluation sees another batch it is the rate with all rows, unless that is expensive at speed.
+        """
+        noisy = self.sampler.source.noisy
+        if quick and len(segment.knots) > _FEW_KNOTS and not noisy:
+            return hermite_curve(segment.knots)
+        if quick and noisy and self.sampler.target.examples * segment.x.numel() > _MOST_WORK:
+            return np.empty(0), np.empty(0)
+        points = _QUICK_POINTS if quick else RATE_POINTS
+        t = torch.linspace(0, t_max, points, dtype=torch.float64, device=segment.x.device)
+        x, v = self.sampler.flow(segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), t, segment.scaling)
+        rate = self.sampler.rate(x, v, segment.source.gradient(x)[1], segment.scaling)
+        return t.cpu().numpy(), rate.double().cpu().numpy()
+
+    def current_point(self) -> Tensor:
+        """Return the watched chain's newest certain position (dim,)."""
+        return self.end_of(self.now)[0]
+
+    def end_of(self, segment: Segment) -> tuple[Tensor, Tensor]:
+        """Return position and velocity (dim,) at a segment's end, or as far as it has come."""
+        duration = torch.tensor([segment.duration], dtype=torch.float64, device=segment.x.device)
+        x, v = self.sampler.flow(segment.x[None], segment.v[None], duration, segment.scaling)
+        return x[0], v[0]
+
+    def _nothing_ahead(self) -> bool:
+        """Whether the envelope in use is zero up to its end."""
+        state, chain = self.state
+        pieces = self._current_piece(state, chain, float(state.piece.end[chain]))
+        return bool(pieces) and max(max(piece[2:]) for piece in pieces) <= 0
+
+    def _caption(self) -> dict[str, Any]:
+        last = self.last
+        if last is None:
+            return {}
+        segment = self.past[-1] if last.event else self.now
+        tried = [e for e in segment.evaluations if e.proposal]
+        sentence = text.caption(last, tried, self.count, self.sampler.bound == "grid", self._nothing_ahead())
+        violated = any(e.violated for e in tried)
+        return {"text": sentence, "kind": "violation" if violated else text.KINDS[last.kind]}
+
+
+def _columns(name: str, keys: Sequence[str], rows: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
+    """Return the columns of a table by their keys, which begin with its name."""
+    table = np.array(rows, dtype=float).reshape(-1, len(keys))
+    return {f"{name}_{key}": table[:, i] for i, key in enumerate(keys)}

@@ -1,0 +1,191 @@
+"""The path of one chain as it is drawn in a plane."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.observers import Projection
+from bnnviz.samplers.pdmp.trace.segment import Segment
+
+SEGMENTS = 120
+_CURVED_SEGMENTS = 60
+_CURVE_POINTS = 8
+_JUMP = 1e-6  # of a distance: rounding alone changes less
+
+
+class PathPicture:
+    """Draws the last segments of a path in a plane; each that has ended is projected once.
+
+    Parameters
+    ----------
+    sampler : PDMP
+        Gives the flow.
+    """
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self._plane: tuple[tuple[str, int], _PointProjection] | None = None
+        self._drawn: tuple[tuple[str, int], _Trail] | None = None
+
+    def part(self, past: Sequence[Segment], now: Segment, plane: Projection) -> dict[str, Any]:
+        """Return the part ``path`` of a frame: the segments that have ended, and the one that goes on."""
+        most = _CURVED_SEGMENTS if self.sampler.curved or plane.canonicalise else SEGMENTS
+        ended, trail = list(past)[-most:], self._trail(plane)
+        new = trail.missing(ended)
+        pieces, heading = self._project([*new, now], plane)
+        trail.add(new, pieces[:-1], len(ended))
+        points = trail.followed_by(pieces[-1:])
+        return {
+            "plane": {"kind": plane.kind},
+            "x_label": plane.labels[0],
+            "y_label": plane.labels[1],
+            "basis": plane.basis,
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "age": np.arange(len(points))[::-1] / max(len(points) - 1, 1),
+            "event_x": trail.corners[:, 0],
+            "event_y": trail.corners[:, 1],
+            "event_kind": trail.kinds,
+            "event_step": trail.steps,
+            "now_x": float(points[-1, 0]),
+            "now_y": float(points[-1, 1]),
+            "now_dx": heading[0],
+            "now_dy": heading[1],
+            "contour": None,
+        }
+
+    def _trail(self, plane: Projection) -> _Trail:
+        key = (plane.kind, plane.basis)
+        if self._drawn is None or self._drawn[0] != key:
+            # In a phase plane the velocity jumps at an event.
+            self._drawn = (key, _Trail(joined=plane.axes is not None))
+        return self._drawn[1]
+
+    def _project(self, segments: list[Segment], plane: Projection) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
+        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the last one's end.
+
+        Where canonicalising cuts a segment, nan lies between its points.
+        """
+        each = _CURVE_POINTS if self.sampler.curved or plane.canonicalise else 1
+        t = np.array([s.duration for s in segments])[:, None] * (np.arange(each + 1) / each)
+        both, scaling = torch.stack([s.x for s in segments] + [s.v for s in segments]), segments[-1].scaling
+        if plane.canonicalise is not None:
+            return self._canonical(both, t, plane, scaling)
+        drawn = self._phase(both, t, scaling) if plane.axes is None else self._planar(both, t, plane, scaling)
+        points, velocity = drawn
+        # A phase plane moves a path by its velocity.
+        heading = (points[-1, -1, 1], 0.0) if plane.axes is None else velocity[-1, -1]
+        return points, (float(heading[0]), float(heading[1]))
+
+    def _canonical(
+        self, both: Tensor, t: np.ndarray, plane: Projection, scaling: Any
+    ) -> tuple[list[np.ndarray], tuple[float, float]]:
+        """Return the points of segments on a canonical path, cut where it jumps, and where the last one is going."""
+        x, v = self._moved(both, t, scaling)
+        canonical = plane.canonicalise(x)
+        # Points are moved alike on each side of a cut, so that only across one they come to lie further apart.
+        apart, before = (np.linalg.norm(np.diff(each, axis=0), axis=1) for each in (canonical, x))
+        jumps = np.append(False, np.abs(apart - before) > _JUMP * (apart + before))
+        points, pieces = (canonical - plane.centre) @ plane.axes, []
+        for piece, cut in zip(np.split(points, len(t)), np.split(jumps, len(t)), strict=True):
+            inner = np.flatnonzero(cut[1:]) + 1
+            pieces.append(np.insert(piece, inner, np.nan, axis=0))
+        across, up = plane.canonicalise(x[-1], vectors=v[-1]) @ plane.axes
+        return pieces, (float(across), float(up))
+
+    def _planar(self, both: Tensor, t: np.ndarray, plane: Projection, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and velocities (n, 1 + points each, 2) of segments in a plane."""
+        project = self._projection(plane, both.device)
+        # Few points of a plane: in NumPy, on the CPU, they cost a fraction of what as many calls of torch do.
+        flat = project.linear(both)[:, None]
+        flow = self.sampler.planar_flow(project, scaling)
+        return flow(flat[: len(t)] - project.offset, flat[len(t) :], t[..., None])
+
+    def _projection(self, plane: Projection, device: torch.device) -> _PointProjection:
+        key = (plane.kind, plane.basis)
+        if self._plane is None or self._plane[0] != key:
+            self._plane = (key, _PointProjection(plane, device))
+        return self._plane[1]
+
+    def _phase(self, both: Tensor, t: np.ndarray, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return position against velocity (n, 1 + points each, 2) of a one-dimensional path, and its velocities."""
+        x, v = (part.reshape(*t.shape, 1) for part in self._moved(both, t, scaling))
+        return np.concatenate([x, v], -1), v
+
+    def _moved(self, both: Tensor, t: np.ndarray, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions and velocities (times, dim) at times after segments' beginnings, one after another."""
+        x, v = (part.repeat_interleave(t.shape[1], 0) for part in both.split(len(t)))
+        moved = self.sampler.flow(x, v, torch.from_numpy(t.ravel()).to(both.device), scaling)
+        return tuple(part.double().cpu().numpy() for part in moved)
+
+
+class _PointProjection:
+    """Onto a plane: points (n, dim) of the sampler's device to (n, 2) on the CPU, in float64."""
+
+    def __init__(self, plane: Projection, device: torch.device) -> None:
+        self._axes = torch.as_tensor(plane.axes, device=device)
+        self.offset = plane.centre @ plane.axes
+
+    def linear(self, vectors: Tensor) -> np.ndarray:
+        """Project vectors, which have no origin."""
+        return (vectors.double() @ self._axes).cpu().numpy()
+
+    def __call__(self, points: Tensor) -> np.ndarray:
+        """Project points."""
+        return self.linear(points) - self.offset
+
+
+class _Trail:
+    """The segments that have ended, as they are drawn in one plane: each is projected once.
+
+    Its arrays are replaced and never changed, so that frames may hold them.
+
+    Parameters
+    ----------
+    joined : bool
+        Whether a segment begins where the one before it ended, whose last point then is its first.
+    """
+
+    def __init__(self, joined: bool) -> None:
+        self.joined = joined
+        self._forget()
+
+    def _forget(self) -> None:
+        self._last: Segment | None = None
+        self._lengths: deque[int] = deque()
+        self.points, self.corners = np.empty((0, 2)), np.empty((0, 2))
+        self.kinds, self.steps = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
+
+    def missing(self, segments: list[Segment]) -> list[Segment]:
+        """Return those of the segments that are to be drawn, in order, which are not drawn yet."""
+        new = list(takewhile(lambda segment: segment is not self._last, reversed(segments)))[::-1]
+        if len(new) == len(segments):
+            self._forget()
+        return new
+
+    def add(self, segments: list[Segment], pieces: Sequence[np.ndarray], most: int) -> None:
+        """Add the points of segments; of all, as many stay as are to be drawn."""
+        if segments:
+            self._last = segments[-1]
+            self.points = self.followed_by(pieces)
+            self._lengths.extend(len(piece) - self.joined for piece in pieces)
+            self.corners = np.concatenate([self.corners, [piece[-1] for piece in pieces]])
+            self.kinds = np.append(self.kinds, np.array([s.kind for s in segments], dtype=np.int8))
+            self.steps = np.append(self.steps, np.array([s.step for s in segments], dtype=np.int64))
+        surplus = len(self._lengths) - most
+        if surplus > 0:
+            self.points = self.points[sum(self._lengths.popleft() for _ in range(surplus)) :]
+            self.corners, self.kinds, self.steps = (each[surplus:] for each in (self.corners, self.kinds, self.steps))
+
+    def followed_by(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        """Return its points and those of pieces after them."""
+        if self.joined and not self._lengths:
+            return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+        return np.concatenate([self.points, *(piece[1:] if self.joined else piece for piece in pieces)])

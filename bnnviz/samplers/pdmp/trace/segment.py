@@ -1,0 +1,117 @@
+"""The path of one chain between two events, and what was evaluated along it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from torch import Tensor
+
+from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
+
+_MOST_EVALUATIONS, _MOST_PIECES = 200, 400
+
+#: A straight stretch of an envelope: two times, and its height at both.
+Stretch = tuple[float, float, float, float]
+#: Where the rate is known: time, rate, slope (nan if unknown).
+Knot = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation of the watched chain's rate: its number, and what `Info` says of it."""
+
+    step: int
+    kind: int
+    t: float
+    rate: float
+    height: float
+    uniform: float
+    violated: bool
+    s0: float
+    s1: float
+    slope: float
+
+    @property
+    def event(self) -> bool:
+        """Whether the segment ended with it."""
+        return self.kind in (BOUNCE, REFRESH)
+
+    @property
+    def proposal(self) -> bool:
+        """Whether it was a proposal, accepted or not."""
+        return self.kind in (REJECTED, BOUNCE)
+
+    @property
+    def looked(self) -> bool:
+        """Whether it was a look ahead that found a rate."""
+        return self.kind in (PROBE, HORIZON, START) and isfinite(self.rate)
+
+    @property
+    def shown_kind(self) -> int:
+        """The kind that views mark: a violation is one whether it was accepted or not."""
+        return VIOLATION if self.violated else self.kind
+
+
+@dataclass
+class Segment:
+    """The path between two events.
+
+    Attributes
+    ----------
+    number : int
+        Events of the chain before it.
+    x, v : Tensor, shape (dim,)
+        Where it begins.
+    source : Any
+        Gives the derivatives along it.
+    scaling : Any
+        What the flow is relative to.
+    pieces : list of Stretch
+        The envelope.
+    duration : float
+        Time up to which the path is certain.
+    kind, step : int
+        Of the event that it ended with; None and 0 before.
+    """
+
+    number: int
+    x: Tensor
+    v: Tensor
+    source: Any
+    scaling: Any
+    evaluations: list[Evaluation] = field(default_factory=list)
+    pieces: list[Stretch] = field(default_factory=list)
+    duration: float = 0.0
+    kind: int | None = None
+    step: int = 0
+    knots: list[Knot] = field(default_factory=list)
+
+    def add(self, evaluation: Evaluation) -> None:
+        """Add an evaluation; a look ahead over many empty cells forgets the oldest."""
+        # A refreshment is evaluated with the new velocity: what it says of the rate is the next segment's.
+        if evaluation.kind != REFRESH and isfinite(evaluation.rate):
+            self.knots.append((evaluation.t, evaluation.rate, evaluation.slope))
+        self.evaluations.append(evaluation)
+        del self.evaluations[:-_MOST_EVALUATIONS], self.knots[:-_MOST_EVALUATIONS]
+
+    def cover(self, t0: float, t1: float, slope: float, height: float) -> None:
+        """Add the envelope max(0, slope t + height) over [t0, t1] as straight pieces."""
+        self.pieces += clipped_line(t0, t1, slope, height)
+        del self.pieces[:-_MOST_PIECES]
+
+    def end(self, evaluation: Evaluation) -> None:
+        """End with an event."""
+        self.kind, self.step, self.duration = evaluation.shown_kind, evaluation.step, evaluation.t
+
+
+def clipped_line(t0: float, t1: float, slope: float, height: float) -> list[Stretch]:
+    """Return max(0, slope t + height) over [t0, t1] as straight pieces (t0, t1, h0, h1)."""
+    if not t1 > t0 or not isfinite(slope) or not isfinite(height):
+        return []
+    h0, h1 = slope * t0 + height, slope * t1 + height
+    if h0 >= 0 and h1 >= 0 or h0 <= 0 and h1 <= 0:
+        return [(t0, t1, max(h0, 0.0), max(h1, 0.0))]
+    zero = -height / slope
+    return [(t0, zero, max(h0, 0.0), 0.0), (zero, t1, 0.0, max(h1, 0.0))]
