@@ -174,7 +174,7 @@ def test_a_crossing_is_a_gap_of_the_path(run):
     both = torch.stack([x, v])
     plane = run._frames.plane()._replace(canonicalise=partial(canonical, layers=run.target.units))
     t = np.linspace(0, 1.7, 9)
-    (piece,), heading = run.chain_trace._folded(both, t[None], plane)
+    (piece,), heading = run.chain_trace.picture._canonical(both, t[None], plane, run.chain_trace.now.scaling)
     # It is cut between 0.85 and 1.06, unless the flow is no straight line.
     if not run.sampler.curved:
         assert np.flatnonzero(np.isnan(piece[:, 0])).tolist() == [5]

@@ -160,8 +160,11 @@ class Sampler(param.Parameterized):
 
     # ---- what kernels have in common
 
-    def tempered_target(self, x: Tensor, state: Any) -> tuple[Tensor, Tensor]:
-        """Return U / T (n,) and its gradient (n, dim) of the density that draws from a state on are meant to follow."""
+    def tempered_target(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
+        """Return U / T (n,) and its gradient (n, dim) of the density that the draws are meant to follow.
+
+        ``state`` is one of those that they come from, where the warm-up has a part in what that is.
+        """
         potential, g = self.target.gradient(x)
         return potential / self.temperature, g / self.temperature
 
