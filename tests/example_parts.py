@@ -35,9 +35,9 @@ def matrix(classes: list[str], rows: list[int], right: float) -> dict:
 
 
 def probability(a: float, b: float, number: int, observed: str) -> dict:
-    """Give the chances that 100 draws give to one row."""
+    """Give the probabilities that 100 draws give to one row."""
     probabilities = np.random.default_rng(number).beta(a, b, 100)
-    label = f"chance of class 1, row {number}"
+    label = f"probability of class 1, row {number}"
     return {"label": label, "observed": observed, **diagnostics.probability_spread(probabilities)._asdict()}
 
 
@@ -49,7 +49,7 @@ def box(name: str, centre: float, seed: int) -> dict:
 
 
 def drawn_probabilities(rows: int, sure: float, seed: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Give chances (draws, rows, classes) and classes that are drawn from them, or from less sure ones."""
+    """Give probabilities (draws, rows, classes) and classes that are drawn from them, or from less sure ones."""
     rng = np.random.default_rng(seed)
     logits = 3 * rng.normal(size=(rows, classes)) + 0.7 * rng.normal(size=(30, rows, classes))
     calm, daring = (np.exp(scale * logits) for scale in (1.0, sure))
@@ -94,7 +94,7 @@ def attack_lane(name: str, strength: float, rows: int) -> dict:
 
 
 def probability_lane(name: str, seed: int, classes: int) -> dict:
-    """Give one row's chances with their intervals."""
+    """Give one row's probabilities with their intervals."""
     probabilities, _ = drawn_probabilities(1, 1.0, seed, classes)
     return {"name": name} | {
         end: values[0] for end, values in diagnostics.class_intervals(probabilities)._asdict().items()

@@ -38,7 +38,7 @@ class KnownAnswers:
     quantiles : ndarray, shape (2, dim), or None
         Of exact draws at `LEVELS`; None where there are none.
     level_se : ndarray, shape (2,)
-        Standard errors of the chance to be below them.
+        Standard errors of the probability to be below them.
     """
 
     mean: np.ndarray
@@ -105,5 +105,5 @@ def p_value(z: float, tests: int, chains: int) -> float:
 
 
 def limit(level: float, tests: int, chains: int) -> float:
-    """Return the z that the worst of so many tests exceeds with a chance of at most ``level``."""
+    """Return the z that the worst of so many tests exceeds with a probability of at most ``level``."""
     return float(stats.t.isf(level / (2 * tests), chains - 1))

@@ -144,7 +144,7 @@ class DataSet(Evaluated):
         The same for a two-dimensional set, an interval for each input.
     truth : callable or None, default None
         The function without noise, ``truth(x of shape (rows, inputs)) -> (rows,)``, where known; of two
-        classes the chance of class 1.
+        classes the probability of class 1.
     standardise : bool, default True
         Whether a network should see the standardised columns. The toys say no: they are made on
         the scale that the papers' networks see.

@@ -22,7 +22,7 @@ Logs = np.ndarray | None  # logarithms of weights
 _SLICE_S = 0.5
 _PILOT_S = 2.0
 _UNKNOWN = 0.1  # share of a run that counts as done where it has no draws yet
-_ROWS = 4  # whose chances are drawn
+_ROWS = 4  # whose probabilities are drawn
 
 
 def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> dict[str, Any]:
@@ -135,14 +135,14 @@ def _confusion(followed: Names, run: Run, draws: Any, logs: Any, found: dict) ->
 
 
 def _probabilities(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> list[dict]:
-    """Return the chances of the surest row, the most doubtful one, and two between."""
+    """Return the probabilities of the surest row, the most doubtful one, and two between."""
     probabilities = _resampled(run, draws, logs).probabilities[..., 1]
     order = np.argsort(np.abs(probabilities.mean(0) - 0.5))[::-1]
     rows = order[np.linspace(0, len(order) - 1, _ROWS).astype(int)]
     names, observed = found["class_names"], observed_rows(run.target).astype(int)
     return [
         {
-            "label": f"chance of {names[1]}, test row {row + 1}",
+            "label": f"probability of {names[1]}, test row {row + 1}",
             "observed": f"observed {names[observed[row]]}",
             **diagnostics.probability_spread(probabilities[:, row])._asdict(),
         }

@@ -20,7 +20,7 @@ _TOGETHER = {
     "attack": "Accuracy under attack",
     "attack_entropy": "Entropy under attack",
 }
-_HARDEST = 3  # images whose chances are drawn
+_HARDEST = 3  # images whose probabilities are drawn
 
 
 @dataclass(frozen=True)

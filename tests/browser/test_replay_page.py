@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from test_replay import BANANA, HOSTILE, NETWORK, hostile
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, take_frames
 from bnnviz.replays.player import page
+from tests.replays.test_replay import BANANA, HOSTILE, NETWORK, hostile
 
 SHEETS = """async () => {
   const p = await bnnviz_player, found = {}

@@ -14,12 +14,12 @@ from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.random import seeded
 from bnnviz.targets import Target
 
-# Stated before looking: over all the figures that one test compares, the chance of a false alarm.
+# Stated before looking: over all the figures that one test compares, the probability of a false alarm.
 LEVEL = 1e-4
 
 
 class Verdict(NamedTuple):
-    """The worst standardised error, and the chance of one as bad among all that were compared."""
+    """The worst standardised error, and the probability of one as bad among all that were compared."""
 
     z: float
     p: float

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def p_value(found: dict, mean: np.ndarray, cov: np.ndarray) -> float:
-    """Return the chance of the worst of all standardised errors."""
+    """Return the probability of the worst of all standardised errors."""
     z_mean = (np.array(found["mean"]) - mean) / np.array(found["mean_se"])
     lower = np.tril_indices(len(mean))
     z_cov = ((np.array(found["cov"]) - cov) / np.array(found["cov_se"]))[lower]

@@ -1,7 +1,7 @@
 """The control set of the PMCnet paper (Huang et al. 2023, section 4.2.1): two classes told by a known small network.
 
 The paper gives the network and the laws of inputs and weights. How a label comes from the network's output it does not
-say: drawn with that chance, or the likelier class; both are here.
+say: drawn with that probability, or the likelier class; both are here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ControlNetwork:
         return cls(*(rng.normal(0.0, WEIGHT_SD, shape) for shape in shapes))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Return the chance of class 1 (rows,) at inputs (rows, 3)."""
+        """Return the probability of class 1 (rows,) at inputs (rows, 3)."""
         logit = np.tanh(x @ self.first.T + self.first_bias) @ self.second + self.second_bias
         return 1.0 / (1.0 + np.exp(-logit))
 
@@ -55,7 +55,7 @@ class ControlSet(DataEntry):
     Parameters
     ----------
     threshold : bool
-        Whether a label is the likelier class, or drawn with its chance.
+        Whether a label is the likelier class, or drawn with its probability.
     """
 
     threshold: bool
@@ -87,7 +87,7 @@ class ControlSet(DataEntry):
 
 
 def _control(rows: int, threshold: bool) -> ControlSet:
-    labels = "the likelier class of" if threshold else "drawn with the chances of"
+    labels = "the likelier class of" if threshold else "drawn with the probabilities of"
     return ControlSet(
         name=f"control_{rows}_threshold" if threshold else f"control_{rows}",
         title=f"Control, {rows:,} rows{', labels without noise' if threshold else ''}",

@@ -78,8 +78,8 @@ def reliability(
     probabilities, observed = np.asarray(probabilities, dtype=float), np.asarray(observed)
     if probabilities.ndim != 2 or not len(probabilities) or observed.shape != probabilities.shape[:1]:
         raise BnnvizError(
-            f"Give chances as (rows, classes) and an observation for each row, not shapes {probabilities.shape} and"
-            f" {observed.shape}.",
+            f"Give probabilities as (rows, classes) and an observation for each row, not shapes {probabilities.shape}"
+            f" and {observed.shape}.",
             "probabilities",
         )
     sure, right, place = _binned(probabilities, observed, bins)

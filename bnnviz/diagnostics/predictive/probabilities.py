@@ -64,7 +64,8 @@ def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
         return None, f"All {len(probabilities)} draws say {probabilities.mean():.3g}: there is no density to fit."
     at_ends = int(((probabilities <= 0) | (probabilities >= 1)).sum())
     if at_ends:
-        message = f"{at_ends} of {len(probabilities)} chances are exactly 0 or 1: the fit is by mean and variance."
+        count = f"{at_ends} of {len(probabilities)} probabilities"
+        message = f"{count} are exactly 0 or 1: the fit is by mean and variance."
         return _by_moments(probabilities, message)
     try:
         a, b, _, _ = scipy.stats.beta.fit(probabilities, floc=0.0, fscale=1.0)
@@ -78,5 +79,5 @@ def _by_moments(probabilities: np.ndarray, message: str) -> tuple[tuple[float, f
     mean = probabilities.mean()
     both = mean * (1 - mean) / probabilities.var() - 1
     if not both > 0:
-        return None, "No beta density has the mean and variance of these chances."
+        return None, "No beta density has the mean and variance of these probabilities."
     return (float(mean * both), float((1 - mean) * both)), message

@@ -132,7 +132,8 @@ def function_ess(probabilities: np.ndarray) -> FunctionEss:
     probabilities = np.asarray(probabilities, dtype=float)
     if probabilities.ndim != 4:
         raise BnnvizError(
-            f"Give chances as (chains, draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
+            f"Give probabilities as (chains, draws, rows, classes), not of shape {probabilities.shape}.",
+            "probabilities",
         )
     each = ess_each(probabilities.reshape(*probabilities.shape[:2], -1))
     known = each[np.isfinite(each)]
@@ -149,12 +150,12 @@ def _checked(probabilities: np.ndarray, weights: np.ndarray | None) -> tuple[np.
     probabilities = np.asarray(probabilities, dtype=float)
     if probabilities.ndim != 3 or not len(probabilities):
         raise BnnvizError(
-            f"Give chances as (draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
+            f"Give probabilities as (draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
         )
     # A probability that is not a number makes a sum that is none, and no comparison with it is true.
     if not ((probabilities >= 0).all() and (np.abs(probabilities.sum(-1) - 1) < _ROUNDING).all()):
         raise BnnvizError(
-            "Chances must be from 0, with sum 1 over the classes; give those of a softmax.", "probabilities"
+            "Probabilities must be from 0, with sum 1 over the classes; give those of a softmax.", "probabilities"
         )
     if weights is None:
         return probabilities, np.full(len(probabilities), 1 / len(probabilities))

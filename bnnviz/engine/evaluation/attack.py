@@ -72,8 +72,8 @@ def attack(
 ) -> dict[str, Any]:
     """Attack test rows by the fast gradient sign method (Goodfellow et al. 2015), and say how draws stand it.
 
-    A row becomes x + eps sign(d loss / d x), the loss being minus the log chance that the attacker gives to the row's
-    own class, and is cut off at the bounds.
+    A row becomes x + eps sign(d loss / d x), the loss being minus the log probability that the attacker gives to the
+    row's own class, and is cut off at the bounds.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def attack(
         or ``scaled``: as the network sees them), and ``unmoved``, the share of the rows that have no derivative at all
         and are therefore not attacked. ``examples`` has arrays: ``rows`` (numbers of test rows), ``observed``,
         ``inputs`` (eps, examples, ...) in that unit, and ``predicted`` and ``chance`` (eps, examples), the likeliest
-        class and its chance.
+        class and its probability.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _space(target: BNN, x: Tensor, bounds: tuple[float, float] | None) -> _Space
 
 
 def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y: Tensor) -> Tensor:
-    """Return the derivative by the inputs of minus the log of the averaged chance of each row's class, row by row.
+    """Return the derivative by the inputs of minus the log of the averaged probability of each row's class, row by row.
 
     That average's derivative is the draws' own, each counting by the share that it has in the average.
     """

@@ -60,13 +60,13 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
-    """Return the chances (draws, rows, classes) that weights (draws, dim) give at inputs on the network's scale."""
+    """Return the probabilities (draws, rows, classes) that weights (draws, dim) give at scaled inputs."""
     pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
     return np.concatenate([probabilities_of(target, target.outputs(piece, x)) for piece in pieces])
 
 
 def probabilities_of(target: BNN, outputs: Tensor) -> np.ndarray:
-    """Return the chances (draws, rows, classes) that outputs (draws, rows, outputs) of a network stand for."""
+    """Return the probabilities (draws, rows, classes) that outputs (draws, rows, outputs) of a network stand for."""
     probabilities = target.likelihood.mean(outputs).double().cpu().numpy()
     return probabilities if probabilities.ndim == 3 else np.stack([1 - probabilities, probabilities], -1)
 

@@ -78,7 +78,7 @@ class Predictor:
     def functions(self, theta: Tensor, most: int | None = None) -> np.ndarray:
         """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
 
-        In original units; the chance of class 1 (``area``), or of each class at each row (``classes``).
+        In original units; the probability of class 1 (``area``), or of each class at each row (``classes``).
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Predictor:
         return {"mean": values.mean(0)}
 
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
-        """Give the chance of each row's observed class, and whether it is the likeliest one."""
+        """Give the probability of each row's observed class, and whether it is the likeliest one."""
         rows, observed = len(self.inputs), self.observed.astype(int)
         probabilities = values.reshape(len(values), rows, -1)
         own = probabilities[:, np.arange(rows), observed]
@@ -339,7 +339,7 @@ def averaged(
     Returns
     -------
     mean : ndarray, shape (rows,) or (rows, classes)
-        Of a regression in original units; of classes each one's chance.
+        Of a regression in original units; of classes each one's probability.
     nll : float
         The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
         the standardised target, as in the papers' tables.

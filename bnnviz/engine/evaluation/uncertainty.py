@@ -26,7 +26,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
 MOST_OUTSIDE = 2000
-_NUMBERS = 4_000_000  # chances of all draws that are held at once
+_NUMBERS = 4_000_000  # probabilities of all draws that are held at once
 _ESS_ROWS = 50
 _NOTHING = 1e-6  # of the largest weight
 _BYTE = 255.0
@@ -109,7 +109,7 @@ def uncertainty(
         Out-of-distribution rows: the name of a data set or a set itself, whose test rows are put on the scale that the
         network was trained on; or inputs (rows, ...) that are on that scale already, bytes being pixels of images.
     rows : sequence of int
-        Numbers of test rows whose chances are given with intervals.
+        Numbers of test rows whose probabilities are given with intervals.
     base : float, default e
         Of the entropies' logarithm: e gives nats, 2 bits.
     bins : int, default 10
@@ -128,8 +128,8 @@ def uncertainty(
         (None without), each with ``rows`` and the means of ``entropy`` (its interval by the bootstrap over rows),
         ``expected`` and ``mutual``; ``detection`` by predictive entropy, out-of-distribution rows being the positives
         (None without); ``function_ess`` with ``median``, ``lowest`` (the smallest decile) and ``unknown`` of so many
-        ``series``, the chances of each class at up to 50 test rows; ``unknown``: by figure, a sentence on what is not
-        known, which is None. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes), ``entropy``,
+        ``series``, the probabilities of each class at up to 50 test rows; ``unknown``: by figure, a sentence on what is
+        not known, which is None. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes), ``entropy``,
         ``expected`` and ``mutual`` (rows,); ``observed`` (rows,); ``reliability`` and ``intervals`` (``rows``,
         ``observed`` and ``mean``, ``low`` and ``high`` (rows, classes), 95 % of the draws), as dicts.
 

@@ -76,7 +76,7 @@ class _Values(DrawTable):
         if self._predictor is None:
             return energy[:, None]
         functions = self._predictor.functions(theta, self._points)
-        # Where there are classes, each input has the chance of each.
+        # Where there are classes, each input has the probability of each.
         return np.column_stack([energy, functions[:, evenly(functions.shape[1], self._points)]])
 
 

@@ -15,7 +15,7 @@ from bnnviz.targets import BNN, Target
 # Draws of all chains whose functions are evaluated, and inputs that they are evaluated at.
 _DRAWS, _INPUTS = 4000, 100
 _RESAMPLED = 1000  # draws taken of weighted ones
-_LEAST_CHANCE_SD = 0.01  # of a chance: smaller ones are not told apart
+_LEAST_PROBABILITY_SD = 0.01  # of a probability: smaller ones are not told apart
 
 
 class TrueMoments(NamedTuple):
@@ -88,7 +88,7 @@ class Estimates:
         """What the quantities are."""
         if self._predictor is None:
             return "coordinates"
-        return "predicted chances" if self._of_probabilities else "predicted values"
+        return "predicted probabilities" if self._of_probabilities else "predicted values"
 
     @property
     def _of_probabilities(self) -> bool:
@@ -123,5 +123,5 @@ class Estimates:
         return values.mean(0), values.std(0)
 
     def truth(self, mean: np.ndarray, sd: np.ndarray) -> TrueMoments:
-        """Return means and standard deviations (quantities,) as a truth; a chance that is certain keeps a scale."""
-        return TrueMoments(mean, sd, np.maximum(sd, _LEAST_CHANCE_SD) if self._of_probabilities else sd)
+        """Return means and standard deviations (quantities,) as a truth; a certain probability keeps a scale."""
+        return TrueMoments(mean, sd, np.maximum(sd, _LEAST_PROBABILITY_SD) if self._of_probabilities else sd)

@@ -191,7 +191,7 @@ class ImageQueries:
         return None
 
     def intervals(self, number: int) -> diagnostics.ClassIntervals | None:
-        """Return mean and 95 % interval of each class's chance at the image; None before there are draws."""
+        """Return mean and 95 % interval of each class's probability at the image; None before there are draws."""
         found = self.answer(number)
         return diagnostics.class_intervals(found[:, :1]) if len(found) else None
 

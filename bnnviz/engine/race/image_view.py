@@ -119,7 +119,7 @@ class ImageRaceView(RaceView):
                 "truth": names[tile["truth"]],
                 "guesses": [names[tile["taken"]]],
                 "wrong": tile["truth"] != tile["taken"],
-                "figure": f"changed by {tile['eps']:g}, chance {tile['chance']:.2f}",
+                "figure": f"changed by {tile['eps']:g}, probability {tile['chance']:.2f}",
             }
             for number, tile in enumerate(self._race.queries.tiles())
         ]

@@ -66,7 +66,7 @@ class PredictiveCache:
 
     @property
     def probabilities(self) -> np.ndarray:
-        """Chances (draws, rows, classes) of the draws that have been asked so far."""
+        """Probabilities (draws, rows, classes) of the draws that have been asked so far."""
         if self._stacked is None or self._stacked[0] != self.version:
             found = list(self._known.values())
             empty = np.empty((0, len(self._rows), self._run.target.outputs_per_row), np.float32)
@@ -104,7 +104,7 @@ class PredictiveCache:
 
 
 def probabilities(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
-    """Return the chances (rows, classes) that one draw (1, dim) gives to rows."""
+    """Return the probabilities (rows, classes) that one draw (1, dim) gives to rows."""
     with torch.no_grad():
         parts = [
             torch.softmax(target.outputs(theta.to(rows), part)[0], -1).float().cpu()

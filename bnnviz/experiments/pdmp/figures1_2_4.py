@@ -83,7 +83,7 @@ _MOONS = {"data": "moons", "hidden": "100-100", "activation": "relu"}
 _NEAR = "It begins at the MAP, and stays near it for as long as this."
 FIG4 = FrameExperiment(
     name="pdmp-fig4",
-    title="Mean and spread of the chance on two moons (PDMP paper, Fig. 4)",
+    title="Mean and spread of the probability on two moons (PDMP paper, Fig. 4)",
     doc="The 2-100-100-1 ReLU network of the paper with batches of 150, one run of 100 draws of each sampler, from a"
     " MAP of 1,000 steps.",
     measures=("accuracy", "nll", "ess_pc1"),

@@ -35,7 +35,7 @@ _FIGURES = (
     ),
     _TableFigure(
         6,
-        "Chances of the images that are hardest to tell",
+        "Probabilities of the images that are hardest to tell",
         "svhn",
         "The three test images that the samplers are least sure of, with intervals that hold 95 % of the draws.",
         ("accuracy", "nll", "ece", "entropy_test"),

@@ -83,7 +83,7 @@ MIXING = MixingExperiment(
     " the PDMPs are sampled. The Boomerang's chains all begin at the mode of its reference, those of the others each at"
     " a mode of its own, which costs them effective draws: what it has more of them is an upper limit."
     " ess_per_million: effective draws of the first component for a million gradients of"
-    " one example; ess_function_median: of the chances at test rows, the median.",
+    " one example; ess_function_median: of the probabilities at test rows, the median.",
     measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
     cases=tuple(_case(where, name) for where in _TARGETS for name in _LANES),
     pictures=("trace",),

@@ -68,7 +68,8 @@ _ORDER = (
 )
 _NOTE_CONTROL = (
     "Each run has a network and rows of its own, where the paper has one, with 38 to 62 % of the rows in each class;"
-    " labels are drawn with the network's chances; prior N(0, 2^2), sigma0 0.1 and random starting means are ours."
+    " labels are drawn with the network's probabilities; prior N(0, 2^2), sigma0 0.1 and random starting means are"
+    " ours."
 )
 _NOTE_PMCNET = (
     "Starting means are the published weights, the paper's ADAM-MLE. By their weights the 5,000 draws are worth as few"
@@ -294,7 +295,7 @@ PMCNET = (
         "What PMCnet's draws say of four returns",
         ("accuracy",),
         (Case("PMCnet", _iono({}), {}, _NOTE_PMCNET),),
-        "Histograms of the chance of a good return with a beta density: the surest row, the most doubtful one, and"
+        "Histograms of the probability of a good return with a beta density: the surest row, the most doubtful one, and"
         " two between; which rows the paper picked it does not say.",
         pictures=("chances",),
     ),

@@ -79,7 +79,7 @@ def readers(target: BNN) -> list[Reader]:
 class MCDropout(Descending):
     """Monte Carlo dropout: a network that is trained with units dropped at random, and predicts so too.
 
-    In each step of the training every hidden unit is left out with chance p, for each row anew, and those left are
+    In each step of the training every hidden unit is left out with probability p, for each row anew, and those left are
     divided by 1 - p; the loss is -log likelihood plus the prior's term of the whole weights. A chain is one such
     descent by Adam. Then a draw is those weights under one more mask: a dropped unit's outgoing weights are zero, the
     others divided by 1 - p, so that the average prediction of draws is that of MC dropout. Networks that are no

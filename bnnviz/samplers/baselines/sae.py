@@ -73,7 +73,7 @@ class Walk(NamedTuple):
 def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, precision: float) -> Walk:
     """Take a step of a guided walk whose law is N(0, 1 / precision), every coordinate for itself.
 
-    Each goes a way |length| in its heading with the Metropolis chance, or stays and turns round (Gustafson 1998).
+    Each goes a way |length| in its heading with the Metropolis probability, or stays and turns round (Gustafson 1998).
 
     Parameters
     ----------

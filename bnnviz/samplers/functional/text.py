@@ -11,8 +11,8 @@ class FuncHMCText(LeapfrogText):
     """Says what became of functionals, and their ledger."""
 
     move = (
-        "the energy changed by {energy_error:.3g}; the new functional, of chance {acceptance_rate:.2f}, was {fate}."
-        " Mean of U {potential:.3g}, entropy {entropy:.3g}."
+        "the energy changed by {energy_error:.3g}; the new functional, of acceptance probability"
+        " {acceptance_rate:.2f}, was {fate}. Mean of U {potential:.3g}, entropy {entropy:.3g}."
     )
     table = {"Acceptance; entropy": "{accepted:.2f}; {entropy:.3g}"}
     words = "of which {accepted:.0%} were accepted, each a whole distribution to draw from"

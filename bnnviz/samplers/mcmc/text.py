@@ -19,8 +19,8 @@ class HMCText(LeapfrogText):
     """Says what became of trajectories."""
 
     move = (
-        "the energy changed by {energy_error:.3g} along the trajectory; its end, of chance {acceptance_rate:.2f},"
-        " was {fate}."
+        "the energy changed by {energy_error:.3g} along the trajectory; its end, of acceptance probability"
+        " {acceptance_rate:.2f}, was {fate}."
     )
     table = {"Acceptance; a move's length": "{accepted:.2f}; {jump_distance:.3g}"}
     words = "of which {accepted:.0%} were accepted; a move leads {jump_distance:.3g} away on average"
@@ -36,8 +36,8 @@ class NUTSText(LeapfrogText):
 
     waiting = "The first tree has not ended yet."
     move = (
-        "a tree of {n_steps:.0f} leapfrog steps, of mean chance {acceptance_rate:.2f}; {end}. The draw is"
-        " {jump_distance:.3g} off."
+        "a tree of {n_steps:.0f} leapfrog steps, of mean acceptance probability {acceptance_rate:.2f}; {end}. The draw"
+        " is {jump_distance:.3g} off."
     )
     words = "each a tree of {n_steps:.3g} leapfrog steps on average; {percent:.2g}% diverged"
     table = {"Acceptance; leapfrog steps of a tree": "{acceptance_rate:.2f}; {n_steps:.3g}"}

@@ -1,4 +1,4 @@
-"""Class chances: what several methods say of one row, class by class, with intervals."""
+"""Class probabilities: what several methods say of one row, class by class, with intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("x", "y", "line_x", "line_y")
 
 
 class ClassProbabilitiesView(SeriesView):
-    """The mean chance of each class over the draws, and the interval that holds 95 % of them.
+    """The mean probability of each class over the draws, and the interval that holds 95 % of them.
 
     Its part of a frame: ``classes``, their names; ``observed``, the number of the row's own or None; ``lanes``, a list
     of dicts with ``name`` and ``mean``, ``low`` and ``high`` (classes,), as in the intervals of `bnnviz.uncertainty`.
@@ -30,11 +30,11 @@ class ClassProbabilitiesView(SeriesView):
     """
 
     name = "digit"
-    title = "Chances of one row"
+    title = "Probabilities of one row"
     needs = ("digit",)
 
     def _build(self) -> None:
-        fig = self._figure("class", "chance", (-0.5, 9.5), (-0.02, 1.02))
+        fig = self._figure("class", "probability", (-0.5, 9.5), (-0.02, 1.02))
         fig.xgrid.visible = False
         self._window(fig.x_range), self._window(fig.y_range)
         self.shade = PackedColumns(("x", "low", "high"))

@@ -159,7 +159,7 @@ class PredictionView(View):
 
     def _reset_probabilities(self, data: dict) -> None:
         rows = len(data["observed"])
-        self._frame_axes("test row, the surest first", "chance of its class", (-1.0, float(rows)), (-0.02, 1.02))
+        self._frame_axes("test row, the surest first", "probability of its class", (-1.0, float(rows)), (-0.02, 1.02))
 
     def show_points(self, rows: Any) -> None:
         """Show these points: rows of x and y, for a map with their class."""

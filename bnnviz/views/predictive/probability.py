@@ -1,4 +1,4 @@
-"""Chances: what the draws say of one row, as a histogram with a beta density."""
+"""Probabilities: what the draws say of one row, as a histogram with a beta density."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ GAP = 0.06  # of a bar's width
 
 
 class ProbabilityView(View):
-    """How many of the draws give a row which chance, and the beta density that is fitted to them."""
+    """How many of the draws give a row which probability, and the beta density that is fitted to them."""
 
     name = "chances"
-    title = "Chance of one row"
+    title = "Probability of one row"
     needs = ("chances",)
 
     def _build(self) -> None:
-        fig = self._figure("chance", "density", (0.0, 1.0), (0.0, 5.0))
+        fig = self._figure("probability", "density", (0.0, 1.0), (0.0, 5.0))
         fig.yaxis[0].ticker.desired_num_ticks = 3
         self._window(fig.x_range)
         self._y = self._window(fig.y_range)

@@ -7,11 +7,11 @@ from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend
 from bnnviz.views.predictive.prediction import MAP, place_map
 
-MOST = 0.5  # the standard deviation of a chance cannot be larger
+MOST = 0.5  # the standard deviation of a probability cannot be larger
 
 
 class SpreadView(View):
-    """The standard deviation of the chance of class 1 over the draws."""
+    """The standard deviation of the probability of class 1 over the draws."""
 
     name = "spread"
     title = "Its sd over the draws"

@@ -20,7 +20,7 @@ from bnnviz.engine.background import _Turns
 from bnnviz.notebook.widget import MOST_SIGHTS, Live
 from bnnviz.views import View
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 MOST_SECONDS = 60  # for a notebook on two cores
 
 

@@ -226,7 +226,7 @@ def test_scores_of_classes(dtype, bias):
 
 
 def test_scores_of_two_classes_are_those_of_the_mean_chance():
-    """Two draws of a logit that is the same everywhere: the chances are averaged, not the logits."""
+    """Two draws of a logit that is the same everywhere: the probabilities are averaged, not the logits."""
     target = bnnviz.BNN(nn.Linear(2, 1), "moons", "bernoulli").to("cpu", torch.float64)
     found = scores(target, torch.tensor([[[0.0, 0.0, 3.0], [0.0, 0.0, -1.0]]], dtype=torch.float64))
     probability = (1 / (1 + np.exp(-3)) + 1 / (1 + np.exp(1))) / 2

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 from example_frames import example_frame, example_scene
-from test_components import WIDE, holding
 from torch import nn
 
 import bnnviz
@@ -17,6 +16,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 from bnnviz.views.chain.correlations import WeightsView
 from bnnviz.views.chain.marginal import MarginalView
+from tests.engine.monitor.test_components import WIDE, holding
 
 RNG = np.random.default_rng(6)
 

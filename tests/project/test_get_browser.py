@@ -13,7 +13,7 @@ import pytest
 
 from bnnviz.replays.chromium import find_chromium
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GETTER = ROOT / "tests" / "get_browser.py"
 
 

@@ -1,4 +1,4 @@
-"""ROC curves with envelopes, the spread of chances, and the spread of squared errors."""
+"""ROC curves with envelopes, the spread of probabilities, and the spread of squared errors."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def test_degenerate_chances_are_told():
     assert alike.said == "All 50 draws say 0.93: there is no density to fit."
     assert alike.density.max() == pytest.approx(10.0)
     saturated = diagnostics.probability_spread(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
-    assert "10 of 100 chances are exactly 0 or 1" in saturated.said
+    assert "10 of 100 probabilities are exactly 0 or 1" in saturated.said
     mean = np.mean(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
     assert saturated.beta[0] / sum(saturated.beta) == pytest.approx(mean, rel=1e-3)
     split = diagnostics.probability_spread(np.array([0.0, 1.0] * 20))
-    assert (split.beta, split.said) == (None, "No beta density has the mean and variance of these chances.")
+    assert (split.beta, split.said) == (None, "No beta density has the mean and variance of these probabilities.")
 
 
 def test_box_and_violin_are_of_the_logarithms():

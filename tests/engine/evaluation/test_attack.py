@@ -117,7 +117,7 @@ def test_the_softmax_of_a_linear_network_has_a_known_derivative():
 
 
 def test_the_attack_on_the_mean_is_the_derivative_of_the_mean():
-    """Draws count by what they add to the averaged chance, so it is not the mean of the derivatives."""
+    """Draws count by what they add to the averaged probability, so it is not the mean of the derivatives."""
     target, x, y = two_classes()
     draws, weights = near(2.0, 7), np.random.default_rng(3).random(7)
     weights /= weights.sum()

@@ -17,7 +17,7 @@ pytest.importorskip("sklearn")
 
 
 def probabilities_of(predicted: list[float]) -> np.ndarray:
-    """Return chances (rows, 2) from those of class 1."""
+    """Return probabilities (rows, 2) from those of class 1."""
     one = np.array(predicted)
     return np.column_stack([1 - one, one])
 

@@ -30,7 +30,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("list", "sample", "serve")
 KINDS = ("targets", "samplers", "data", "papers")
 SUMMARY = {

@@ -89,7 +89,7 @@ def test_what_is_no_chance_is_refused(probabilities, weights, said):
 
 
 def test_function_ess_is_that_of_a_chain_that_is_known():
-    """Chances that follow an AR(1) process are worth (1 - a) / (1 + a) of their number; independent ones all of it."""
+    """The ESS of an AR(1) process is (1 - a) / (1 + a) of its length; that of independent probabilities all of it."""
     rng, a, draws = np.random.default_rng(4), 0.8, 1500
     noise = rng.normal(size=(4, draws, 12))
     slow = np.empty_like(noise)
@@ -157,7 +157,7 @@ def test_reliability_agrees_with_scikit_learn_and_with_the_error_of_the_other_fi
     gaps = np.abs(found.accuracy - found.confidence)[kept]
     assert found.ece == pytest.approx((found.count[kept] * gaps).sum() / 3000)
     assert found.ece == diagnostics.class_metrics(probabilities, observed).values["ece"]
-    # Labels that are drawn from the chances lie on the diagonal; those of more daring chances do not.
+    # Labels that are drawn from the probabilities lie on the diagonal; those of more daring probabilities do not.
     assert ((found.low <= found.confidence) & (found.confidence <= found.high))[kept].mean() > 0.8
     daring = probabilities**3 / (probabilities**3).sum(1, keepdims=True)
     assert diagnostics.reliability(daring, observed).ece > 5 * diagnostics.reliability(probabilities, observed).ece

@@ -228,7 +228,7 @@ SLOW = {
 
 
 def worst(spec: Spec) -> tuple[float, float]:
-    """Return the largest z of a run's first draws, and what it exceeds with a chance of 1e-4."""
+    """Return the largest z of a run's first draws, and what it exceeds with a probability of 1e-4."""
     run = finished(begun(spec))
     tests = of_draws(run.draws, KnownAnswers.of(run.target))
     return max(abs(test.z) for test in tests), limit(LEVEL, len(tests), spec.chains)

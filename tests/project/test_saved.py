@@ -16,7 +16,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
-SAVED = Path(__file__).resolve().parent / "saved"
+SAVED = Path(__file__).resolve().parents[1] / "saved"
 DRAWS = {"bps": 40, "network": 30, "half": 97}
 
 
