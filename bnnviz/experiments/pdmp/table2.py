@@ -97,7 +97,7 @@ def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], siz
     settings = {key: value for key, value in row.items() if key != "sampler"}
     draws, seeds = (200, SEEDS) if size is None else (size.draws, SMALL_SEEDS)
     specs = repeated("images", target, row["sampler"], settings, seeds=seeds, draws=draws, warmup=5)
-    figures = published.read("pdmp-table2", data)[name.removesuffix(", Algorithm 2")]
+    figures = published.read("pdmp-table2", data).get(name.removesuffix(", Algorithm 2"), {})
     return Case(name, specs, figures, _NOTES.get(name, ""))
 
 

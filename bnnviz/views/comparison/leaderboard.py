@@ -1,4 +1,4 @@
-"""Standings: the table of a race as HTML, and a page of its own with the curves; no run is needed for either."""
+"""Write the leaderboard of a race as HTML, alone or on a page with the curves; neither needs a run."""
 
 from __future__ import annotations
 
