@@ -37,7 +37,9 @@ def list_(
     elif name is not None and entries[0].get("settings"):
         console().print(f"{entries[0]['title']}. {entries[0]['doc']}", highlight=False, markup=False)
         rows = [(s["name"], str(s["default"]), _values(s), s["unit"], s["doc"]) for s in entries[0]["settings"]]
-        console().print(table("setting", "default", "values", "unit", "what it does", rows=rows))
+        shown = table("setting", "default", "values", "unit", "what it does", rows=rows)
+        shown.columns[0].no_wrap = True  # a name that is cut cannot be typed
+        console().print(shown)
     else:
         console().print(table("name", "title", "what it is", rows=[(e["name"], e["title"], e["doc"]) for e in entries]))
 
