@@ -28,7 +28,9 @@ class _Section:
 
     def __init__(self, paper: Paper, cards: Sequence[ExperimentCard]) -> None:
         self.paper, self.cards = paper, cards
-        text = f"<h2>{html.escape(paper.title)}</h2><p>{html.escape(paper.authors)}. {html.escape(paper.about)}</p>"
+        doi = f" doi:{paper.doi}." if paper.doi else ""
+        text = f"{html.escape(paper.authors)}.{html.escape(doi)} {html.escape(paper.about)}"
+        text = f"<h2>{html.escape(paper.title)}</h2><p>{text}</p>"
         head = pn.pane.HTML(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=_SHEETS)
         self.root = pn.Column(
             head, *(card.root for card in cards), sizing_mode="stretch_width", margin=0, styles=_WHOLE

@@ -17,7 +17,7 @@ from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
-    from bnnviz.data import OwnTable
+    from bnnviz.data import UserTable
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 Scheduler = Annotated[
@@ -97,7 +97,7 @@ def figure_place(out: Path | None, option: str) -> Path | None:
 
 def enter_target(
     request: dict[str, Any], target: str | None, data: str | None, target_column: str | None, task: str | None
-) -> OwnTable | None:
+) -> UserTable | None:
     """Enter the target, data set or CSV file of the options; return the file's table."""
     table = _open_table(data, target_column, task)
     if table is not None:
@@ -107,7 +107,7 @@ def enter_target(
     return table
 
 
-def _open_table(data: str | None, target_column: str | None, task: str | None) -> OwnTable | None:
+def _open_table(data: str | None, target_column: str | None, task: str | None) -> UserTable | None:
     """Read the CSV file of the options; return None where they name a data set or nothing."""
     given = {"target-column": target_column, "task": task}
     option = next((name for name, value in given.items() if value is not None), None)

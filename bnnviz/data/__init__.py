@@ -18,12 +18,12 @@ from bnnviz.data.registry import (
     register,
     remark,
 )
-from bnnviz.data.table import OwnTable
+from bnnviz.data.table import UserTable
 
 __all__ = [
     "DataSet",
     "ImageSet",
-    "OwnTable",
+    "UserTable",
     "PublishedWeights",
     "Standardiser",
     "describe",

@@ -21,7 +21,7 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.table import OwnTable
+from bnnviz.data.table import UserTable
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read_table(
     target_column: str | None,
     task: Task | None = None,
     name: str | None = None,
-) -> OwnTable:
+) -> UserTable:
     """Read a CSV file into a table of numbers.
 
     Parameters
@@ -101,7 +101,7 @@ def read_table(
 
     Returns
     -------
-    OwnTable
+    UserTable
         Rows with a missing value are left out and so are constant columns; a text column with at most
         20 different values becomes one column for each value. ``notes`` says so.
 
@@ -123,7 +123,7 @@ def read_table(
     columns = _complete(columns, name, notes)
     y, class_names, task = _target(columns.pop(target), target, task)
     inputs = _inputs(columns, name, notes)
-    return OwnTable(
+    return UserTable(
         name=name,
         sha256=hashlib.sha256(content).hexdigest(),
         task=task,

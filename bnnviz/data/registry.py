@@ -14,7 +14,7 @@ from bnnviz.data.dataset import DataSet
 from bnnviz.data.entry import KINDS, DataEntry, Kind
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
-from bnnviz.data.table import OwnTable
+from bnnviz.data.table import UserTable
 from bnnviz.errors import BnnvizError
 
 _entries: dict[str, DataEntry] = {}
@@ -49,7 +49,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
     split : int, default 0
         Which division into training and test rows.
     attachment : bytes or None, default None
-        A packed `OwnTable`, for the data set that stands for a file of the user's.
+        A packed `UserTable`, for the data set that stands for a file of the user's.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
         return entry.load(split)
     if not entry.attached:
         raise BnnvizError(f"The data set {name} has its own rows: leave out the attachment.", field="data")
-    return OwnTable.unpack(attachment).load(split)
+    return UserTable.unpack(attachment).load(split)
 
 
 def fetch(name: str) -> Path:

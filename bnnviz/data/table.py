@@ -18,7 +18,7 @@ _ARRAYS = ("x", "y")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OwnTable:
+class UserTable:
     """Rows read from a file of the user's, not yet divided into training and test rows.
 
     Parameters
@@ -92,7 +92,7 @@ class OwnTable:
         return buffer.getvalue()
 
     @classmethod
-    def unpack(cls, attachment: bytes) -> OwnTable:
+    def unpack(cls, attachment: bytes) -> UserTable:
         """Return the table of a spec's attachment.
 
         Raises

@@ -1,4 +1,4 @@
-"""Which paper an experiment is of: its title, its authors, and what it is about, in a sentence."""
+"""Find the paper of an experiment: its title, its authors, where it is, and what it is about, in a sentence."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Paper:
     title, authors : str
     about : str
         What it is about, in a sentence.
+    doi : str, default ""
+        Its DOI; empty where it has none.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Paper:
     title: str
     authors: str
     about: str
+    doi: str = ""
 
     def has(self, experiment: Experiment) -> bool:
         """Tell whether an experiment is of this paper."""
@@ -41,9 +44,10 @@ PAPERS: tuple[Paper, ...] = (
         "pdmp",
         "PDMP",
         "Piecewise Deterministic Markov Processes for Bayesian Neural Networks",
-        "Goan, Perrin, Mengersen and Fookes",
+        "Goan, Perrin, Mengersen and Fookes, 2023",
         "Samplers that move along smooth paths and turn at random times, with mini-batches and approximate bounds on"
         " when to turn.",
+        "10.48550/arXiv.2302.08724",
     ),
     Paper(
         "pmcnet",
@@ -51,6 +55,7 @@ PAPERS: tuple[Paper, ...] = (
         "Efficient Bayes Inference in Neural Networks through Adaptive Importance Sampling",
         "Huang, Chouzenoux, Elvira and Pesquet, 2023",
         "A population of normal laws that learns where the posterior is, with draws that carry weights.",
+        "10.1016/j.jfranklin.2023.08.044",
     ),
     Paper(
         "func",

@@ -26,7 +26,7 @@ from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
 from bnnviz.views.base import LABEL_SIZE, LOW
-from bnnviz.views.layout import BACKS, BELOW, PLACES, TURNS, grid
+from bnnviz.views.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
 
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # this part's view lies in the bar
@@ -99,15 +99,15 @@ def _figures(timeline: ReplayTimeline) -> dict[str, Any]:
 def _card(view: View, timeline: ReplayTimeline) -> dict[str, Any]:
     """Return what the page needs to know of a view's card."""
     part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
-    turns = [turn for turn in TURNS if part in (turn.front, turn.back) and {turn.front, turn.back} <= parts]
-    turn = turns[0] if turns else None
+    pairs = [each for each in CARD_PAIRS if part in (each.front, each.back) and {each.front, each.back} <= parts]
+    pair = pairs[0] if pairs else None
     return {
         "name": view.name,
         "part": part,
         "place": _place(part),
-        "behind": part in BACKS and turn is not None,
-        "other": turn and (turn.back if part == turn.front else turn.front),
-        "turn": turn and (turn.to_back if part == turn.front else turn.to_front),
+        "behind": part in BACKS and pair is not None,
+        "other": pair and (pair.back if part == pair.front else pair.front),
+        "turn": pair and (pair.to_back if part == pair.front else pair.to_front),
         "root": view.root.id,
         "ranges": [view.root.x_range.id, view.root.y_range.id],
         "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
@@ -118,7 +118,7 @@ def _card(view: View, timeline: ReplayTimeline) -> dict[str, Any]:
 
 
 def _place(part: str) -> str:
-    return next((turn.front for turn in TURNS if part == turn.back), PLACES.get(part, part))
+    return next((pair.front for pair in CARD_PAIRS if part == pair.back), PLACES.get(part, part))
 
 
 def _places(shown: list[View]) -> set[str]:

@@ -107,7 +107,7 @@ TARGET, FUNCTIONAL, POINT = "double_well", "func_hmc", "hmc"
 
 
 class DoubleWellSettings(param.Parameterized):
-    """What can be chosen; both samplers have the step size, the leaps and the momentum in common."""
+    """What can be chosen; both samplers have the step size, the leapfrog steps and the momentum in common."""
 
     reading = settings.Choice(
         "figure",
@@ -135,8 +135,16 @@ class DoubleWellSettings(param.Parameterized):
         doc="FuncHMC begins with N(0, sd^2), HMC with a draw of it.",
     )
     step_size = settings.Number(0.2, bounds=(0.001, 2.0), scale="log", doc="Size of a leapfrog step, of both.")
-    leaps = settings.Integer(10, bounds=(1, 200), scale="log", doc="Leapfrog steps of a move; the paper does not say.")
-    momentum = settings.Number(0.5, bounds=(0.0, 0.99), step=0.05, doc="Share of the velocity that a move keeps.")
+    num_leapfrog_steps = settings.Integer(
+        10,
+        bounds=(1, 200),
+        scale="log",
+        label="Leapfrog steps",
+        doc="Leapfrog steps of a move; the paper does not say.",
+    )
+    momentum_persistence = settings.Number(
+        0.5, bounds=(0.0, 0.99), step=0.05, doc="Share of the velocity that a move keeps."
+    )
     draws_each = settings.Integer(100, bounds=(1, 1000), scale="log", doc="Draws that are made of each functional.")
     seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Of all random numbers.")
 
@@ -146,7 +154,7 @@ class DoubleWellSpec(PlainSpec):
     """What is shown on the Wells page; its settings are those of `DoubleWellSettings`."""
 
     factory: ClassVar[str] = "bnnviz.engine.demos.double_well:DoubleWellDemo"
-    owner: ClassVar[str] = "The wells"
+    owner: ClassVar[str] = "The double well"
     declared: ClassVar[type[param.Parameterized]] = DoubleWellSettings
 
     def as_python(self) -> str:
@@ -184,7 +192,7 @@ _SAMPLERS = with_a_step_size()
 
 
 class StepSizeSettings(param.Parameterized):
-    """What can be chosen; whose density is shown may change while the microscope works."""
+    """What can be chosen; whose density is shown may change while the grid runs."""
 
     target = settings.Choice(
         "normal",
@@ -203,10 +211,10 @@ class StepSizeSettings(param.Parameterized):
 
 @dataclass(frozen=True)
 class StepSizeSpec(PlainSpec):
-    """What is shown on the page of the microscope; its settings are those of `StepSizeSettings`."""
+    """What is shown on the page of the step-size grid; its settings are those of `StepSizeSettings`."""
 
     factory: ClassVar[str] = "bnnviz.engine.demos.step_size:StepSizeDemo"
-    owner: ClassVar[str] = "The microscope"
+    owner: ClassVar[str] = "The step-size grid"
     declared: ClassVar[type[param.Parameterized]] = StepSizeSettings
 
     def checked(self) -> Self:
@@ -232,9 +240,9 @@ class StepSizeSpec(PlainSpec):
                 f"from {module} import {name}",
                 f"from {type(self).__module__} import {type(self).__name__}",
                 "",
-                f"scope = {name}({type(self).__name__}({self.differing()!r}))",
-                f"scope.advance({SECONDS:g})  # seconds; errors become smaller for as long as one waits",
-                "for name, figures in scope.figures().items():",
+                f"step_size = {name}({type(self).__name__}({self.differing()!r}))",
+                f"step_size.advance({SECONDS:g})  # seconds; errors become smaller for as long as one waits",
+                "for name, figures in step_size.figures().items():",
                 "    print(name, figures)",
                 "",
             ]

@@ -99,7 +99,7 @@ class Spec:
         (chosen at random by the seed); ``sha256``, the first 12 digits of the checksum of what they are taken from,
         or None, which takes what is there (`bnnviz.engine.recording.warm_start`).
     attachment : bytes or None
-        The rows of that file, a packed `bnnviz.data.OwnTable`; not part of the JSON, so that the
+        The rows of that file, a packed `bnnviz.data.UserTable`; not part of the JSON, so that the
         file has to be opened again where the JSON comes from a link.
     start_points : bytes or None
         The points of ``start``, packed (`bnnviz.engine.run.start_points`); not part of the JSON. A run that has
@@ -192,9 +192,9 @@ class Spec:
             return None
         if self.attachment is None:
             raise BnnvizError(_missing_file(self.file), "data")
-        from bnnviz.data import OwnTable  # brings NumPy, which a spec without a file can do without
+        from bnnviz.data import UserTable  # brings NumPy, which a spec without a file can do without
 
-        facts = OwnTable.unpack(self.attachment).facts()
+        facts = UserTable.unpack(self.attachment).facts()
         if self.file is not None and self.file != facts:
             raise BnnvizError(
                 f"The file {facts['name']} is not the one that this spec was made with: open that one.", "data"

@@ -58,7 +58,7 @@ class Network(BNN):
     Parameters
     ----------
     attachment : bytes or None
-        The packed table of the data set that stands for a file of the user's (`bnnviz.data.OwnTable`).
+        The packed table of the data set that stands for a file of the user's (`bnnviz.data.UserTable`).
     values
         The settings, by name.
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.chain.acf import AcfView
-from bnnviz.views.chain.correlations import WeightsView
+from bnnviz.views.chain.correlations import CorrelationsView
 from bnnviz.views.chain.density import DensityView
 from bnnviz.views.chain.marginal import MarginalView
-from bnnviz.views.chain.rate_ratios import RatiosView
+from bnnviz.views.chain.rate_ratios import RateRatiosView
 from bnnviz.views.chain.thinning import ThinningView
 from bnnviz.views.chain.timeline import TimelineView
 from bnnviz.views.chain.trace import TraceView
@@ -15,14 +15,14 @@ from bnnviz.views.chain.trajectory import TrajectoryView
 from bnnviz.views.comparison.course import CourseView
 from bnnviz.views.comparison.curves import CurvesView
 from bnnviz.views.comparison.lanes import of_lane
-from bnnviz.views.demos.density_ratio import RatioView
-from bnnviz.views.demos.energy import LedgerView
+from bnnviz.views.demos.density_ratio import DensityRatioView
+from bnnviz.views.demos.energy import EnergyView
 from bnnviz.views.demos.functionals import FunctionalsView
 from bnnviz.views.demos.pooled import PooledView
 from bnnviz.views.demos.step_size import CellView, StepErrorView
 from bnnviz.views.importance.history import HistoryView
 from bnnviz.views.importance.population import PopulationView
-from bnnviz.views.importance.weight_ess import GaugeView
+from bnnviz.views.importance.weight_ess import WeightEssView
 from bnnviz.views.palette import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.predictive.attack import AttackEntropyView, AttackView
 from bnnviz.views.predictive.class_probabilities import ClassProbabilitiesView
@@ -32,7 +32,7 @@ from bnnviz.views.predictive.prediction import PredictionView
 from bnnviz.views.predictive.probability import ProbabilityView
 from bnnviz.views.predictive.reliability import ReliabilityView
 from bnnviz.views.predictive.roc import RocView
-from bnnviz.views.predictive.rotation import TurnedView
+from bnnviz.views.predictive.rotation import RotationView
 from bnnviz.views.predictive.spread import SpreadView
 from bnnviz.views.predictive.squared_errors import SquaredErrorsView
 
@@ -55,27 +55,27 @@ __all__ = [
 _VIEWS: tuple[type[View], ...] = (
     TrajectoryView,
     ThinningView,
-    RatiosView,
+    RateRatiosView,
     PredictionView,
     SpreadView,
     DensityView,
     TraceView,
     AcfView,
-    WeightsView,
+    CorrelationsView,
     MarginalView,
     TimelineView,
     PopulationView,
-    GaugeView,
+    WeightEssView,
     HistoryView,
 )
 # Of a race as a whole, whose lanes have those above; of the double well; of step sizes; of predictions of test rows; of
 # how sure these are.
 _OTHERS: tuple[type[View], ...] = (
     CurvesView,
-    *(FunctionalsView, LedgerView, PooledView, RatioView),
+    *(FunctionalsView, EnergyView, PooledView, DensityRatioView),
     *(StepErrorView, CellView),
     *(RocView, ConfusionView, ProbabilityView, SquaredErrorsView),
-    *(ReliabilityView, EntropyView, AttackView, AttackEntropyView, ClassProbabilitiesView, CourseView, TurnedView),
+    *(ReliabilityView, EntropyView, AttackView, AttackEntropyView, ClassProbabilitiesView, CourseView, RotationView),
 )
 BY_NAME: dict[str, type[View]] = {view.name: view for view in (*_VIEWS, *_OTHERS)}
 

@@ -20,8 +20,8 @@ BELOW = ("trace", "acf", "table")
 PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1]}
 
 
-class Turn(NamedTuple):
-    """Two parts of a frame with one place: what they are called on the buttons, and what turns with them."""
+class CardPair(NamedTuple):
+    """Two parts of a frame with one place: what they are called on the buttons, and what moves with them."""
 
     front: str
     back: str
@@ -30,13 +30,13 @@ class Turn(NamedTuple):
     along: tuple[str, ...] = ()
 
 
-TURNS = (
+CARD_PAIRS = (
     # A coordinate that is chosen among the correlations is seen beside them.
-    Turn("path", "weights", "Trajectory", "Weights", ("acf",)),
-    Turn("acf", "marginal", "ACF", "Density"),
-    Turn("envelope", "ratios", "Segment", "Ratios"),
+    CardPair("path", "weights", "Trajectory", "Weights", ("acf",)),
+    CardPair("acf", "marginal", "ACF", "Density"),
+    CardPair("envelope", "ratios", "Segment", "Ratios"),
 )
-BACKS = frozenset(turn.back for turn in TURNS)
+BACKS = frozenset(pair.back for pair in CARD_PAIRS)
 
 
 def grid(shown: Set[str]) -> str:

@@ -22,7 +22,7 @@ from tests.bad_inputs import BAD_TABLES, GOOD, rows
 CLASSES = rows("length,colour,kind", lambda i: f"{i / 10},{['red', 'green', 'blue'][i % 3]},{'uv'[i % 2]}")
 
 
-def read(text: str, target: str = "y", task: str | None = None) -> data.OwnTable:
+def read(text: str, target: str = "y", task: str | None = None) -> data.UserTable:
     return data.read_table(text.encode(), target, task, "mine.csv")
 
 
@@ -173,7 +173,7 @@ def test_a_tenth_of_the_rows_is_for_the_test():
 
 def test_a_table_survives_packing():
     table = read(CLASSES.replace("red", "röt"), "kind")
-    copy = data.OwnTable.unpack(table.pack())
+    copy = data.UserTable.unpack(table.pack())
     for name in ("name", "sha256", "task", "x_names", "target", "class_names", "notes"):
         assert getattr(copy, name) == getattr(table, name)
     np.testing.assert_array_equal(copy.x, table.x)

@@ -73,7 +73,7 @@ def test_the_mean_over_all_batches_is_the_gradient(name: str, controlled: bool) 
 
 
 def test_the_prior_is_counted_once() -> None:
-    """The reference code multiplied its gradient by the batch size."""
+    """The authors' code multiplied its gradient by the batch size."""
     target = targets.Network(data="toy_c", hidden="3", points=[[0.0, 1.0], [0.5, 2.0]])
     target.to("cpu", torch.float64)
     target.y = target.outputs(torch.zeros(1, target.dim, dtype=torch.float64), target.x)[0, :, 0]
@@ -279,7 +279,7 @@ def test_fresh_batches_need_a_bound() -> None:
 
 
 def test_a_weight_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference code never applied N / B."""
+    """The authors' code never applied N / B."""
     original = targets.RowTarget.seen_from
 
     def unweighted(self: targets.RowTarget, *rows: torch.Tensor) -> object:

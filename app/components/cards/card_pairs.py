@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 
 import panel_material_ui as pmui
 
-from bnnviz.views.layout import BACKS, PLACES, TURNS, Turn
+from bnnviz.views.layout import BACKS, CARD_PAIRS, PLACES, CardPair
 from bnnviz_app.components.widgets import button
 
 _LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
@@ -28,17 +28,17 @@ class CardPairs:
 
     def place(self, part: str) -> str:
         """Return the part whose place on the stage a part takes."""
-        return next((turn.front for turn in TURNS if part == turn.back), PLACES.get(part, part))
+        return next((pair.front for pair in CARD_PAIRS if part == pair.back), PLACES.get(part, part))
 
     def button(self, part: str) -> pmui.Button | None:
         """Return the button that turns away from a part; None if it shares its place with no other."""
-        turn = next((turn for turn in TURNS if part in (turn.front, turn.back)), None)
-        if turn is None:
+        pair = next((pair for pair in CARD_PAIRS if part in (pair.front, pair.back)), None)
+        if pair is None:
             return None
-        label = turn.to_back if part == turn.front else turn.to_front
-        made = button(label, lambda: self._turn(turn, part == turn.front), margin=(4, 0, 0, 4), height=24, sx=_LINK)
-        if part == turn.front:
-            self._buttons[turn.back] = made
+        label = pair.to_back if part == pair.front else pair.to_front
+        made = button(label, lambda: self._turn(pair, part == pair.front), margin=(4, 0, 0, 4), height=24, sx=_LINK)
+        if part == pair.front:
+            self._buttons[pair.back] = made
         return made
 
     def hidden(self, emits: Set[str]) -> frozenset[str]:
@@ -46,15 +46,15 @@ class CardPairs:
         for back, made in self._buttons.items():
             made.visible = back in emits
         return frozenset(
-            turn.front if turn.front in self._turned and turn.back in emits else turn.back for turn in TURNS
+            pair.front if pair.front in self._turned and pair.back in emits else pair.back for pair in CARD_PAIRS
         )
 
     def show(self, parts: Set[str]) -> None:
         """See these parts, where they lie behind others."""
-        backs = {turn.front for turn in TURNS if turn.back in parts}
+        backs = {pair.front for pair in CARD_PAIRS if pair.back in parts}
         self._turned = self._turned - (parts - BACKS) | backs
 
-    def _turn(self, turn: Turn, back: bool) -> None:
-        moved = {turn.front, *turn.along}
+    def _turn(self, pair: CardPair, back: bool) -> None:
+        moved = {pair.front, *pair.along}
         self._turned = self._turned | moved if back else self._turned - moved
         self._on_turn()

@@ -24,7 +24,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.samplers.importance.population import PHASES
 from bnnviz.specs.run import Spec
 
-#: CPU seconds that an iteration of the reference code takes, since it evaluates one draw at a time.
+#: CPU seconds that an iteration of the authors' code takes, since it evaluates one draw at a time.
 REFERENCE_S = {"ionosphere": 12.0}
 GOAL_S = {"ionosphere": 0.5}
 GOAL_MB = 1000
@@ -83,7 +83,7 @@ def _rows(name: str, run: Run, spent: np.ndarray) -> Iterator[Row]:
     total = float(np.median(spent.sum(1)))
     more: dict[str, Any] = {"sampler": run.spec.sampler, "chains": run.spec.chains, "cpu_s_per_iteration": total}
     if name in REFERENCE_S:
-        more |= {"peer": "reference code, measured elsewhere", "ratio": REFERENCE_S[name] / total}
+        more |= {"peer": "authors' code, measured on another machine", "ratio": REFERENCE_S[name] / total}
     yield Row("iteration_cpu_s", total, "s", Goal("<=", GOAL_S[name]) if name in GOAL_S else None, more)
     for phase, value in zip(PHASES, each, strict=True):
         yield Row(f"{phase}_cpu_s", float(value), "s")

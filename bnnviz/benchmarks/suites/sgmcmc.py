@@ -27,7 +27,7 @@ KERNELS = ("eager", "compiled")
 
 
 class PeerRate(NamedTuple):
-    """What another library did: moves of all its chains for each CPU second, measured elsewhere on a quiet core."""
+    """What another library did: moves of all its chains for each CPU second, on a quiet core of another machine."""
 
     peer: str
     rate: float

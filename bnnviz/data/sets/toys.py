@@ -1,6 +1,6 @@
 """One-dimensional regression toys of the papers on piecewise-deterministic samplers.
 
-The papers' reference code gives the formulas; the noise enters twice in `toy_a` and `toy_b`, inside
+The authors' code gives the formulas; the noise enters twice in `toy_a` and `toy_b`, inside
 the sines as well, so that it is not equally large everywhere. A fixed seed draws the points, so that
 everybody sees the same ones. None of the toys is standardised.
 """

@@ -183,8 +183,8 @@ class DoubleWellDemo(Demo):
         if self.phase != "start":
             return
         values = self._values
-        shared = {"step_size": values["step_size"], "num_leapfrog_steps": values["leaps"], "metric": "unit"}
-        shared["momentum_persistence"] = values["momentum"]
+        names = ("step_size", "num_leapfrog_steps", "momentum_persistence")
+        shared = {name: values[name] for name in names} | {"metric": "unit"}
         functional = {name: values[name] for name in ("form", "terms", "entropy", "first_sd", "draws_each")}
         func = samplers.REGISTRY.get(FUNCTIONAL)(**shared, **functional)
         hmc = samplers.REGISTRY.get(POINT)(**shared, vary=False)

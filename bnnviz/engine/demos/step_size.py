@@ -89,7 +89,7 @@ class StepSizeDemo(Demo):
         """
         for name in settings:
             if name not in _LIVE:
-                raise BnnvizError(f"{name} cannot change while the microscope works; begin again with it.", name)
+                raise BnnvizError(f"{name} cannot change while the step-size grid runs; begin again with it.", name)
         self.spec = self.spec.replace(settings=self.spec.settings | settings).checked()
         self._choose()
         self.changes.append((self.steps, dict(settings)))

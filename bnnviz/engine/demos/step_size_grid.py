@@ -379,8 +379,8 @@ def _reference(target: targets.Target, seed: int) -> Run | None:
 def _refuse_unknown(target: targets.Target) -> None:
     if target.mean() is None or target.exact_draws(1) is None:
         raise BnnvizError(
-            f"Nobody knows the variance of {target.describe_value()}; the microscope needs a target with known moments,"
-            " such as gaussian.",
+            f"Nobody knows the variance of {target.describe_value()}; the step-size grid needs a target with known"
+            " moments, such as gaussian.",
             "target",
         )
     if target.quadratic() is None and target.dim > 1:

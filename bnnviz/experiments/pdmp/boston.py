@@ -1,4 +1,4 @@
-"""Boston housing, Table 1 of the PDMP paper (corrected text)."""
+"""Boston housing, Table 1 of the PDMP paper."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from bnnviz.specs.run import Spec
 
 SEEDS = range(5)
 DATA = ("toy_a", "toy_b", "toy_c")
-#: All rows, as in the reference code; the step size as in `bnnviz.experiments.pdmp.table1`.
+#: All rows, as in the authors' code; the step size as in `bnnviz.experiments.pdmp.table1`.
 _ROWS = {"every": 10}
 SAMPLERS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (
@@ -33,7 +33,7 @@ SAMPLERS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
         "sgld",
         {"decay": 0.55, **_ROWS},
         "As in the figure: only twice as wide away from the data. That is no law of SGLD: 7,000 moves of a safe size do"
-        " not leave the MAP (variances are 1 to 2 % of the posterior's), and the reference code is colder still.",
+        " not leave the MAP (variances are 1 to 2 % of the posterior's), and the authors' code is colder still.",
     ),
     ("SGLD-ND", "sgld", _ROWS, "As in the figure: a third wider than SGLD, still little, for the same reason."),
 )

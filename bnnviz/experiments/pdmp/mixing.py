@@ -41,8 +41,8 @@ _MOVES = {"moons": 30, "digits": 60}
 _NOTES = {
     "Boomerang": "On moons it has about seven times SGLD's effective draws at most, and a quarter of SGHMC's; on digits"
     " no sampler mixes, as R-hat says, and an ESS near one for each chain is the least that there is.",
-    "Boomerang, Algorithm 2": "With the reference code's gamma, 0.001, it mixes in a narrow normal law around one MAP,"
-    " which is not the posterior: as many draws of something else.",
+    "Boomerang, Algorithm 2": "With the gamma of the authors' code, 0.001, it mixes in a narrow normal law around one"
+    " MAP, which is not the posterior: as many draws of something else.",
     "SGLD": "Its steps shrink, as in the paper.",
 }
 

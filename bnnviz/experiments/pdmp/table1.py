@@ -1,4 +1,4 @@
-"""Boston housing from one MAP start: Table 1 of the PDMP paper (corrected text)."""
+"""Boston housing from one MAP start: Table 1 of the PDMP paper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bnnviz.experiments.experiment import Case, Experiment, repeated
 SEEDS = range(5)
 #: Algorithm 2 as the paper has it: a line through two signed rates, alpha 1, R 2, no horizon, draws at events.
 PAPER = {"bound": "interpolated", "alpha": 1.0, "reject_above": 2.0, "horizon": 1000.0, "samples": "events"}
-#: Batches of 10, as in the reference code. The step size is a fifth of one over the largest curvature at the MAP: the
+#: Batches of 10, as in the authors' code. The step size is a fifth of one over the largest curvature at the MAP: the
 #: variance along the stiffest direction comes out 5 % too large under SGLD, which goes slowly everywhere else.
 BATCHES = {"batch_size": 10, "every": 50}
 _TARGET = {"data": "boston", "split": 0, "hidden": "50", "activation": "tanh", "noise_sd": 1.0}
@@ -42,8 +42,8 @@ _CASES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
         "BPS, Algorithm 2",
         "bps",
         PAPER,
-        "Without a horizon half of the ratios are above 1, the draws many times too wide, and runs scatter. The"
-        " reference code's velocities have a standard deviation of 0.001, not 1: its paths stay near the MAP.",
+        "Without a horizon half of the ratios are above 1, the draws many times too wide, and runs scatter."
+        " Velocities in the authors' code have a standard deviation of 0.001, not 1: its paths stay near the MAP.",
     ),
     (
         "Boomerang, Algorithm 2",
@@ -55,7 +55,7 @@ _CASES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
         "SGLD",
         "sgld",
         {"decay": 0.55, **BATCHES},
-        "The reference code adds the noise to the gradient, which makes it eps^2 too cold: SGD in effect, at the"
+        "The authors' code adds the noise to the gradient, which makes it eps^2 too cold: SGD in effect, at the"
         " MAP. With temperature 0.001 one run of ours gave 0.96 and 2.63. At 1 the chain leaves the MAP, and its"
         " falling step leaves it stuck on the way.",
     ),

@@ -1,4 +1,4 @@
-"""Networks on images: Table 2 of the PDMP paper (corrected text), at the paper's scale or one that ends in minutes."""
+"""Networks on images: Table 2 of the PDMP paper, at the paper's scale or one that ends in minutes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCHES = {"cifar10": 512, "cifar100": 512}
 
 #: Algorithm 2 as the paper has it, with a batch that is held from one event to the next.
 ALGORITHM_2 = PAPER | {"batch": "event"}
-#: What the reference code takes, the Boomerang's gamma for CIFAR-10; of sigma-BPS it is not known for the warm-up.
+#: What the authors' code takes, the Boomerang's gamma for CIFAR-10; of sigma-BPS it is not known for the warm-up.
 _SLOW = {"velocity_sd": 1e-3, "t_init": 10.0}
 _NARROW = {"reference": "prior", "gamma": 1e-3}
 _PDMPS = {"BPS": "bps", "sigma-BPS": "sigma_bps", "Boomerang": "boomerang"}
@@ -120,10 +120,10 @@ _NOTES = {
     "Boomerang": "The posterior itself with N(0, 1), where the paper's has a flat prior and its reference. It leaves"
     " the MAP, and with few rows the posterior predicts less well than the MAP does (a cold posterior is better).",
     "SGLD": "The paper's noise is added to the gradient, which makes it SGD in effect: its draws converge to a point.",
-    "BPS, Algorithm 2": _HELD + " Velocities of the reference code, a thousandth: it stays at the MAP. With 1 the draws"
+    "BPS, Algorithm 2": _HELD + " Velocities of the authors' code, a thousandth: it stays at the MAP. With 1 the draws"
     " are many times too wide, and the accuracy falls to 0.28.",
     "sigma-BPS, Algorithm 2": _HELD + " Velocities as of BPS.",
-    "Boomerang, Algorithm 2": _HELD + " The reference stands in for the prior, with the reference code's gamma, 0.001:"
-    " a narrow normal law around the MAP, in which it mixes. Half of the ratios are above 1.",
+    "Boomerang, Algorithm 2": _HELD + " The reference stands in for the prior, with the gamma of the authors' code,"
+    " 0.001: a narrow normal law around the MAP, in which it mixes. Half of the ratios are above 1.",
 }
 TABLE2 = _table("mnist", "small")

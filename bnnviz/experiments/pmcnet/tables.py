@@ -146,7 +146,7 @@ def _iono(settings: dict[str, Any], sampler: str = "pmcnet") -> tuple[Spec, ...]
 
 
 def _on_ionosphere() -> tuple[Case, ...]:
-    known, note = published.read("pmcnet-table6"), "What the published code does where it differs from the paper."
+    known, note = published.read("pmcnet-table6"), "What the authors' code does where it differs from the paper."
     return (
         *_competitors(IONOSPHERE, known),
         Case("PMCnet", _iono({}), known["PMCnet"], _NOTE_PMCNET),

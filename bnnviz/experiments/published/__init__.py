@@ -1,8 +1,8 @@
-"""The figures that the papers print, as CSV: a file for each table, by the name of its experiment; empty: not printed.
+"""Read the figures that stand beside ours, as CSV: a file for each experiment, by its name; empty: not printed.
 
-A figure stands as in print, so a column whose name ends in ``_percent`` holds 100 times what we measure. PMCnet's
-Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs. ``func-wells.csv`` holds the
-figures of another program, since that paper shows a picture only.
+All but those of ``func-wells.csv`` are printed in the papers; that paper shows a picture only, and the file holds what
+another program came to in 400 runs. A figure stands as in print, so a column whose name ends in ``_percent`` holds 100
+times what we measure. PMCnet's Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class PMCnet(Population):
         },
         {
             "name": "reference",
-            "title": "As in the reference code",
-            "doc": "What the published code does instead of what the paper says.",
+            "title": "As in the authors' code",
+            "doc": "What the authors' code does instead of what the paper says.",
             "settings": {"variant": "reference-code"},
         },
     ]

@@ -147,7 +147,7 @@ class Population(Sampler):
     variant = settings.Choice(
         "paper",
         objects=["paper", "reference-code"],
-        doc="paper: Algorithm 1 as printed. reference-code: what the published code does instead: from every fifth"
+        doc="paper: Algorithm 1 as printed. reference-code: what the authors' code does instead: from every fifth"
         " iteration's draws all proposals resample together, gradient steps are halved without a limit, the clipped"
         " estimate of the covariance alone counts in the first M iterations, and the first covariance is forgotten.",
     )

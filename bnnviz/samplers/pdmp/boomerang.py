@@ -75,7 +75,7 @@ class Boomerang(PDMP):
         objects=["fisher", "hessian", "paper"],
         doc="What S^-1 is made of at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, its"
         " Hessian's diagonal), never negative. hessian: the true diagonal, exact for small targets, by Hutchinson's"
-        " estimate for large ones. paper: the Hessian's row sums, as the reference code has them.",
+        " estimate for large ones. paper: the Hessian's row sums, as the authors' code has them.",
     )
     gamma = settings.Number(
         1.0,

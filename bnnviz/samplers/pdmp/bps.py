@@ -41,7 +41,7 @@ class BPS(PDMP):
         bounds=(1e-3, 10.0),
         scale="log",
         live=True,
-        doc="Standard deviation of a refreshed velocity's components (the reference code: 0.001 with t_init 10).",
+        doc="Standard deviation of a refreshed velocity's components (the authors' code: 0.001 with t_init 10).",
     )
 
     turn = settings.Choice(

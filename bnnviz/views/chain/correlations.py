@@ -12,7 +12,7 @@ from bnnviz.views.palette import legend, ramp_html
 from bnnviz.views.pointer import Pointer
 
 
-class WeightsView(View):
+class CorrelationsView(View):
     """A map of correlations; coordinates are numbered as in the draws, and a cell that is chosen tells its own."""
 
     name = "weights"

@@ -19,7 +19,7 @@ _COLUMNS = (
 )
 
 
-class RatiosView(View):
+class RateRatiosView(View):
     """A box plot of the ratios of all chains so far; what lies above 1 has the colour of violations."""
 
     name = "ratios"

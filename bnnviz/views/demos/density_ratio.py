@@ -11,7 +11,7 @@ from bnnviz.views.palette import legend, line_html
 HIGHEST = 4.0
 
 
-class RatioView(View):
+class DensityRatioView(View):
     """Above one there are too few draws, below one too many; a curve is cut where it leaves the picture."""
 
     name = "ratio"

@@ -19,7 +19,7 @@ REJECTED = Kind("rejected", "x", "ink", False)
 ROOM = 0.06
 
 
-class LedgerView(View):
+class EnergyView(View):
     """Potential, entropy and kinetic energy; a cross where a move was rejected."""
 
     name = "ledger"

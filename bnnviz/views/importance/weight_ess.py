@@ -15,11 +15,11 @@ LOW = Kind("collapsed", "triangle", "magenta", True)
 FINE = Kind("fine", "circle", "green", True)
 
 
-class GaugeView(View):
+class WeightEssView(View):
     """Effective share of the draws in percent, on a logarithmic scale, with the line under which it is an alarm."""
 
     name = "gauge"
-    title = "Worth"
+    title = "Weight ESS"
     needs = ("gauge",)
 
     def _build(self) -> None:

@@ -22,12 +22,12 @@ RIGHT = Kind("right", "circle", "blue", True)
 WRONG = Kind("wrong", "square", "red", False)
 NOW = Kind("now", "dash", "orange", False)
 WIDE, NARROW = 0.2, 0.28
-BAND, MAP, AGAINST, CHANCES = "band", "area", "intervals", "classes"
+BAND, MAP, AGAINST, ROW_PROBABILITIES = "band", "area", "intervals", "classes"
 _BAND = ("x", "mean", "lo50", "hi50", "lo95", "hi95", "current")
 _AGAINST = ("observed", "inside", "outside", "current", "whisker_x", "whisker", "diagonal")
-_CHANCES = ("rank", "right", "wrong", "current", "whisker_x", "whisker")
+_ROW_PROBABILITIES = ("rank", "right", "wrong", "current", "whisker_x", "whisker")
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
-TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", CHANCES: "Test rows"}
+TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", ROW_PROBABILITIES: "Test rows"}
 
 
 class PredictionView(View):
@@ -45,7 +45,7 @@ class PredictionView(View):
         self._axes: tuple[np.ndarray, np.ndarray] | None = None  # of a map
         self._class_names = [kind.label for kind in CLASSES]
         self._glyphs = {MAP: self._build_map(), BAND: self._build_band(), AGAINST: self._build_against()}
-        self._glyphs[CHANCES] = self._build_probabilities()
+        self._glyphs[ROW_PROBABILITIES] = self._build_probabilities()
         self._point_strokes = self._build_points()
         self.pointer = Pointer(fig, points=self.data)
         self._choose(BAND)
@@ -100,7 +100,7 @@ class PredictionView(View):
         ]
 
     def _build_probabilities(self) -> list:
-        self.probabilities = PackedColumns(_CHANCES)
+        self.probabilities = PackedColumns(_ROW_PROBABILITIES)
         canvas, coloured, source = self.canvas, self._coloured, self.probabilities
         return [
             coloured(canvas.line(source, "whisker_x", "whisker", width=1.2, opacity=0.55), role="blue"),
@@ -122,7 +122,7 @@ class PredictionView(View):
                 BAND: self._reset_band,
                 MAP: self._reset_map,
                 AGAINST: self._reset_against,
-                CHANCES: self._reset_probabilities,
+                ROW_PROBABILITIES: self._reset_probabilities,
             }[self._kind](data)
 
     def forget(self) -> None:
@@ -188,7 +188,7 @@ class PredictionView(View):
         p = self.palette
         if self._kind == AGAINST:
             return legend(mark_html(INSIDE, p), mark_html(OUTSIDE, p), mark_html(NOW, p))
-        if self._kind == CHANCES:
+        if self._kind == ROW_PROBABILITIES:
             return legend(mark_html(RIGHT, p), mark_html(WRONG, p), mark_html(NOW, p))
         if self._kind == MAP:
             edges = line_html("boundary", p.ink, p), line_html("now", p.ink, p, dash="4 3", width=2)
@@ -210,7 +210,7 @@ class PredictionView(View):
             BAND: self._show_band,
             MAP: self._show_map,
             AGAINST: self._show_against,
-            CHANCES: self._show_probabilities,
+            ROW_PROBABILITIES: self._show_probabilities,
         }
         return shows[part["kind"]](part)
 

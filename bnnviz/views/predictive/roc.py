@@ -25,8 +25,8 @@ class RocView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("false positive rate", "true positive rate", (-0.01, 1.01), (-0.01, 1.01))
         self._window(fig.x_range), self._window(fig.y_range)
-        self.chance = PackedColumns(("x", "y"))
-        self._coloured(self.canvas.line(self.chance, "x", "y", width=1.2, dash=(4, 4)), role="muted")
+        self.diagonal = PackedColumns(("x", "y"))
+        self._coloured(self.canvas.line(self.diagonal, "x", "y", width=1.2, dash=(4, 4)), role="muted")
         self._levels: tuple[float, ...] = ()
         self.nested = PackedColumns(("x", *(f"{end}{k}" for k in range(LEVELS) for end in ("low", "high"))))
         for k, opacity in enumerate(OPACITIES):
@@ -39,7 +39,7 @@ class RocView(SeriesView):
         """Forget the curves."""
         super().reset(scene)
         self._levels = ()
-        self._push(self.chance, columns(x=[0, 1], y=[0, 1]))
+        self._push(self.diagonal, columns(x=[0, 1], y=[0, 1]))
         self._empty(self.nested)
 
     def legend_html(self) -> str:

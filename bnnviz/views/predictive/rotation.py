@@ -12,7 +12,7 @@ from bnnviz.views.series import DASHES, MOST, SeriesView
 DOT = Kind("angle", "dot", "ink", True)
 
 
-class TurnedView(SeriesView):
+class RotationView(SeriesView):
     """Predictive entropy of one image against the angle by which it is turned; a line is at the present one.
 
     The part ``turned``: ``angles`` in degrees, ``angle``, the present one, and ``lanes``, each with ``name`` and

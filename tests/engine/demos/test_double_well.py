@@ -33,7 +33,7 @@ def figure() -> DoubleWellDemo:
 
 
 def test_the_distances_are_those_of_the_table(figure: DoubleWellDemo) -> None:
-    """SCIENCE, section 3: .28 and .70 on the figure's well. A median of 400 has an error below .01."""
+    """Return the medians of func-wells.csv. A median of 400 has an error below .01."""
     found = figure.figures()
     assert found["func_hmc"]["median"] == pytest.approx(0.28, abs=0.03)
     assert found["hmc"]["median"] == pytest.approx(0.70, abs=0.03)
@@ -134,6 +134,19 @@ def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
     with pytest.raises(BnnvizError) as caught:
         DoubleWellSpec(values).checked()
     assert caught.value.field == field
+
+
+def test_settings_still_go_by_their_old_names() -> None:
+    old, new = {"leaps": 3, "momentum": 0.9}, {"num_leapfrog_steps": 3, "momentum_persistence": 0.9}
+    spec = DoubleWellSpec(new).checked()
+    assert DoubleWellSpec(old).checked() == spec
+    assert DoubleWellSpec.from_json({"version": 1, **old}) == spec
+    assert DoubleWellSpec().read_query({"leaps": ["3"], "momentum": ["0.9"]}) == (spec, [])
+    found = CliRunner().invoke(
+        app, ["wells", "--set", "moves=1", "--set", "leaps=3", "--set", "momentum=0.9", "--json"]
+    )
+    again = CliRunner().invoke(app, ["wells", *DoubleWellSpec(new | {"moves": 1}).as_command().split()[2:], "--json"])
+    assert json.loads(found.stdout) == json.loads(again.stdout)
 
 
 def values() -> st.SearchStrategy:

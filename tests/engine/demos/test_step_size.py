@@ -150,4 +150,4 @@ def test_the_script_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = StepSizeSpec({**SMALL, "target": "narrow"}).checked()
     scope: dict = {}
     exec(spec.as_python(), scope)
-    assert scope["scope"].spec == spec
+    assert scope["step_size"].spec == spec

@@ -14,7 +14,7 @@ from bnnviz import diagnostics, targets
 from bnnviz.engine.frames import correlations
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
-from bnnviz.views.chain.correlations import WeightsView
+from bnnviz.views.chain.correlations import CorrelationsView
 from bnnviz.views.chain.marginal import MarginalView
 from tests.engine.monitor.test_components import WIDE, holding
 
@@ -125,7 +125,7 @@ def test_dimension_one_has_its_density_and_no_pairs():
 
 def test_a_map_has_a_cell_for_each_pair_numbered_as_in_the_draws():
     scene = example_scene("network1d")
-    view, frame = WeightsView(scene), example_frame(scene, 30)
+    view, frame = CorrelationsView(scene), example_frame(scene, 30)
     frame["weights"] |= {"first": 60, "block": "2.weight, 11 to 22 of 40", "chosen": 63}
     assert view.update(frame)
     assert view.source.data["r"].size == 144 and view._map.box == [60, 71, 60, 71] and view._map.across == 12
@@ -141,7 +141,7 @@ def test_a_map_has_a_cell_for_each_pair_numbered_as_in_the_draws():
 
 def test_a_cell_that_is_chosen_tells_its_pair_and_gives_its_coordinate():
     scene = example_scene("network1d")
-    view, frame = WeightsView(scene), example_frame(scene, 30)
+    view, frame = CorrelationsView(scene), example_frame(scene, 30)
     assert view.choose(0, 0) is None, "there is nothing yet"
     view.update(frame)
     assert view.choose(3.2, 4.9) == 3

@@ -15,7 +15,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import RatioStats
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
 from bnnviz.specs.run import Spec
-from bnnviz.views.chain.rate_ratios import EDGE, FARTHEST, RatiosView
+from bnnviz.views.chain.rate_ratios import EDGE, FARTHEST, RateRatiosView
 
 NAMES = ("least", "q25", "median", "q75", "q99", "most")
 
@@ -82,7 +82,7 @@ def test_a_run_gives_its_box():
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_what_lies_above_one_has_the_colour_of_violations(dark):
-    view = RatiosView(example_scene("banana"), dark)
+    view = RateRatiosView(example_scene("banana"), dark)
     view.update({"ratios": box(q75=1.2, q99=1.6, most=1.9, violation_share=0.3)})
     data = view.source.data
     assert np.nanmax(data["box"]) == 1 == np.nanmin(data["over_box"]) and np.nanmax(data["over_box"]) == np.float32(1.2)
@@ -93,7 +93,7 @@ def test_what_lies_above_one_has_the_colour_of_violations(dark):
 
 
 def test_where_nothing_violates_nothing_has_that_colour():
-    view = RatiosView(example_scene("banana"))
+    view = RateRatiosView(example_scene("banana"))
     view.update({"ratios": box()})
     data = view.source.data
     assert all(np.isnan(data[name]).all() for name in ("over_box", "over_x", "over_most"))
@@ -104,7 +104,7 @@ def test_where_nothing_violates_nothing_has_that_colour():
 
 @pytest.mark.parametrize("most", [37.0, math.inf])
 def test_what_lies_beyond_the_axis_is_marked_at_its_end(most):
-    view = RatiosView(example_scene("banana"))
+    view = RateRatiosView(example_scene("banana"))
     view.update({"ratios": box(q99=9.0, most=most, violation_share=0.02)})
     right = view.root.x_range.end
     assert FARTHEST <= right < 1.5 * FARTHEST
@@ -114,6 +114,6 @@ def test_what_lies_beyond_the_axis_is_marked_at_its_end(most):
 
 def test_an_example_run_shows_its_proposals():
     scene = example_scene("network1d")
-    view = RatiosView(scene)
+    view = RateRatiosView(scene)
     view.update(example_frame(scene, 40))
     assert "violations" in view.description and view.source.data["box"].size
