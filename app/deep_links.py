@@ -88,7 +88,7 @@ def together(experiment: Experiment) -> DeepLink | None:
     firsts = [case.specs[0] for case in experiment.cases if case.specs]
     if not firsts or not all(isinstance(s, Spec) and of_images(s.target_settings.get("data")) for s in firsts):
         return None
-    return _gallery(_alike(firsts)[:MOST])
+    return _image_race_link(_alike(firsts)[:MOST])
 
 
 def _alike(specs: Sequence[Spec]) -> list[Spec]:
@@ -98,7 +98,7 @@ def _alike(specs: Sequence[Spec]) -> list[Spec]:
     return [s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same]
 
 
-def _gallery(lanes: Sequence[Spec]) -> DeepLink | None:
+def _image_race_link(lanes: Sequence[Spec]) -> DeepLink | None:
     try:
         return deep_link(ImageRaceSpec(tuple(lanes)).checked())
     except BnnvizError:

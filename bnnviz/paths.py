@@ -44,7 +44,7 @@ def references() -> Path:
     return home() / "references"
 
 
-def measured() -> Path:
+def results() -> Path:
     """Return the folder of the records of experiments that this machine has made."""
     return home() / "measured"
 

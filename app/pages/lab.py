@@ -105,13 +105,13 @@ class LabPage(RunPage):
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
         self.caption.reserved = lambda: self.bar.asking
         self.narrator = Narrator(lambda: self.session.playing, figures=True)
-        self.recorder = RecordButton(self.session, lambda sentence: self.show_notice(sentence, failed=False))
+        self.record_button = RecordButton(self.session, lambda sentence: self.show_notice(sentence, failed=False))
         self._build_pickers()
         self._build_cards()
         around = [self.caption, self.narrator, self.branches, self.transport]
         strip = Strip(self.timeline)
         pickers = [self.controls, self.plane, self.component, self.block, self.points]
-        self.components = [*around, *self.cards.values(), strip, self.recorder, self.bar, *pickers]
+        self.components = [*around, *self.cards.values(), strip, self.record_button, self.bar, *pickers]
         self.stage[:] = [self.caption.root, *(card.root for card in self.cards.values())]
         self._arrange(_emitted(visit.spec))
 
@@ -144,7 +144,7 @@ class LabPage(RunPage):
         return [self.menu.root, self.tour]
 
     def _buttons(self) -> list[Any]:
-        return [self.recorder.root, header_button("Scenes", self._list_scenes), *super()._buttons()]
+        return [self.record_button.root, header_button("Scenes", self._list_scenes), *super()._buttons()]
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}

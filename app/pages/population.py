@@ -1,4 +1,4 @@
-"""Show the proposals of an adaptive importance sampler, their weighted draws, and what these are worth."""
+"""Show the proposals of an adaptive importance sampler, their weighted draws, and the weight ESS."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PopulationTransport(StepTransport):
         return [
             (84, "step", count(status["step"]), "phases"),
             (100, "events", count(status["events"]), "iterations"),
-            (118, "ess", count(status["ess"]), "draws' worth"),
+            (118, "ess", count(status["ess"]), "weight ESS"),
             (150, "gradients", count(status["gradients"]), "evaluations"),
         ]
 

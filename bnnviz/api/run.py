@@ -77,29 +77,29 @@ class BackgroundRun(WithFigures):
     """
 
     _run: ViewedRun
-    _recorder: RecordingWriter | None = None
+    _writer: RecordingWriter | None = None
 
     def _keep(self, folder: Path) -> BackgroundRun:
         """Record the run from now on."""
-        self._recorder = RecordingWriter(self._run, folder)
+        self._writer = RecordingWriter(self._run, folder)
         return self
 
     @property
     def recording(self) -> PublicRecording | None:
         """The recording of the run."""
-        return None if self._recorder is None else PublicRecording(self._recorder.folder)
+        return None if self._writer is None else PublicRecording(self._writer.folder)
 
     def _advance(self) -> bool:
         worked = super()._advance()
-        if self._recorder is not None and worked:
-            self._write(self._recorder.note)
+        if self._writer is not None and worked:
+            self._write(self._writer.note)
         return worked
 
     def _work(self) -> None:
         super()._work()
-        if self._recorder is not None:
+        if self._writer is not None:
             with self._lock:
-                self._write(partial(self._recorder.close, asks=self._failure is None))
+                self._write(partial(self._writer.close, asks=self._failure is None))
 
     def _write(self, write: Callable[[], Any]) -> None:
         """Write what is new; what is wrong with that is kept once in its notes, and the run goes on."""

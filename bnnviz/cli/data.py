@@ -134,15 +134,15 @@ def bench(
 
 def _line(row: dict[str, Any]) -> str:
     parts = [f"{row['case']}, {row['metric']}: {text(row['value'])} {row['unit']}".rstrip()]
-    parts += [f"{row['target']} {_verdict(row)}"] if row["target"] else []
+    parts += [f"{row['target']} {_goal_status(row)}"] if row["target"] else []
     return "; ".join(parts + [row["note"]] if row.get("note") else parts)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    verdict = _verdict(row)
-    verdict = f"[red]{verdict}[/red]" if verdict == "missed" else verdict
-    return row["case"], row["metric"], text(row["value"]), row["unit"], row["target"], verdict, row.get("note", "")
+    status = _goal_status(row)
+    status = f"[red]{status}[/red]" if status == "missed" else status
+    return row["case"], row["metric"], text(row["value"]), row["unit"], row["target"], status, row.get("note", "")
 
 
-def _verdict(row: dict[str, Any]) -> str:
+def _goal_status(row: dict[str, Any]) -> str:
     return "" if not row["target"] else "met" if row["ok"] else "missed"

@@ -55,7 +55,7 @@ def export(
 
 @group.command("list", epilog=examples("bnnviz recordings list", "bnnviz recordings list --json"))
 def recordings_list(as_json: Json = False) -> None:
-    """List the recordings on the shelf, the newest first, and what is wrong with a broken one."""
+    """List the recordings, the newest first, and what is wrong with a broken one."""
     from bnnviz.engine.recording import reader
 
     rows = [_row(recording, wrong) for recording, wrong in reader.recordings()]
@@ -102,7 +102,7 @@ def recordings_check(run: RecordingWord) -> None:
 
 @group.command("rename", epilog=examples("bnnviz recordings rename boston boston-2"))
 def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
-    """Give a recording on the shelf another name."""
+    """Give a recording another name."""
     from bnnviz.engine.recording import reader
 
     print(reader.rename(run, name))
@@ -112,13 +112,13 @@ def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(he
 def recordings_delete(
     run: RecordingWord, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False
 ) -> None:
-    """Remove a recording from the shelf, for good."""
+    """Remove a recording from the recordings folder, for good."""
     from bnnviz.engine.recording import reader
 
     folder = reader.find(run)
     if folder != reader.place(folder.name):
         raise BnnvizError(
-            f"{folder} is not on the shelf {reader.recordings_folder()}; remove that folder by hand.", "run"
+            f"{folder} is not in the recordings folder {reader.recordings_folder()}; remove that folder by hand.", "run"
         )
     if not yes:
         typer.confirm(f"Remove the recording {folder}?", abort=True, err=True)
@@ -141,9 +141,9 @@ def recordings_pack(
 @group.command("unpack", epilog=examples("bnnviz recordings unpack boston.zip"))
 def recordings_unpack(
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="What `bnnviz recordings pack` made.")],
-    name: Annotated[str | None, typer.Option(help="Its name on the shelf; default: the file's.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name in the recordings folder; default: the file's.")] = None,
 ) -> None:
-    """Put a recording that was sent on the shelf, once it is known to be one; print where it is."""
+    """Put a recording that was sent into the recordings folder, once it is known to be one; print where it is."""
     from bnnviz.engine.recording.archive import unpack
 
     print(unpack(file, name))

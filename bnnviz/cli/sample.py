@@ -191,18 +191,18 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
         The recording that is written while the run goes on.
     as_json : bool
     """
-    recorder = None
+    writer = None
     if folder is not None:
         from bnnviz.engine.recording.writer import RecordingWriter
 
-        recorder = RecordingWriter(run, folder)
+        writer = RecordingWriter(run, folder)
     try:
-        interrupted = drive(run, recorder)
+        interrupted = drive(run, writer)
     except KeyboardInterrupt:
         kept = "nothing was kept" if folder is None else f"what was written before is kept in {folder}"
         say(f"stopped at once; {kept}.")
         return INTERRUPTED
-    unwritten = _close(recorder)
+    unwritten = _close(writer)
     _print_and_save(run, out, as_json)
     if run.error is not None or unwritten:
         return FAILED
@@ -212,7 +212,7 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     return INTERRUPTED
 
 
-def drive(run: ViewedRun | Race, recorder: RecordingWriter | None = None) -> bool:
+def drive(run: ViewedRun | Race, writer: RecordingWriter | None = None) -> bool:
     """Advance a run or a race to its end or to Ctrl-C; return whether it was stopped.
 
     A recording that cannot be written is reported once and tried again: sampling goes on.
@@ -227,30 +227,30 @@ def drive(run: ViewedRun | Race, recorder: RecordingWriter | None = None) -> boo
             def show_and_write() -> None:
                 nonlocal message
                 bar.update(task, description=run.phase, total=1.0, completed=run.progress)
-                message = _write(recorder, message)
+                message = _write(writer, message)
 
             advance(run, _SLICE_S, show_and_write, stopped=lambda: bool(pressed))
     return bool(pressed)
 
 
-def _write(recorder: RecordingWriter | None, message: str) -> str:
+def _write(writer: RecordingWriter | None, message: str) -> str:
     """Write what is new to a recording; return what is wrong with that, which is printed when it is another thing."""
-    if recorder is None:
+    if writer is None:
         return ""
     try:
-        return "" if recorder.note() else message
+        return "" if writer.note() else message
     except BnnvizError as error:
         if error.sentence != message:
             say(f"{error.sentence} Sampling goes on.")
         return error.sentence
 
 
-def _close(recorder: RecordingWriter | None) -> bool:
+def _close(writer: RecordingWriter | None) -> bool:
     """Write the rest of a recording; return whether it could not be written."""
-    if recorder is None:
+    if writer is None:
         return False
     try:
-        recorder.close()
+        writer.close()
     except BnnvizError as error:
         say(error.sentence)
         return True
@@ -283,7 +283,7 @@ def _stopped(run: ViewedRun, out: Path | None, folder: Path | None) -> str:
 
 
 def _word(folder: Path) -> str:
-    """Return what names a recording on the command line: its name on the shelf, its folder elsewhere."""
+    """Return what names a recording on the command line: its name in the recordings folder, its folder elsewhere."""
     from bnnviz.engine.recording import reader
 
     return folder.name if folder.parent == reader.recordings_folder() else str(folder)

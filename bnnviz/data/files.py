@@ -182,7 +182,7 @@ def locate(file: DataFile) -> Path:
     place = find(file)
     if place is None:
         fetched = "fetch it with 'bnnviz data fetch', or " if file.url else ""
-        raise BnnvizError(f"The file {file.path} is not on this machine: {fetched}{_elsewhere(file)}.", field="data")
+        raise BnnvizError(f"The file {file.path} is not on this machine: {fetched}{_remedy(file)}.", field="data")
     if file.checksum is None:
         return place
     packed = place.name != PurePosixPath(file.path).name
@@ -240,7 +240,7 @@ def _is_cached(place: Path) -> bool:
 
 def _download(file: DataFile) -> Path:
     if file.url is None:
-        raise DownloadError(f"Nobody publishes the file {file.path}: {_elsewhere(file)}.", "nobody publishes it")
+        raise DownloadError(f"Nobody publishes the file {file.path}: {_remedy(file)}.", "nobody publishes it")
     pooch = _pooch()
     import requests  # comes with pooch, which lets its errors through
 
@@ -258,25 +258,24 @@ def _download(file: DataFile) -> Path:
     except requests.RequestException as error:
         cause = type(error).__name__
         raise DownloadError(
-            f"{file.url} could not be downloaded ({cause}): check the network, or {_elsewhere(file)}.", cause
+            f"{file.url} could not be downloaded ({cause}): check the network, or {_remedy(file)}.", cause
         ) from error
     except OSError as error:
         cause = error.strerror or type(error).__name__
         raise DownloadError(
             f"The cache {place.parent} cannot be used ({cause}): make it a folder that you can write to, or"
-            f" {_elsewhere(file)}.",
+            f" {_remedy(file)}.",
             f"the cache cannot be used: {cause}",
         ) from error
     except ValueError as error:  # how pooch says that the checksum is wrong
         raise DownloadError(
-            f"What {file.url} sent is not the expected file ({file.difference}): try again later, or"
-            f" {_elsewhere(file)}.",
+            f"What {file.url} sent is not the expected file ({file.difference}): try again later, or {_remedy(file)}.",
             file.difference,
         ) from error
     return place
 
 
-def _elsewhere(file: DataFile) -> str:
+def _remedy(file: DataFile) -> str:
     folder = shared_folder()
     if folder is not None:
         return f"put it into {folder}, which {VARIABLE} names, as {file.path}"

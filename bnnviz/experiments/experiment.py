@@ -39,7 +39,7 @@ LABELS: dict[str, str] = {
     "widening_share": "variance off by (share)",
     "ece": "ECE",
     "entropy_test": "entropy, test",
-    "entropy_foreign": "entropy, elsewhere",
+    "entropy_foreign": "entropy, out of distribution",
     "auroc": "AUROC",
     "fpr95": "FPR95",
     "accuracy_attacked": "accuracy, attacked",
@@ -268,10 +268,10 @@ def _started(spec: Spec | DoubleWellSpec) -> Any:
 
 
 def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
-    ess, widening = summary.get("ess_pc1"), summary.get("widening")
+    ess, inflation = summary.get("ess_pc1"), summary.get("widening")
     return summary | {
         "ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"],
-        "widening_share": None if widening is None else widening["share"],
+        "widening_share": None if inflation is None else inflation["share"],
     }
 
 

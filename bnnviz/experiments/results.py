@@ -85,7 +85,7 @@ class Record:
 
 def user_folder() -> Path:
     """Return the folder of this machine's records."""
-    return paths.measured()
+    return paths.results()
 
 
 def records(name: str) -> tuple[list[Record], list[str]]:
@@ -226,7 +226,7 @@ def write(
 
 def part_of(experiment: Experiment) -> dict[str, str]:
     """Return in what it differs from the experiment that is registered under its name."""
-    from bnnviz.experiments import EXPERIMENTS  # which imports this floor's modules
+    from bnnviz.experiments import EXPERIMENTS  # which imports this layer's modules
 
     first = EXPERIMENTS.get(experiment.name, experiment)
     chosen = {name: getattr(experiment, name, "") for name in PARTS}

@@ -213,20 +213,20 @@ def _named(runs: Iterator[tuple[list[str], Spec]]) -> dict[str, Spec]:
     marks: dict[str, str] = {}
     taken: set[str] = set()
     for words, spec in runs:
-        mark = _mark(spec)
+        digest = _digest(spec)
         name = _UNSAFE.sub("_", "-".join(filter(None, words))).strip("._-") or f"{spec.sampler}-{spec.target}"
-        name = name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}-{mark[:8]}"
-        if mark in marks:
-            raise BnnvizError(f"The sweep has the run {marks[mark]} twice; take one of them out.", "grid")
+        name = name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}-{digest[:8]}"
+        if digest in marks:
+            raise BnnvizError(f"The sweep has the run {marks[digest]} twice; take one of them out.", "grid")
         # Names that some disks take for the same differ by what is in the spec.
-        name = f"{name}-{mark[:8]}" if name.casefold() in taken else name
-        marks[mark] = name
+        name = f"{name}-{digest[:8]}" if name.casefold() in taken else name
+        marks[digest] = name
         taken.add(name.casefold())
         found[name] = spec
     return found
 
 
-def _mark(spec: Spec) -> str:
+def _digest(spec: Spec) -> str:
     return hashlib.sha256(json.dumps(spec.to_json(), sort_keys=True).encode()).hexdigest()
 
 

@@ -47,7 +47,7 @@ def separated(*rows: Any) -> np.ndarray:
     return np.concatenate([stacked, np.full((*stacked.shape[:-1], 1), np.nan, np.float32)], axis=-1).ravel()
 
 
-def strokes(x: Any, rows: Any) -> Columns:
+def gapped_curves(x: Any, rows: Any) -> Columns:
     """Give the columns of one line through many curves (curves, points) over x, with gaps between them."""
     rows = np.atleast_2d(np.asarray(rows, dtype=np.float32))
     if not rows.size:
@@ -357,16 +357,16 @@ class View:
         """Say what the figure shows now; the figures of its heading, unless it has others."""
         return self.note
 
-    def _empty(self, *sheets: PackedColumns) -> None:
+    def _empty(self, *packed_columns: PackedColumns) -> None:
         """Send empty columns."""
-        for sheet in sheets:
-            self._push(sheet, columns(**dict.fromkeys(sheet.data, ())))
+        for packed in packed_columns:
+            self._push(packed, columns(**dict.fromkeys(packed.data, ())))
 
     @staticmethod
-    def _push(sheet: PackedColumns, data: Columns) -> bool:
-        """Send columns unless the sheet holds the same ones."""
-        held = sheet.data
+    def _push(packed: PackedColumns, data: Columns) -> bool:
+        """Send columns unless it holds the same ones."""
+        held = packed.data
         if all(np.array_equal(held[name], values, equal_nan=True) for name, values in data.items()):
             return False
-        sheet.push(data)
+        packed.push(data)
         return True

@@ -230,7 +230,7 @@ class Canvas:
 
     @property
     def sources(self) -> list[PackedColumns]:
-        """The sheets that are drawn from."""
+        """The packed columns that are drawn from."""
         return list({glyph.source.model.id: glyph.source for glyph in self.glyphs}.values())
 
     def _add(self, glyph: Glyph) -> Glyph:

@@ -37,12 +37,12 @@ class FutureLines:
 
     def __init__(self, canvas: Canvas, names: Sequence[str], widths: Sequence[float]) -> None:
         self._names = tuple(names)
-        self.sheet = PackedColumns(self.columns({}))
+        self.packed = PackedColumns(self.columns({}))
         x, *heights = self._names
         self._lines = [
             [
                 canvas.line(
-                    self.sheet, f"{x}{i}", f"{y}{i}", width=width, dash=() if width > 2 else (5, 4), opacity=0.9
+                    self.packed, f"{x}{i}", f"{y}{i}", width=width, dash=() if width > 2 else (5, 4), opacity=0.9
                 )
                 for y, width in zip(heights, widths, strict=True)
             ]

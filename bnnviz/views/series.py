@@ -24,13 +24,13 @@ class SeriesView(View):
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
         self.names: tuple[str, ...] = ()
         self._glyphs: list[tuple[Glyph, ...]] = []
-        self.sheets: list[PackedColumns] = []
+        self.packed_columns: list[PackedColumns] = []
         super().__init__(scene, dark)
 
     def reset(self, scene: dict) -> None:
         """Forget what was shown."""
         self.note, self.names = "", ()
-        self._empty(*self.sheets)
+        self._empty(*self.packed_columns)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the lines' too."""
@@ -57,25 +57,25 @@ class SeriesView(View):
         lanes = zip(self.names, self.palette.chains, MARKS, strict=False)
         return [mark_html(mark, self.palette, name, colour=colour) for name, colour, mark in lanes]
 
-    def _make_sheets(self, names: Sequence[str]) -> list[PackedColumns]:
+    def _make_packed_columns(self, names: Sequence[str]) -> list[PackedColumns]:
         """Make the columns of each series."""
-        self.sheets = [PackedColumns(names) for _ in range(MOST)]
-        return self.sheets
+        self.packed_columns = [PackedColumns(names) for _ in range(MOST)]
+        return self.packed_columns
 
     def _dotted(
-        self, sheet: PackedColumns, x: str, y: str, dash: tuple[int, ...], kind: Kind, size: float
+        self, packed: PackedColumns, x: str, y: str, dash: tuple[int, ...], kind: Kind, size: float
     ) -> tuple[Glyph, Glyph]:
         """Draw a dashed line with a dot at each of its points."""
-        line, dots = self.canvas.line(sheet, x, y, width=2.2, dash=dash), self.canvas.marks(sheet, x, y, kind, size)
+        line, dots = self.canvas.line(packed, x, y, width=2.2, dash=dash), self.canvas.marks(packed, x, y, kind, size)
         dots.fill = "set by the theme"
         return line, dots
 
     def _push_each(self, series: Sequence[Columns]) -> bool:
         """Send the columns of each series; those without one are emptied. Return whether anything changed."""
         changed = False
-        for place, sheet in enumerate(self.sheets):
-            empty = columns(**dict.fromkeys(sheet.data, ()))
-            changed |= self._push(sheet, series[place] if place < len(series) else empty)
+        for place, packed in enumerate(self.packed_columns):
+            empty = columns(**dict.fromkeys(packed.data, ()))
+            changed |= self._push(packed, series[place] if place < len(series) else empty)
         return changed
 
     def _name(self, names: Sequence[str]) -> bool:

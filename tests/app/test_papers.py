@@ -1,4 +1,4 @@
-"""The Papers page without a browser: records and which of them counts, verdicts, links, a card for each experiment."""
+"""The Papers page without a browser: records and which of them counts, comparisons, links, a card for each experiment."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_a_figure_is_off_by_its_standard_errors() -> None:
         ((0.9, 0.91), "0 of 1 within two standard errors"),
     ],
 )
-def test_the_verdict_counts_what_can_be_judged(values: tuple[float, ...], text: str) -> None:
+def test_the_comparison_counts_what_can_be_judged(values: tuple[float, ...], text: str) -> None:
     made = small()
     rows = [made.row(case, summaries(*values)) for case in made.cases] if values else []
     assert compare(figures(made, rows)).text == text

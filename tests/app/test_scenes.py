@@ -47,8 +47,8 @@ def test_every_step_can_be_shown(name: str) -> None:
                 step.spec.replace(settings={**step.spec.settings, **value}).checked()
         if step.ask is not None:
             assert 0 <= step.ask.answer < len(step.ask.choices) <= 4
-            assert step.ask.verdict(step.ask.answer).startswith("Right: ")
-            assert step.ask.verdict(None).startswith("It is: ")
+            assert step.ask.answer_text(step.ask.answer).startswith("Right: ")
+            assert step.ask.answer_text(None).startswith("It is: ")
             assert len(step.ask.reveal) <= LONGEST
 
 

@@ -119,7 +119,7 @@ def test_the_meter_tells_whose_time_it_was() -> None:
 def test_the_sampler_cost_is_the_median_ratio_of_neighbouring_windows() -> None:
     # The machine is twice as slow in the second round, and nothing can be said of the third.
     looks = {"looked_at": (96.0, 48.0, 500.0), "background": (120.0, 60.0, 60.0), "only_painting": (100.0, 50.0, 1.0)}
-    rounds = [{name: live._Pace(values[i], 10.0) for name, values in looks.items()} for i in range(3)]
+    rounds = [{name: live._PageRate(values[i], 10.0) for name, values in looks.items()} for i in range(3)]
     rows = {row.metric: row for row in live._compare(rounds)}
     assert rows["ratio_to_background"].value == rows["ratio_to_background"].more["ratio"] == pytest.approx(0.8)
     assert not rows["ratio_to_background"].ok
@@ -129,7 +129,7 @@ def test_the_sampler_cost_is_the_median_ratio_of_neighbouring_windows() -> None:
 
 
 def test_looks_take_turns_and_only_the_end_of_each_is_measured() -> None:
-    turns = live._Looks(100.0, each_s=live.TURN_S + live.WINDOW_S)
+    turns = live._Windows(100.0, each_s=live.TURN_S + live.WINDOW_S)
     assert turns.count(0.1) == 3, "one round at least"
     assert turns.count(3.5 * 3 * turns.each_s) == 9, "whole rounds only"
     assert turns.measured(2) == pytest.approx((100.0 + 2 * turns.each_s + live.TURN_S, 100.0 + 3 * turns.each_s))

@@ -1,4 +1,4 @@
-"""The promises that the files of the project make to each other: floors, versions, packaging, names."""
+"""The promises that the files of the project make to each other: layers, versions, packaging, names."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def pins() -> dict[str, str]:
     return dict(line.split("==") for line in lines)
 
 
-# --- floors, at run time
+# --- layers, at run time
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_curves_are_drawn_on_log_scales_with_a_cross_where_a_lane_diverged():
     (view_class,) = views_for(scene())
     view = view_class(scene())
     assert view.update(part([1.0, 0.1], [math.nan, 0.5], [], diverged=2))
-    first, second, lost = (sheet.data for sheet in view.sheets[:3])
+    first, second, lost = (packed.data for packed in view.packed_columns[:3])
     assert np.allclose(first["x"], [4, 5]) and np.allclose(first["y"], [0, -1])
     assert np.allclose(second["x"][:1], 5), "what is not known is not drawn"
     assert len(lost["end_x"]) == 1 and np.isnan(lost["end_x"]).all() and np.isfinite(lost["lost_x"]).all()
@@ -143,7 +143,7 @@ def test_curves_are_drawn_on_log_scales_with_a_cross_where_a_lane_diverged():
     assert "100k" in labels.values() and labels[4.0] == "10k"
     assert view.description.endswith("Sampler 0 0.1; Sampler 1 0.5")
     view.reset(scene(2))
-    assert not view.sheets[0].data["x"].size
+    assert not view.packed_columns[0].data["x"].size
 
 
 def test_curves_that_run_away_do_not_widen_the_picture_without_end():

@@ -8,7 +8,7 @@ import torch
 from scipy import linalg
 
 from bnnviz import samplers, targets
-from bnnviz.benchmarks.suites.truth import Cell, known_targets, row
+from bnnviz.benchmarks.suites.truth import SamplerCase, known_targets, row
 from bnnviz.samplers.mcmc import nuts
 from bnnviz.samplers.random import RandomNumbers, seeded
 
@@ -131,7 +131,7 @@ def test_hmc_is_right_whatever_its_step_size() -> None:
         {"momentum_persistence": 0.7, "num_leapfrog_steps": 3, "vary": False},
     ):
         for name in ("gaussian", "double_well"):
-            found = row(Cell("hmc", settings), known_targets()[name], draws=40, chains=600)
+            found = row(SamplerCase("hmc", settings), known_targets()[name], draws=40, chains=600)
             assert found.ok, (settings, name, found)
 
 
@@ -144,7 +144,7 @@ def test_hmc_at_a_temperature() -> None:
 def test_nuts_is_right_whatever_its_step_size() -> None:
     for settings in ({}, {"step_size": 0.7, "max_depth": 3, "every": 2}):
         for name in ("gaussian-1", "double_well"):
-            found = row(Cell("nuts", settings), known_targets()[name], draws=20, chains=600)
+            found = row(SamplerCase("nuts", settings), known_targets()[name], draws=20, chains=600)
             assert found.ok, (settings, name, found)
 
 
@@ -179,7 +179,7 @@ def test_a_broken_nuts_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, w
     """The last point of a subtree, points without weights, and a subtree's own turns that go unseen."""
     monkeypatch.setattr(nuts.NUTS, method, wrong)
     settings = {"step_size": 1.2 if wrong is unweighted else 0.35}
-    found = row(Cell("nuts", settings), known_targets()["gaussian-1"], draws=40, chains=3000)
+    found = row(SamplerCase("nuts", settings), known_targets()["gaussian-1"], draws=40, chains=3000)
     assert not found.ok, found
 
 
@@ -195,6 +195,9 @@ def louder(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> t
 def test_a_broken_hmc_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
     monkeypatch.setattr(RandomNumbers, method, wrong)
     found = row(
-        Cell("hmc", {"step_size": 1.0, "num_leapfrog_steps": 4}), known_targets()["gaussian"], draws=40, chains=600
+        SamplerCase("hmc", {"step_size": 1.0, "num_leapfrog_steps": 4}),
+        known_targets()["gaussian"],
+        draws=40,
+        chains=600,
     )
     assert not found.ok, found

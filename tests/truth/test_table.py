@@ -15,7 +15,7 @@ from bnnviz.benchmarks import find
 from bnnviz.benchmarks.calibration import KnownAnswers, limit, of_draws, of_path, p_value
 from bnnviz.benchmarks.simulated import PLACES, SimulatedNetwork, uniformity
 from bnnviz.benchmarks.suites import truth
-from bnnviz.benchmarks.suites.truth import Cell, cells, far, known_targets, row
+from bnnviz.benchmarks.suites.truth import SamplerCase, far, known_targets, row, sampler_cases
 from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp.bounds import grid
@@ -92,7 +92,7 @@ def test_the_table_walks_all_samplers_bounds_and_targets() -> None:
     with_answers = {cls.registered for cls in targets.REGISTRY if cls().mean() is not None}
     assert {target.registered for target in known.values()} == with_answers
     assert [*known, "far", "horizon", "sbc"] == list(find("truth").cases)
-    on_gaussian, on_banana = ({cell.name for cell in cells(known[name])} for name in ("gaussian", "banana"))
+    on_gaussian, on_banana = ({case.name for case in sampler_cases(known[name])} for name in ("gaussian", "banana"))
     others = set(EVERY) - set(PDMPS)
     assert on_gaussian == others | {f"{s}_{b}" for s in PDMPS for b in ("grid", "interpolated", "exact", "events")}
     assert on_banana == others | {f"{s}_{b}" for s in PDMPS for b in ("grid", "interpolated", "events")}
@@ -100,21 +100,21 @@ def test_the_table_walks_all_samplers_bounds_and_targets() -> None:
 
 
 def test_rows_that_show_a_bias_have_no_limit() -> None:
-    assert not Cell("bps", {"bound": "interpolated", "alpha": 1.0}).right
-    assert Cell("bps", {"bound": "grid"}).right
-    assert Cell("bps", {}).right
+    assert not SamplerCase("bps", {"bound": "interpolated", "alpha": 1.0}).right
+    assert SamplerCase("bps", {"bound": "grid"}).right
+    assert SamplerCase("bps", {}).right
 
 
 def test_a_row_that_takes_too_long_is_red_and_says_so() -> None:
-    found = row(Cell("bps", {"bound": "grid"}), targets.Gaussian(), 0.0, 10_000, 8)
+    found = row(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), 0.0, 10_000, 8)
     assert not found.ok
     assert "--seconds" in found.more["note"]
     with pytest.raises(BnnvizError, match="take fewer"):
-        truth.measure(Cell("bps", {"samples": "events"}), targets.Gaussian(size=3), draws=4, chains=2000)
+        truth.measure(SamplerCase("bps", {"samples": "events"}), targets.Gaussian(size=3), draws=4, chains=2000)
 
 
 def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    monkeypatch.setattr(truth, "far", lambda cell, patience: far(cell, patience, 10, 50))
+    monkeypatch.setattr(truth, "far", lambda case, patience: far(case, patience, 10, 50))
     with pytest.raises(SystemExit) as ended:
         main(["bench", "truth", "--case", "far", "--json"])
     assert ended.value.code == 0
@@ -130,17 +130,17 @@ def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFix
 @pytest.mark.parametrize("sampler", EVERY)
 def test_a_sample_of_the_table_is_green(name: str, sampler: str) -> None:
     target = known_targets()[name]
-    for cell in cells(target):
-        if cell.sampler == sampler and cell.right:
-            found = row(cell, target, **FEW)
-            assert found.ok, (cell.name, found)
+    for case in sampler_cases(target):
+        if case.sampler == sampler and case.right:
+            found = row(case, target, **FEW)
+            assert found.ok, (case.name, found)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", EVERY)
 def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
-    found = far(Cell(sampler, {}), **FEW)
+    found = far(SamplerCase(sampler, {}), **FEW)
     assert found.ok, found
 
 
@@ -148,7 +148,7 @@ def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
 def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> None:
     def widening(horizon: float, alpha: float) -> float:
         chosen = {"bound": "interpolated", "horizon": horizon, "alpha": alpha, "spacing": 0.5}
-        tests = truth.measure(Cell("bps", chosen), targets.Banana(), draws=150, chains=300)
+        tests = truth.measure(SamplerCase("bps", chosen), targets.Banana(), draws=150, chains=300)
         return next(test.error for test in tests if test.label == "variance x1")
 
     long, middle, short = (widening(horizon, 1.2) for horizon in (1.0, 0.3, 0.1))
@@ -173,25 +173,25 @@ def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> Non
 )
 def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: str, wrong) -> None:
     monkeypatch.setattr(samplers.REGISTRY.get(sampler), method, wrong)
-    assert not row(Cell(sampler, {"bound": "grid"}), targets.Gaussian(), 20.0, **FEW).ok
+    assert not row(SamplerCase(sampler, {"bound": "grid"}), targets.Gaussian(), 20.0, **FEW).ok
 
 
 def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
     whole = grid.Grid._line
     monkeypatch.setattr(grid.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
     monkeypatch.setattr(grid.Grid, "redraws", False)
-    assert not row(Cell("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
+    assert not row(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
 
 
 def test_a_missing_refreshment_makes_its_row_red() -> None:
-    assert not far(Cell("bps", {"refresh_rate": 0.0}), **FEW).ok
+    assert not far(SamplerCase("bps", {"refresh_rate": 0.0}), **FEW).ok
 
 
 def test_a_dropped_prior_makes_its_row_red() -> None:
     target = targets.LogisticRegression(prior_sd=0.7)
     assert target.mean() is not None
     target.prior_precision = 0.0
-    assert not row(Cell("bps", {"bound": "grid"}), target, **FEW).ok
+    assert not row(SamplerCase("bps", {"bound": "grid"}), target, **FEW).ok
 
 
 # --- simulated data sets
@@ -245,10 +245,10 @@ def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, b
 @pytest.mark.demand
 def test_cells_are_short_enough_for_what_lies_between_two_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate that is missed within a cell violates nothing: many chains are needed to see it."""
-    target, cell = known_targets()["gaussian_mixture"], Cell("sigma_bps", {"bound": "grid"})
+    target, case = known_targets()["gaussian_mixture"], SamplerCase("sigma_bps", {"bound": "grid"})
 
     def worst() -> float:
-        return max(abs(test.z) for test in truth.measure(cell, target, 300.0, 80, 3000))
+        return max(abs(test.z) for test in truth.measure(case, target, 300.0, 80, 3000))
 
     assert worst() < limit(1e-4, 12, 3000)
     monkeypatch.setattr(grid, "_FARTHEST", 4.0)

@@ -75,7 +75,7 @@ def test_one_methods_curve_has_nested_envelopes_and_several_have_one_each():
     assert one.note.startswith("AUC 0.")
     assert not many.nested.data["x"].size
     # Only methods whose draws differ have an envelope.
-    assert [bool(np.isfinite(sheet.data["low"]).any()) for sheet in many.sheets[:7]] == [False] * 3 + [True] * 4
+    assert [bool(np.isfinite(each.data["low"]).any()) for each in many.packed_columns[:7]] == [False] * 3 + [True] * 4
     assert many.note.count("±") == 4
     assert many.legend_html().count("<svg") == 7
 
@@ -96,7 +96,7 @@ def test_the_numbers_of_a_confusion_matrix_can_be_read_on_their_cells():
 
 def test_history_draws_the_spread_and_errors_lie_on_a_log_scale():
     line, view = PARTS["history"][0]["lines"][0], shown("history", 0)
-    np.testing.assert_allclose(view.sheets[0].data["high"], line["mean"] + line["sd"], rtol=1e-5)
+    np.testing.assert_allclose(view.packed_columns[0].data["high"], line["mean"] + line["sd"], rtol=1e-5)
     assert view.y_label == "AUC"
     view = shown("errors2", 0)
     assert "10⁻³" in view.root.xaxis[0].major_label_overrides.values()

@@ -56,15 +56,15 @@ def test_six_lanes_are_told_apart_by_colour_where_shapes_are_alike(palette):
 
 def test_reliability_draws_points_intervals_and_shares():
     lane, view = PARTS["reliability"][0]["lanes"][0], shown("reliability", 0)
-    sheet, known = view.sheets[0].data, lane["count"] > 0
-    np.testing.assert_allclose(finite(sheet["x"]), lane["confidence"][known], rtol=1e-6)
-    np.testing.assert_allclose(finite(sheet["y"]), lane["accuracy"][known], rtol=1e-6)
-    ends = finite(sheet["line_y"]).reshape(-1, 2)
+    packed, known = view.packed_columns[0].data, lane["count"] > 0
+    np.testing.assert_allclose(finite(packed["x"]), lane["confidence"][known], rtol=1e-6)
+    np.testing.assert_allclose(finite(packed["y"]), lane["accuracy"][known], rtol=1e-6)
+    ends = finite(packed["line_y"]).reshape(-1, 2)
     np.testing.assert_allclose(ends, np.stack([lane["low"], lane["high"]], -1)[known], rtol=1e-5, atol=1e-7)
-    assert finite(sheet["bar_y"]).sum() == pytest.approx(1.0)
+    assert finite(packed["bar_y"]).sum() == pytest.approx(1.0)
     assert view.note == f"ECE {lane['ece']:.3f}"
     many = shown("reliability", 1)
-    bars = np.stack([finite(sheet.data["bar_x"]) for sheet in many.sheets[:6]])
+    bars = np.stack([finite(packed.data["bar_x"]) for packed in many.packed_columns[:6]])
     # Six bars beside each other inside of their bin.
     assert many._bars[0].width == pytest.approx(0.08 / 6)
     assert (np.abs(bars - np.linspace(0.05, 0.95, 10)) <= 0.04).all()
@@ -75,14 +75,14 @@ def test_reliability_draws_points_intervals_and_shares():
 def test_steps_begin_at_zero_and_end_at_one():
     view = shown("entropy", 0)
     part = PARTS["entropy"][0]
-    for sheet, lane in zip(view.sheets, part["lanes"], strict=False):
+    for packed, lane in zip(view.packed_columns, part["lanes"], strict=False):
         for side in ("inside", "outside"):
-            x, y = finite(sheet.data[f"{side}_x"]), finite(sheet.data[f"{side}_y"])
+            x, y = finite(packed.data[f"{side}_x"]), finite(packed.data[f"{side}_y"])
             assert (y[0], y[-1], x[-1]) == (0.0, 1.0, pytest.approx(part["top"]))
             assert (np.diff(y) >= 0).all() and (np.diff(x) >= 0).all()
             at = np.searchsorted(lane[side]["x"], 1.0, side="right") - 1
             assert y[x <= 1.0].max() == pytest.approx(lane[side]["y"][at])
-    heights = [finite(sheet.data["outside_mark_y"])[0] for sheet in view.sheets[:6]]
+    heights = [finite(packed.data["outside_mark_y"])[0] for packed in view.packed_columns[:6]]
     assert (np.diff(heights) > 0.02).all()
     assert view.note.startswith("AUROC BPS 0.")
     assert (view.x_label, view.y_label) == ("entropy (nats)", "share of the rows up to it")
@@ -90,27 +90,27 @@ def test_steps_begin_at_zero_and_end_at_one():
 
 def test_a_histogram_is_drawn_as_an_outline_of_its_shares():
     view, part = shown("entropy", 1), PARTS["entropy"][1]
-    x, y = (finite(view.sheets[0].data[f"inside_{name}"]) for name in "xy")
+    x, y = (finite(view.packed_columns[0].data[f"inside_{name}"]) for name in "xy")
     area = np.sum(np.diff(x) * y[1:])
     width = part["top"] / 25
     assert area == pytest.approx(width, rel=1e-4)
-    assert view.root.y_range.end > max(y.max(), finite(view.sheets[1].data["outside_y"]).max())
+    assert view.root.y_range.end > max(y.max(), finite(view.packed_columns[1].data["outside_y"]).max())
     # The other kind afterwards takes the whole height again.
     view.update({"entropy": PARTS["entropy"][2]})
     assert view.root.y_range.end == 1.02
-    assert not finite(view.sheets[0].data["outside_x"]).size
-    assert not finite(view.sheets[0].data["inside_mark_x"]).size
+    assert not finite(view.packed_columns[0].data["outside_x"]).size
+    assert not finite(view.packed_columns[0].data["inside_mark_x"]).size
     assert (view.note, view.legend_html().count("<svg")) == ("", 1)
 
 
 def test_attacks_are_drawn_against_the_step_with_their_bands():
     for name, figure in (("attack", "accuracy"), ("attack_entropy", "entropy")):
         view, lanes = shown(name, 0), PARTS[name][0]["lanes"]
-        for sheet, lane in zip(view.sheets, lanes, strict=False):
-            np.testing.assert_allclose(sheet.data["x"], lane["eps"], rtol=1e-6)
-            np.testing.assert_allclose(sheet.data["y"], lane[figure], rtol=1e-6)
-            assert (sheet.data["low"] < sheet.data["y"]).all()
-            assert (sheet.data["y"] < sheet.data["high"]).all()
+        for packed, lane in zip(view.packed_columns, lanes, strict=False):
+            np.testing.assert_allclose(packed.data["x"], lane["eps"], rtol=1e-6)
+            np.testing.assert_allclose(packed.data["y"], lane[figure], rtol=1e-6)
+            assert (packed.data["low"] < packed.data["y"]).all()
+            assert (packed.data["y"] < packed.data["high"]).all()
         assert view.note.startswith(f"at 0.3: BPS {lanes[0][figure][-1]:.3f}; ")
         assert view.x_label == PARTS[name][0]["label"]
     assert view.y_label == "entropy (nats)"
@@ -126,9 +126,9 @@ def test_of_many_classes_the_likeliest_and_the_observed_are_shown():
         best = part["classes"][int(np.argmax(lane["mean"]))]
         place = names.index(best)
         number = [each["name"] for each in part["lanes"]].index(lane["name"])
-        sheet = view.sheets[number].data
-        assert finite(sheet["y"])[place] == pytest.approx(lane["mean"].max())
-        assert abs(finite(sheet["x"])[place] - place) < 0.33
+        packed = view.packed_columns[number].data
+        assert finite(packed["y"])[place] == pytest.approx(lane["mean"].max())
+        assert abs(finite(packed["x"])[place] - place) < 0.33
     band = finite(view.shade.data["x"])
     assert band.tolist() == [names.index(part["classes"][40]) + side for side in (-0.5, 0.5)]
     assert view.note == "observed Speed limit 40; the likeliest for 0 of 6; 12 of 43 classes"
@@ -138,7 +138,7 @@ def test_what_few_lanes_say_stands_in_the_note():
     part, view = PARTS["digit"][0], shown("digit", 0)
     best = int(np.argmax(part["lanes"][0]["mean"]))
     assert view.note.startswith(f"observed 7; BPS {best} ({part['lanes'][0]['mean'][best]:.2f}); σ-BPS ")
-    ends = finite(view.sheets[0].data["line_y"]).reshape(-1, 2)
+    ends = finite(view.packed_columns[0].data["line_y"]).reshape(-1, 2)
     np.testing.assert_allclose(ends, np.stack([part["lanes"][0]["low"], part["lanes"][0]["high"]], -1), rtol=1e-6)
     unknown = shown("digit", 2)
     assert not finite(unknown.shade.data["x"]).size

@@ -674,10 +674,10 @@ def test_the_plane_closes_in_on_a_small_path_but_keeps_a_known_density_in_sight(
 
 
 def test_a_sheet_travels_as_one_array() -> None:
-    sheet = PackedColumns(("x", "y"))
-    sheet.push(columns(y=[3, 4], x=[1, 2]))
-    assert sheet.model.tags == [["x", "y"]]
-    assert np.array_equal(sheet.model.data["packed"], np.array([1, 2, 3, 4], np.float32))
+    packed = PackedColumns(("x", "y"))
+    packed.push(columns(y=[3, 4], x=[1, 2]))
+    assert packed.model.tags == [["x", "y"]]
+    assert np.array_equal(packed.model.data["packed"], np.array([1, 2, 3, 4], np.float32))
 
 
 def test_columns_are_filled_up_and_strokes_are_separated() -> None:

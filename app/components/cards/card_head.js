@@ -1,27 +1,27 @@
 // The heading of a paper's experiment: a button that opens and closes its card.
 
 export function render({model}) {
-  const [arrow, place, title, verdict] = ["arrow", "place", "title", "verdict"].map((className) => make("span", {className}))
+  const [arrow, place, title, comparison] = ["arrow", "place", "title", "comparison"].map((className) => make("span", {className}))
   const bar = make("b"), meter = make("i", {}, bar), text = make("span")
-  verdict.append(text, meter)
+  comparison.append(text, meter)
   arrow.textContent = "›"
   arrow.setAttribute("aria-hidden", "true")
   const button = make_button("", {}, () => model.send_msg({open: !model.open}))
   button.dataset.experiment = model.experiment
-  button.append(arrow, place, title, verdict)
+  button.append(arrow, place, title, comparison)
   const heading = make("h3", {}, button)
 
   const fill = () => {
     place.textContent = model.place
     title.textContent = model.title
-    text.textContent = model.verdict
+    text.textContent = model.comparison
     const [near, judged] = model.share
     meter.hidden = judged === 0
     bar.style.width = `${judged ? 100 * near / judged : 0}%`
-    verdict.classList.toggle("none", !model.known)
+    comparison.classList.toggle("none", !model.known)
     button.setAttribute("aria-expanded", String(model.open))
   }
-  for (const name of ["place", "title", "verdict", "share", "known", "open"]) { model.on(name, fill) }
+  for (const name of ["place", "title", "comparison", "share", "known", "open"]) { model.on(name, fill) }
   fill()
   // The card that the address names is looked for, once it has its height.
   if (model.sought) { setTimeout(() => heading.scrollIntoView({block: "start"}), 300) }

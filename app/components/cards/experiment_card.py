@@ -38,7 +38,7 @@ class CardHead(JSComponent):
     experiment = param.String()
     place = param.String(doc="Table or figure of the paper.")
     title = param.String()
-    verdict = param.String()
+    comparison = param.String()
     share = param.List([0, 0], doc="Figures within two standard errors, and those whose standard error is known.")
     known = param.Boolean(True, doc="Whether anything was measured.")
     open = param.Boolean(False)
@@ -82,7 +82,7 @@ class ExperimentCard:
             experiment=experiment.name,
             title=title,
             place=place,
-            verdict=comparison.text,
+            comparison=comparison.text,
             share=[comparison.near, comparison.tested],
             known=self.measured,
             sizing_mode="stretch_width",

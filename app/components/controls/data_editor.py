@@ -16,7 +16,7 @@ from bnnviz.views import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import icon_button
 
-Rows = list[list[float]]
+PointList = list[list[float]]
 
 _OWN = "the data's own"
 _HISTORY = 100
@@ -48,13 +48,13 @@ class PointEditor(PageComponent):
     def __init__(
         self,
         view: View,
-        on_points: Callable[[Rows], None],
+        on_points: Callable[[PointList], None],
         on_own: Callable[[], None],
         on_notice: Callable[[str], None],
     ) -> None:
         self._view, self._on_points, self._on_own, self._on_notice = view, on_points, on_own, on_notice
-        self.rows: Rows = []
-        self._past: list[Rows] = []
+        self.rows: PointList = []
+        self._past: list[PointList] = []
         self._moving = False
         self._classes = False
         self._ranges = ((-1.0, 1.0), (-1.0, 1.0))
@@ -135,7 +135,7 @@ class PointEditor(PageComponent):
     def _place(self, message: dict[str, Any]) -> list[float]:
         return [float(f"{float(message[axis]):.{_DIGITS}g}") for axis in ("x", "y")]
 
-    def _become(self, rows: Rows) -> None:
+    def _become(self, rows: PointList) -> None:
         self._remember()
         self.rows = rows
         self._tell()

@@ -118,7 +118,7 @@ class SceneBar(PageComponent):
         if not self._asking or ask is None or (chosen is not None and not 0 <= chosen < len(ask.choices)):
             return
         self._asking = False
-        self._write(ask.verdict(chosen))
+        self._write(ask.answer_text(chosen))
         self._on_step(self.step, self.number, self.step.begins is not None)
 
     def _write(self, text: str) -> None:

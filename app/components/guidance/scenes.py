@@ -47,7 +47,7 @@ class Ask:
     answer: int
     reveal: str
 
-    def verdict(self, chosen: int | None) -> str:
+    def answer_text(self, chosen: int | None) -> str:
         """Return what to say of a choice; None is somebody who did not choose."""
         if chosen is None:
             return f"It is: {self.choices[self.answer]}. {self.reveal}"

@@ -81,7 +81,7 @@ def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
         time.sleep(SETTLE_S)
         rate = len(stage.lab.read().since(begin).frames) / SETTLE_S
         tell(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
-        turns = _Looks(time.time() + SETTLE_S)
+        turns = _Windows(time.time() + SETTLE_S)
         stage.lab.take_turns(LOOKS, rate, _hot(), turns.begin, turns.each_s)
         with stage.browser.left_alone():
             paces = [_pace(stage, worker, turns, number) for number in range(turns.count(seconds))]
@@ -146,7 +146,7 @@ SUITE = Suite(
 
 
 @dataclass
-class _Stage:
+class _PlayingPage:
     """A page that plays."""
 
     served: Dashboard
@@ -176,7 +176,7 @@ class _Stage:
 
 
 @contextmanager
-def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_Stage]:
+def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
     tell("Starting the server and the browser.")
     with window() as browser, dashboard() as served:
         browser.lab.open(served.url)
@@ -185,7 +185,7 @@ def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_Stage]:
         browser.lab.play()
         time.sleep(SETTLE_S)
         with served.cluster() as backend:
-            yield _Stage(served, browser, backend)
+            yield _PlayingPage(served, browser, backend)
 
 
 def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
@@ -233,14 +233,14 @@ def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
 
 
 @dataclass(frozen=True)
-class _Pace:
+class _PageRate:
     per_cpu_s: float
     per_s: float
 
 
 @dataclass(frozen=True)
-class _Looks:
-    """When which look is taken: each has its time, of which the end is measured."""
+class _Windows:
+    """Divide a measurement into windows, one look in each, of which the end is measured."""
 
     begin: float
     each_s: float = TURN_S + WINDOW_S
@@ -261,14 +261,14 @@ class _Looks:
         return painted / (len(looked) * WINDOW_S)
 
 
-def _pace(stage: _Stage, worker: psutil.Process, turns: _Looks, number: int) -> _Pace:
+def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: int) -> _PageRate:
     """Return the run's pace during a look, which begins by itself."""
     begin, end = turns.measured(number)
     time.sleep(max(0.0, begin - time.time()))
     step, used, began = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
     time.sleep(max(0.0, end - time.time()))
     steps = _only_run(stage.backend)["step"] - step
-    return _Pace(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - began))
+    return _PageRate(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - began))
 
 
 def _hot() -> list[str]:
@@ -277,7 +277,7 @@ def _hot() -> list[str]:
     return [view.name for view in views() if view.hot]
 
 
-def _compare(rounds: list[dict[str, _Pace]]) -> Iterator[Row]:
+def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
     spec = _opening()
     run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device, "rounds": len(rounds)}
     for look in LOOKS:

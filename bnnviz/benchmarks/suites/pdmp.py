@@ -112,7 +112,7 @@ def _measured(setup: Setup, seconds: float, tell: Tell) -> Iterator[Row]:
     tell(f"{setup.sampler}, {setup.bound}, {setup.chains} chains on {setup.target}.")
     for run in runs:
         _tuned(run, PATIENCE * seconds)
-    meters = [_Meter(run) for run in runs]
+    meters = [_RunMeter(run) for run in runs]
     end = time.perf_counter() + seconds * len(runs)
     while time.perf_counter() < end:
         for meter in meters:
@@ -140,7 +140,7 @@ def _begun(setup: Setup, kernel: str) -> Run:
     return run
 
 
-class _Meter:
+class _RunMeter:
     """What a run does for each CPU second of its own."""
 
     def __init__(self, run: Run) -> None:

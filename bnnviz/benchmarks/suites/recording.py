@@ -1,6 +1,6 @@
 """What a recording costs the run that it is made of.
 
-Two runs of one spec, which make the same steps, in turns, one with its recorder and one without: CPU seconds of the
+Two runs of one spec, which make the same steps, in turns, one with its writer and one without: CPU seconds of the
 whole process for each step. Each turn is divided by the one beside it, and of these ratios there is the median. The two
 change which of them is first, and a first turn of both, in which packages are imported, is not counted.
 """
@@ -42,35 +42,35 @@ def _overhead(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as scratch:
         tell(f"{name}: finding its start")
         recorded, alone = ViewedRun(_SPECS[name]), ViewedRun(_SPECS[name])
-        recorder = RecordingWriter(recorded, Path(scratch) / "run")
+        writer = RecordingWriter(recorded, Path(scratch) / "run")
         for run in (recorded, alone):
             run.prepare()
-        pair = ((recorded, recorder), (alone, None))
+        pair = ((recorded, writer), (alone, None))
         costs: list[list[float]] = []
         end = time.perf_counter() + seconds
         while not recorded.finished and (len(costs) <= _TURNS or time.perf_counter() < end):
             way = 1 if len(costs) % 2 else -1
             costs.append([_turn(*one) for one in pair[::way]][::way])
             tell(f"{name}: {len(costs)} turns, {recorded.steps:,} steps")
-        recorder.note(now=True)
-        size = Recording(recorder.folder).size / 1e6
+        writer.note(now=True)
+        size = Recording(writer.folder).size / 1e6
     with_it, without = (statistics.median(turns) for turns in zip(*costs[1:], strict=True))
     ratios = [turns[0] / turns[1] for turns in costs[1:]]
     yield Row("cpu_s_per_step_recorded", with_it, "s")
     yield Row("cpu_s_per_step", without, "s")
     ratio = statistics.median(ratios)
-    more = {"ratio": ratio, "peer": "the same run without a recorder", "sd": statistics.stdev(ratios)}
+    more = {"ratio": ratio, "peer": "the same run without a writer", "sd": statistics.stdev(ratios)}
     yield Row("ratio", ratio, "", Goal("<=", LIMIT), more)
     yield Row("size", size, "MB", more={"draws": int(recorded.store.counts.min())})
 
 
-def _turn(run: ViewedRun, recorder: RecordingWriter | None) -> float:
+def _turn(run: ViewedRun, writer: RecordingWriter | None) -> float:
     """Let a run go on for a turn, and return the CPU seconds of each step."""
     begun, first, end = time.process_time(), run.steps, time.perf_counter() + _TURN_S
     while not run.finished and time.perf_counter() < end:
         run.advance(_SLICE_S)
-        if recorder is not None:
-            recorder.note()
+        if writer is not None:
+            writer.note()
     return (time.process_time() - begun) / max(run.steps - first, 1)
 
 

@@ -67,7 +67,7 @@ _FAR_DIM = 2
 
 
 @dataclass(frozen=True)
-class Cell:
+class SamplerCase:
     """A sampler with settings."""
 
     sampler: str
@@ -88,7 +88,7 @@ class Cell:
         return samplers.REGISTRY.get(self.sampler)(**self.settings)
 
 
-def cells(target: targets.Target) -> Iterator[Cell]:
+def sampler_cases(target: targets.Target) -> Iterator[SamplerCase]:
     """Walk the samplers, each with every bound that it has and with draws at events, where it fits the target."""
     for cls in _exact():
         choices = {s["name"]: s["choices"] or [] for s in settings.describe(cls)}
@@ -96,7 +96,7 @@ def cells(target: targets.Target) -> Iterator[Cell]:
         variants += [{"samples": "events"}] if "events" in choices.get("samples", []) else []
         for variant in variants:
             if _fits(cls(**variant), target):
-                yield Cell(cls.registered, variant)
+                yield SamplerCase(cls.registered, variant)
 
 
 def _exact() -> list[type[samplers.Sampler]]:
@@ -113,13 +113,13 @@ def _fits(sampler: samplers.Sampler, target: targets.Target) -> bool:
 
 
 def measure(
-    cell: Cell, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS
+    case: SamplerCase, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS
 ) -> list[ErrorTest]:
-    """Return the tests of a cell.
+    """Return the tests of a case.
 
     Parameters
     ----------
-    cell : Cell
+    case : SamplerCase
     target : Target
         One that knows its moments.
     patience : float
@@ -132,15 +132,15 @@ def measure(
     BnnvizError
         If the chains are too slow.
     """
-    sampler, truth = cell.make(), _truth(target)
+    sampler, truth = case.make(), _truth(target)
     # Where the chains do not start in the law that the draws follow, the first half of the draws is forgotten.
-    settled = cell.right and truth.quantiles is not None
+    settled = case.right and truth.quantiles is not None
     mode = _mode(target) if sampler.needs_mode else None
     rng = seeded(0)
     state = warmup.run(sampler, rng, begin(target, sampler, _starts(target, chains, 0), rng, mode))
     state = move(sampler, rng, state, _starts(target, chains, 1))
     course = follow(sampler, rng, state, (2 - settled) * draws, patience)
-    if cell.settings.get("samples") == "events":
+    if case.settings.get("samples") == "events":
         return of_draws(course.draws, truth, _weights(sampler, course, settled))
     if settled:
         return of_draws(course.draws, truth) + ([] if course.path is None else of_path(course.path[:, -1], truth))
@@ -200,7 +200,9 @@ def known_targets() -> dict[str, targets.Target]:
 @cache
 def worst_allowed() -> float:
     """Return the standardised error that the worst of all in the table that are meant to be right may have."""
-    tests = sum(_MOST_TESTS * target.dim for target in known_targets().values() for cell in cells(target) if cell.right)
+    tests = sum(
+        _MOST_TESTS * target.dim for target in known_targets().values() for case in sampler_cases(target) if case.right
+    )
     tests += _MOST_TESTS * _FAR_DIM * len(_exact())
     return limit(LEVEL, tests, CHAINS)
 
@@ -208,56 +210,58 @@ def worst_allowed() -> float:
 def _target_case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     """Test every sampler and bound on one target."""
     target = known_targets()[name]
-    for cell in cells(target):
-        tell(f"{cell.name} on {name}: {CHAINS} chains.")
-        yield row(cell, target, seconds)
+    for case in sampler_cases(target):
+        tell(f"{case.name} on {name}: {CHAINS} chains.")
+        yield row(case, target, seconds)
 
 
-def row(cell: Cell, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS) -> Row:
-    """Return a cell's row: its worst standardised error, and what it says of the variances."""
+def row(
+    case: SamplerCase, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS
+) -> Row:
+    """Return a case's row: its worst standardised error, and what it says of the variances."""
     begun = time.monotonic()
     try:
-        found = _row_of(cell, measure(cell, target, patience, draws, chains), chains, draws)
+        found = _row_of(case, measure(case, target, patience, draws, chains), chains, draws)
     except BnnvizError as error:
-        return Row(cell.name, float("nan"), "s.e.", _goal(cell), {"note": error.sentence})
+        return Row(case.name, float("nan"), "s.e.", _goal(case), {"note": error.sentence})
     found.more["seconds"] = time.monotonic() - begun
     return found
 
 
-def _goal(cell: Cell) -> Goal | None:
-    return Goal("<", worst_allowed()) if cell.right else None
+def _goal(case: SamplerCase) -> Goal | None:
+    return Goal("<", worst_allowed()) if case.right else None
 
 
-def _row_of(cell: Cell, tests: list[ErrorTest], chains: int, draws: int) -> Row:
+def _row_of(case: SamplerCase, tests: list[ErrorTest], chains: int, draws: int) -> Row:
     worst, wide = _worst(tests), _worst([test for test in tests if test.label.startswith("variance")])
     p, bias, error = p_value(worst.z, len(tests), chains), 100 * wide.error, 100 * wide.se
     note = f"{worst.label}, p = {p:.2g} of {len(tests)}; {wide.label} {bias:+.1f} ± {error:.1f} %"
-    more = {"sampler": cell.sampler, **cell.settings, "chains": chains, "draws": draws, "tests": len(tests)}
+    more = {"sampler": case.sampler, **case.settings, "chains": chains, "draws": draws, "tests": len(tests)}
     more |= {"worst": worst.label, "z": worst.z, "p": p}
     more |= {"bias_of": wide.label, "bias_percent": bias, "bias_se_percent": error, "note": note}
-    return Row(cell.name, abs(worst.z), "s.e.", _goal(cell), more)
+    return Row(case.name, abs(worst.z), "s.e.", _goal(case), more)
 
 
 def _worst(tests: list[ErrorTest]) -> ErrorTest:
     return max(tests, key=lambda test: abs(test.z))
 
 
-def far(cell: Cell, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS) -> Row:
+def far(case: SamplerCase, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS) -> Row:
     """Return the row of chains that all begin at one point, two standard deviations off on a round Gaussian."""
-    target, sampler = targets.Gaussian(size=_FAR_DIM, correlation=0.0), cell.make()
+    target, sampler = targets.Gaussian(size=_FAR_DIM, correlation=0.0), case.make()
     truth, x0 = _truth(target), np.tile([2.0, 0.0], (chains, 1))
     mode = np.array([_OFF_MODE, 0.0]) if sampler.needs_mode else None
     rng = seeded(0)
     state = warmup.run(sampler, rng, begin(target, sampler, x0, rng, mode))
     course = follow(sampler, rng, move(sampler, rng, state, x0), 2 * draws, patience)
-    return _row_of(cell, of_draws(course.draws[:, draws:], truth), chains, draws)
+    return _row_of(case, of_draws(course.draws[:, draws:], truth), chains, draws)
 
 
 def _far_case(seconds: float, tell: Tell) -> Iterator[Row]:
     """See whether the chains forget where they began, which those that begin in equilibrium do not tell."""
     for cls in _exact():
         tell(f"{cls.registered} from one point.")
-        yield far(Cell(cls.registered, {}), seconds)
+        yield far(SamplerCase(cls.registered, {}), seconds)
 
 
 def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
@@ -272,7 +276,7 @@ def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
         for alpha, figure in line.items():
             chosen = _BIASED | {"horizon": horizon, "alpha": alpha, "spacing": 0.5}
             tell(f"bps with horizon {horizon:g} and alpha {alpha:g}.")
-            tests = measure(Cell("bps", chosen), targets.Banana(), seconds, _HORIZON_DRAWS)
+            tests = measure(SamplerCase("bps", chosen), targets.Banana(), seconds, _HORIZON_DRAWS)
             wide = next(test for test in tests if test.label == "variance x1")
             note = f"± {100 * wide.se:.1f}; another program {figure:+g}"
             more = {"error": 100 * wide.se, "peer": "another program", "reference": figure, "note": note, **chosen}
@@ -282,15 +286,15 @@ def _horizon_case(seconds: float, tell: Tell) -> Iterator[Row]:
 def _sbc_case(seconds: float, tell: Tell) -> Iterator[Row]:
     """Rank true functions and weights of simulated networks among the draws given simulated data."""
     simulation = SimulatedNetwork()
-    found = [cell for cell in cells(simulation.target) if "bound" in cell.settings]
-    least = Goal(">=", LEVEL / (len(simulation.quantities) * sum(cell.right for cell in found)))
-    for cell in found:
-        tell(f"{cell.name} on {simulation.replications} simulated data sets.")
-        for quantity, ranks in simulation.ranks(cell.make(), seconds).items():
+    found = [case for case in sampler_cases(simulation.target) if "bound" in case.settings]
+    least = Goal(">=", LEVEL / (len(simulation.quantities) * sum(case.right for case in found)))
+    for case in found:
+        tell(f"{case.name} on {simulation.replications} simulated data sets.")
+        for quantity, ranks in simulation.ranks(case.make(), seconds).items():
             chi2, p = uniformity(ranks)
-            more = {"sampler": cell.sampler, **cell.settings, "chi2": chi2, "places": PLACES}
+            more = {"sampler": case.sampler, **case.settings, "chi2": chi2, "places": PLACES}
             more["note"] = f"chi-square {chi2:.1f} of {PLACES} places"
-            yield Row(f"{cell.name}_{quantity}", p, "p", least if cell.right else None, more)
+            yield Row(f"{case.name}_{quantity}", p, "p", least if case.right else None, more)
 
 
 def _on_one_thread(case: Case) -> Case:

@@ -33,7 +33,7 @@ class _NotAllowed(pickle.UnpicklingError):
     """A pickle names something that no batch needs."""
 
 
-class _Kind:
+class _NumpyKind:
     """Stands for ``numpy.dtype`` while a pickle is read."""
 
     def __init__(self, code: Any, *_: Any) -> None:
@@ -51,7 +51,7 @@ class _Array:
 
     def __setstate__(self, state: Any) -> None:
         _, shape, kind, columns_first, content = state
-        if not isinstance(kind, _Kind) or kind.code != "u1" or not isinstance(content, bytes):
+        if not isinstance(kind, _NumpyKind) or kind.code != "u1" or not isinstance(content, bytes):
             raise _NotAllowed("it holds an array that is not of bytes")
         if math.prod(shape) != len(content):
             raise ValueError("an array's shape and content differ")
@@ -62,7 +62,7 @@ _ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.multiarray", "_reconstruct"): _Array,
     ("numpy", "ndarray"): _Array,
-    ("numpy", "dtype"): _Kind,
+    ("numpy", "dtype"): _NumpyKind,
 }
 
 

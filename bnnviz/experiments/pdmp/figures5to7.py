@@ -46,7 +46,7 @@ _FIGURES = (
         7,
         "Entropies under SGLD and the Boomerang",
         "cifar10",
-        "In bits, as in the paper, of test images and of images from elsewhere.",
+        "In bits, as in the paper, of test images and of images out of distribution.",
         ("entropy_test", "entropy_foreign", "auroc", "fpr95"),
         _BOTH,
         ("entropy_bars",),

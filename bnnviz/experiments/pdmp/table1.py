@@ -79,8 +79,8 @@ TABLE1 = Experiment(
     name="pdmp-table1",
     title="Boston housing, a 13-50-1 tanh network, all samplers from one MAP (PDMP paper, Table 1)",
     doc="Five runs on split 0, one chain of 1,000 draws each; for each seed all samplers start at the same MAP. Noise"
-    " N(0, 1) on the standardised target, prior N(0, 1). widening: by what share the draws' variances are too large,"
-    " by Stein's identity; -1 is a point.",
+    " N(0, 1) on the standardised target, prior N(0, 1). variance off by: by what share the draws' variances are too"
+    " large, by Stein's identity; -1 is a point.",
     measures=("nll", "rmse", "ess_pc1", "ess_per_million", "widening_share"),
     cases=tuple(_case(*row) for row in _CASES),
     minutes=12,

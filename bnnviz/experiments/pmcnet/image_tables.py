@@ -93,8 +93,8 @@ _NOTES = {
     "BBP": "Prior N(0, 0.1^2). At the small scale it begins with standard deviations of 0.001 and stops early: at the"
     " largest ELBO 500 rows leave nearly every weight its prior, and the network says nothing.",
     "SAE": "The paper's accuracy of it on MNIST-C, 0.9998, contradicts its F1 score.",
-    "PMCnet-light": "Starting means are modes of the posterior, and sigma0 0.001. By their weights the draws are worth"
-    " as few as the table says: of the last iteration one draw counts, and its figures are that network's.",
+    "PMCnet-light": "Starting means are modes of the posterior, and sigma0 0.001. The weight ESS of the draws is as"
+    " small as the table says: of the last iteration one draw counts, and its figures are that network's.",
 }
 _STAND_INS = {"rotated_mnist": "Digits of MNIST that were rotated stand in for MNIST-C."}
 _MINUTES = {"rotated_mnist": 4, "svhn_grey": 4}  # of the small scale

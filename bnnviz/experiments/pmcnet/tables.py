@@ -72,8 +72,8 @@ _NOTE_CONTROL = (
     " ours."
 )
 _NOTE_PMCNET = (
-    "Starting means are the published weights, the paper's ADAM-MLE. By their weights the 5,000 draws are worth as few"
-    " as the table says: figures are of a few points, and their spread is not the posterior's."
+    "Starting means are the published weights, the paper's ADAM-MLE. The weight ESS of the 5,000 draws is as small as"
+    " the table says: figures are of a few points, and their spread is not the posterior's."
 )
 _NOTE_WINE = (
     "The paper's division into parts is not public: another one of 6:2:2 for each run; T = 20 and prior N(0, 1)."

@@ -5,7 +5,7 @@ Where a sampler's states are densities themselves, the last of them are drawn to
 
 from __future__ import annotations
 
-from bnnviz.views.base import View, columns, extent, strokes
+from bnnviz.views.base import View, columns, extent, gapped_curves
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 
@@ -72,5 +72,5 @@ class DensityView(View):
         """Draw the functionals; those that were accepted, the newest apart."""
         if curves is None:
             return False
-        moved = self._push(self.curves, strokes(curves["x"], curves["y"][curves["accepted"]]))
+        moved = self._push(self.curves, gapped_curves(curves["x"], curves["y"][curves["accepted"]]))
         return self._push(self.newest, columns(x=curves["x"], y=curves["y"][-1])) or moved

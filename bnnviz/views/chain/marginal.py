@@ -32,7 +32,7 @@ class MarginalView(View):
         self.note, self._followed = "", None
         self._x.start_at(-3.0, 3.0)
         self._y.start_at(0.0, 0.5)
-        self._empty(self.source, self.futures.sheet)
+        self._empty(self.source, self.futures.packed)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, those of the futures too."""
@@ -50,5 +50,5 @@ class MarginalView(View):
         others = part.get("futures", ())
         self._x.cover(extent(part["x"], *(other["x"] for other in others)))
         self._y.cover(extent(part["y"], [0.0], *(other["y"] for other in others)))
-        moved = self._push(self.futures.sheet, self.futures.columns(part))
+        moved = self._push(self.futures.packed, self.futures.columns(part))
         return moved | self._push(self.source, columns(x=part["x"], y=part["y"], zero=np.zeros(len(part["x"]))))

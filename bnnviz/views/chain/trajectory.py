@@ -51,7 +51,7 @@ class TrajectoryView(PlaneView):
         """Show the new run's plane, with its contours if it has any."""
         self._reset_plane(scene)
         self._eventful = "events" in scene["emits"]
-        self._empty(self.source, self.marks, self.futures.sheet, self.known, self.picked, self.visited)
+        self._empty(self.source, self.marks, self.futures.packed, self.known, self.picked, self.visited)
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, those of the futures too."""
@@ -63,8 +63,8 @@ class TrajectoryView(PlaneView):
         self._picked = selection.get("text", "")
         self.note = self._picked or self._awaits
         changed = [
-            self._push(sheet, columns(x=selection.get(f"{name}_x", []), y=selection.get(f"{name}_y", [])))
-            for sheet, name in ((self.known, "known"), (self.picked, "path"))
+            self._push(packed, columns(x=selection.get(f"{name}_x", []), y=selection.get(f"{name}_y", [])))
+            for packed, name in ((self.known, "known"), (self.picked, "path"))
         ]
         return any(changed)
 
@@ -86,7 +86,7 @@ class TrajectoryView(PlaneView):
             },
         )
         moved = self._push(self.source, columns(x=part["x"], y=part["y"]))
-        moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
+        moved = self._push(self.futures.packed, self.futures.columns(part)) or moved
         visited = columns(x=part.get("visited_x", ()), y=part.get("visited_y", ()))
         moved = self._push(self.visited, visited) or moved
         return self._push(self.marks, _mark_columns(part)) or moved

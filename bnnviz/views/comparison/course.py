@@ -29,8 +29,8 @@ class CourseView(SeriesView):
         self._part: dict | None = None
         fig = self._figure("seconds of each sampler", "", (0.0, 10.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        for sheet, dash in zip(self._make_sheets(("x", "y")), DASHES, strict=True):
-            self._glyphs.append(self._dotted(sheet, "x", "y", dash, DOT, 6))
+        for packed, dash in zip(self._make_packed_columns(("x", "y")), DASHES, strict=True):
+            self._glyphs.append(self._dotted(packed, "x", "y", dash, DOT, 6))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""

@@ -36,12 +36,13 @@ class CurvesView(View):
         fig = self._figure("gradients of each lane", "error (sd)", (3.0, 6.0), (-2.0, 1.0))
         self._x, self._y = fig.x_range, self._window(fig.y_range)
         self._names: list[str] = []
-        self.sheets = [PackedColumns(("x", "y", "end_x", "end_y", "lost_x", "lost_y")) for _ in range(MOST_LANES)]
+        names = ("x", "y", "end_x", "end_y", "lost_x", "lost_y")
+        self.packed_columns = [PackedColumns(names) for _ in range(MOST_LANES)]
         self._glyphs = []
-        for sheet, end in zip(self.sheets, ENDS, strict=True):
-            line = self.canvas.line(sheet, "x", "y", width=2.4)
-            mark = self.canvas.marks(sheet, "end_x", "end_y", end, 9, width=2)
-            cross = self.canvas.marks(sheet, "lost_x", "lost_y", DIVERGED, 12, width=3)
+        for packed, end in zip(self.packed_columns, ENDS, strict=True):
+            line = self.canvas.line(packed, "x", "y", width=2.4)
+            mark = self.canvas.marks(packed, "end_x", "end_y", end, 9, width=2)
+            cross = self.canvas.marks(packed, "lost_x", "lost_y", DIVERGED, 12, width=3)
             self._glyphs.append((line, mark, cross))
 
     def reset(self, scene: dict) -> None:
@@ -52,8 +53,8 @@ class CurvesView(View):
         self._y.start_at(-2.0, 1.0)
         self._y.restart()
         self._tick(self.root.yaxis[0], self.root.y_range, _plain)
-        for sheet in self.sheets:
-            self._push(sheet, _columns([], [], math.nan, (0.0, 0.0)))
+        for packed in self.packed_columns:
+            self._push(packed, _columns([], [], math.nan, (0.0, 0.0)))
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the lanes' too."""
@@ -85,8 +86,8 @@ class CurvesView(View):
         left, right = float(self._x.start), float(self._x.end)
         corner = left + EDGE * (right - left), float(self.root.y_range.end) - ROOM / 2
         changed = [
-            self._push(sheet, _columns(x, y, lane["diverged"], corner))
-            for sheet, lane, (x, y) in zip(self.sheets, part["lanes"], lanes, strict=False)
+            self._push(packed, _columns(x, y, lane["diverged"], corner))
+            for packed, lane, (x, y) in zip(self.packed_columns, part["lanes"], lanes, strict=False)
         ]
         return any(changed)
 
@@ -97,7 +98,7 @@ class CurvesView(View):
             self._tick(self.root.xaxis[0], self._x, _counted)
 
     def _words(self) -> str:
-        ends = [(name, sheet.data["end_y"]) for name, sheet in zip(self._names, self.sheets, strict=False)]
+        ends = [(name, packed.data["end_y"]) for name, packed in zip(self._names, self.packed_columns, strict=False)]
         texts = [f"{name} {10 ** float(y[0]):.2g}" for name, y in ends if y.size and np.isfinite(y[0])]
         return "; ".join(texts)
 

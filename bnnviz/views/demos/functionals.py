@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import View, columns, extent, strokes
+from bnnviz.views.base import View, columns, extent, gapped_curves
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 
@@ -66,7 +66,7 @@ class FunctionalsView(View):
         x, y = self.truth.data["x"], part["y"]
         if not len(y):
             return False
-        moved = self._push(self.curves, strokes(x, y[part["accepted"]]))
+        moved = self._push(self.curves, gapped_curves(x, y[part["accepted"]]))
         moved = self._push(self.newest, columns(x=x, y=y[-1])) or moved
         self._y.cover((-BELOW * self._top, min(HEADROOM * float(y.max()), MOST * self._top)))
         place = np.full(len(part["points"]), -0.5 * BELOW * self._top)

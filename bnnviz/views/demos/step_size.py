@@ -74,7 +74,7 @@ class StepErrorView(View):
     def forget(self) -> None:
         """Empty everything."""
         self.note = ""
-        self._empty(self.exact, *(sheet for pair in self.series for sheet in pair))
+        self._empty(self.exact, *(packed for pair in self.series for packed in pair))
 
     def legend_html(self) -> str:
         """Give the legend: the samplers, what is known of them, and the one without a step size."""

@@ -23,9 +23,9 @@ class HistoryView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("iteration", "", (0.0, 10.0), (0.0, 1.0))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        for sheet, dash in zip(self._make_sheets(("x", "mean", "low", "high")), DASHES, strict=True):
-            shade = self.canvas.band(sheet, "x", "low", "high", opacity=SHADE)
-            self._glyphs.append((shade, *self._dotted(sheet, "x", "mean", dash, DOT, 6)))
+        for packed, dash in zip(self._make_packed_columns(("x", "mean", "low", "high")), DASHES, strict=True):
+            shade = self.canvas.band(packed, "x", "low", "high", opacity=SHADE)
+            self._glyphs.append((shade, *self._dotted(packed, "x", "mean", dash, DOT, 6)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""

@@ -21,11 +21,11 @@ class _AgainstSteps(SeriesView):
     def _build(self) -> None:
         fig = self._figure("size of the step", self.figure, (0.0, 0.3), (0.0, 1.02))
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
-        sheets = self._make_sheets(("x", "y", "low", "high"))
-        bands = [self.canvas.band(sheet, "x", "low", "high", opacity=SHADE) for sheet in sheets]
-        for place, (sheet, band, dash) in enumerate(zip(sheets, bands, DASHES, strict=True)):
-            line = self.canvas.line(sheet, "x", "y", width=2.2, dash=dash)
-            self._glyphs.append((band, line, self._marked(sheet, "x", "y", place)))
+        packed_columns = self._make_packed_columns(("x", "y", "low", "high"))
+        bands = [self.canvas.band(packed, "x", "low", "high", opacity=SHADE) for packed in packed_columns]
+        for place, (packed, band, dash) in enumerate(zip(packed_columns, bands, DASHES, strict=True)):
+            line = self.canvas.line(packed, "x", "y", width=2.2, dash=dash)
+            self._glyphs.append((band, line, self._marked(packed, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""

@@ -40,9 +40,9 @@ class ClassProbabilitiesView(SeriesView):
         self.shade = PackedColumns(("x", "low", "high"))
         self._coloured(self.canvas.band(self.shade, "x", "low", "high", opacity=SHADE), role="pale")
         self._observed = False
-        for place, sheet in enumerate(self._make_sheets(_COLUMNS)):
-            bars = self.canvas.line(sheet, "line_x", "line_y", width=2.4)
-            self._glyphs.append((bars, self._marked(sheet, "x", "y", place)))
+        for place, packed in enumerate(self._make_packed_columns(_COLUMNS)):
+            bars = self.canvas.line(packed, "line_x", "line_y", width=2.4)
+            self._glyphs.append((bars, self._marked(packed, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the row."""

@@ -34,10 +34,10 @@ class EntropyView(SeriesView):
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         self._rows = ("", "")
         self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
-        for place, sheet in enumerate(self._make_sheets(_COLUMNS)):
-            inside = self.canvas.line(sheet, "inside_x", "inside_y", width=2.2)
-            outside = self.canvas.line(sheet, "outside_x", "outside_y", width=2.2, dash=DASH)
-            marks = [self._marked(sheet, f"{side}_mark_x", f"{side}_mark_y", place) for side in _SIDES]
+        for place, packed in enumerate(self._make_packed_columns(_COLUMNS)):
+            inside = self.canvas.line(packed, "inside_x", "inside_y", width=2.2)
+            outside = self.canvas.line(packed, "outside_x", "outside_y", width=2.2, dash=DASH)
+            marks = [self._marked(packed, f"{side}_mark_x", f"{side}_mark_y", place) for side in _SIDES]
             self._glyphs.append((inside, outside, *marks))
 
     def reset(self, scene: dict) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from contourpy import LineType, contour_generator
 
-from bnnviz.views.base import Columns, View, columns, extent, separated, strokes
+from bnnviz.views.base import Columns, View, columns, extent, gapped_curves, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.futures import FutureLines
 from bnnviz.views.palette import DARK, LIGHT, PICKED, Kind, Palette, band_html, legend, line_html, mark_html
@@ -129,7 +129,7 @@ class PredictionView(View):
         """Empty everything but the data."""
         self.note = ""
         self._empty(
-            self.band, self.functions, self.futures.sheet, self.map, self.edges, self.against, self.probabilities
+            self.band, self.functions, self.futures.packed, self.map, self.edges, self.against, self.probabilities
         )
 
     def _reset_band(self, data: dict) -> None:
@@ -173,7 +173,7 @@ class PredictionView(View):
         if self._kind == MAP:
             return self._push(self.picked_edges, self._edges(functions))
         shown = self._kind == BAND and functions.size
-        lines = strokes(self.band.data["x"], functions) if shown else columns(x=[], y=[])
+        lines = gapped_curves(self.band.data["x"], functions) if shown else columns(x=[], y=[])
         return self._push(self.picked, lines)
 
     def theme(self, dark: bool) -> None:
@@ -220,8 +220,8 @@ class PredictionView(View):
         self._y.cover(self._limited(*(band[name] for band in bands for name in ("lo95", "hi95"))))
         self._x.cover(extent(part["x"]))
         moved = self._push(self.band, columns(**{name: part[name] for name in _BAND}))
-        moved = self._push(self.futures.sheet, self.futures.columns(part)) or moved
-        return self._push(self.functions, strokes(part["x"], part["functions"])) or moved
+        moved = self._push(self.futures.packed, self.futures.columns(part)) or moved
+        return self._push(self.functions, gapped_curves(part["x"], part["functions"])) or moved
 
     def _show_map(self, part: dict) -> bool:
         self.note = _drawn(part)

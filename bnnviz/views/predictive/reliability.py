@@ -29,13 +29,15 @@ class ReliabilityView(SeriesView):
         fig = self._figure("confidence", "accuracy", (0.0, 1.0), (-0.02, 1.02))
         self._window(fig.x_range), self._window(fig.y_range)
         self.exact = PackedColumns(("x", "y"))
-        self._bars = [self.canvas.bars(sheet, "bar_x", "bar_y", width=0.1) for sheet in self._make_sheets(_COLUMNS)]
+        self._bars = [
+            self.canvas.bars(each, "bar_x", "bar_y", width=0.1) for each in self._make_packed_columns(_COLUMNS)
+        ]
         self._coloured(self.canvas.line(self.exact, "x", "y", width=1.2, dash=(4, 4)), role="muted")
-        for place, (sheet, bars, dash) in enumerate(zip(self.sheets, self._bars, DASHES, strict=True)):
+        for place, (packed, bars, dash) in enumerate(zip(self.packed_columns, self._bars, DASHES, strict=True)):
             bars.opacity = SHADE
-            ends = self.canvas.line(sheet, "line_x", "line_y", width=1.6)
-            line = self.canvas.line(sheet, "x", "y", width=2.0, dash=dash)
-            self._glyphs.append((bars, ends, line, self._marked(sheet, "x", "y", place)))
+            ends = self.canvas.line(packed, "line_x", "line_y", width=1.6)
+            line = self.canvas.line(packed, "x", "y", width=2.0, dash=dash)
+            self._glyphs.append((bars, ends, line, self._marked(packed, "x", "y", place)))
 
     def reset(self, scene: dict) -> None:
         """Forget the lanes."""

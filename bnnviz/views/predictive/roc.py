@@ -31,9 +31,9 @@ class RocView(SeriesView):
         self.nested = PackedColumns(("x", *(f"{end}{k}" for k in range(LEVELS) for end in ("low", "high"))))
         for k, opacity in enumerate(OPACITIES):
             self._coloured(self.canvas.band(self.nested, "x", f"low{k}", f"high{k}", opacity=opacity), role="blue")
-        for sheet, dash in zip(self._make_sheets(("x", "low", "high", "mean")), DASHES, strict=True):
-            shade = self.canvas.band(sheet, "x", "low", "high", opacity=SHADE)
-            self._glyphs.append((shade, self.canvas.line(sheet, "x", "mean", width=2.4, dash=dash)))
+        for packed, dash in zip(self._make_packed_columns(("x", "low", "high", "mean")), DASHES, strict=True):
+            shade = self.canvas.band(packed, "x", "low", "high", opacity=SHADE)
+            self._glyphs.append((shade, self.canvas.line(packed, "x", "mean", width=2.4, dash=dash)))
 
     def reset(self, scene: dict) -> None:
         """Forget the curves."""

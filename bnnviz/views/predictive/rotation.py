@@ -28,8 +28,8 @@ class RotationView(SeriesView):
         self._y = self._window(fig.y_range)
         self._now = PackedColumns(("x", "y"))
         self._mark = self.canvas.line(self._now, "x", "y", width=1.5, dash=(4, 4))
-        for sheet, dash in zip(self._make_sheets(("x", "y")), DASHES, strict=True):
-            self._glyphs.append(self._dotted(sheet, "x", "y", dash, DOT, 5))
+        for packed, dash in zip(self._make_packed_columns(("x", "y")), DASHES, strict=True):
+            self._glyphs.append(self._dotted(packed, "x", "y", dash, DOT, 5))
 
     def reset(self, scene: dict) -> None:
         """Forget the lines."""

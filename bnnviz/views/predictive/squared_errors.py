@@ -33,14 +33,14 @@ class SquaredErrorsView(SeriesView):
     def _build(self) -> None:
         fig = self._figure("squared error", "", (-4.0, 2.0), (0.5, -0.5), min_border_left=110)
         self._x = self._window(fig.x_range)
-        for sheet in self._make_sheets(_COLUMNS):
-            violin = self.canvas.band(sheet, "x", "low", "high", opacity=0.3)
-            outline = self.canvas.line(sheet, "line_x", "line_y", width=1.8)
-            outside = self.canvas.marks(sheet, "out_x", "out_y", OUTSIDE, 3)
+        for packed in self._make_packed_columns(_COLUMNS):
+            violin = self.canvas.band(packed, "x", "low", "high", opacity=0.3)
+            outline = self.canvas.line(packed, "line_x", "line_y", width=1.8)
+            outside = self.canvas.marks(packed, "out_x", "out_y", OUTSIDE, 3)
             outside.fill = "set by the theme"
-            box = self.canvas.band(sheet, "box_x", "box_low", "box_high", opacity=0.65)
+            box = self.canvas.band(packed, "box_x", "box_low", "box_high", opacity=0.65)
             self._glyphs.append((violin, outline, outside, box))
-            self._coloured(self.canvas.marks(sheet, "mean_x", "mean_y", MEAN, 10), MEAN)
+            self._coloured(self.canvas.marks(packed, "mean_x", "mean_y", MEAN, 10), MEAN)
 
     def reset(self, scene: dict) -> None:
         """Forget the errors."""

@@ -142,9 +142,8 @@ def test_settings_still_go_by_their_old_names() -> None:
     assert DoubleWellSpec(old).checked() == spec
     assert DoubleWellSpec.from_json({"version": 1, **old}) == spec
     assert DoubleWellSpec().read_query({"leaps": ["3"], "momentum": ["0.9"]}) == (spec, [])
-    found = CliRunner().invoke(
-        app, ["wells", "--set", "moves=1", "--set", "leaps=3", "--set", "momentum=0.9", "--json"]
-    )
+    words = ["wells", "--set", "moves=1", "--set", "leaps=3", "--set", "momentum=0.9", "--json"]
+    found = CliRunner().invoke(app, words)
     again = CliRunner().invoke(app, ["wells", *DoubleWellSpec(new | {"moves": 1}).as_command().split()[2:], "--json"])
     assert json.loads(found.stdout) == json.loads(again.stdout)
 

@@ -369,8 +369,8 @@ def test_other_data_are_another_future(travel: Any) -> None:
             shown = view(scene)
             assert shown.update(frame), view.__name__
             if hasattr(shown, "futures"):
-                assert all(np.isfinite(shown.futures.sheet.data[f"x{i}"]).any() for i in (0, 1))
-                assert not np.isfinite(shown.futures.sheet.data["x2"]).any()
+                assert all(np.isfinite(shown.futures.packed.data[f"x{i}"]).any() for i in (0, 1))
+                assert not np.isfinite(shown.futures.packed.data["x2"]).any()
 
     travel(story, spec)
 
