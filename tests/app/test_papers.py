@@ -1,4 +1,4 @@
-"""The Papers page without a browser: records and which of them counts, comparisons, links, a card for each experiment."""
+"""The Papers page without a browser: which records count, comparisons, links, a card for each experiment."""
 
 from __future__ import annotations
 

@@ -270,6 +270,29 @@ def words_of_the_code() -> frozenset[str]:
 
 
 @functools.cache
+def classes_of_the_code() -> list[ast.ClassDef]:
+    """Return every class of the package and the dashboard."""
+    files = [file for folder in ("bnnviz", "app") for file in (ROOT / folder).rglob("*.py")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    return [node for node in nodes if isinstance(node, ast.ClassDef)]
+
+
+def has_attribute(name: str, attribute: str) -> bool:
+    """Tell whether a class of this name, or a base of one, defines or sets an attribute."""
+    for cls in (cls for cls in classes_of_the_code() if cls.name == name):
+        for node in ast.walk(cls):
+            methods = node.name if isinstance(node, ast.FunctionDef) else None
+            fields = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
+            own = node.attr if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" else None
+            if attribute in (methods, fields, own):
+                return True
+        bases = [ast.unparse(base).rpartition(".")[2] for base in cls.bases]
+        if any(has_attribute(base, attribute) for base in bases if base != name):
+            return True
+    return False
+
+
+@functools.cache
 def folders_of_the_code() -> frozenset[str]:
     """Return the name of every folder of the package and the dashboard."""
     return frozenset(path.name for folder in ("bnnviz", "app") for path in (ROOT / folder).rglob("*") if path.is_dir())
@@ -291,6 +314,15 @@ def test_paths_and_names_in_documents_are_those_of_the_code(document: Path) -> N
     assert not sorted(path for path in paths if not is_there(path))
     names = {word for span in spans - paths if NAME.fullmatch(span) for word in re.findall(r"\w+", span)}
     assert not sorted(names - words_of_the_code())
+    known = {cls.name for cls in classes_of_the_code()}
+    pairs = [span.split("(")[0].split(".") for span in spans - paths if re.fullmatch(r"[A-Z]\w*\.\w+(\(\w*\))?", span)]
+    assert not sorted(".".join(pair) for pair in pairs if pair[0] in known and not has_attribute(*pair))
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    """A sampler's ``State`` and ``Info`` are named by their module; an underscore makes no other name."""
+    names = [cls.name.strip("_") for cls in classes_of_the_code()]
+    assert sorted({name for name in names if names.count(name) > 1} - {"State", "Info"}) == []
 
 
 def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
