@@ -16,7 +16,7 @@ KEPT = ("projector", "hide")  # flags that stay in the address as long as the pa
 
 
 class Address(JSComponent):
-    """Write the address from an element without a face, without adding to the browser's history."""
+    """Write the address from an invisible element, without adding to the browser's history."""
 
     query = param.String(doc="What stands after the question mark.")
 

@@ -21,7 +21,7 @@ _PAINTED = Path(__file__).with_name("painted.js").read_text(encoding="utf-8")
 
 
 class Keys(JSComponent):
-    """Report keys, whether the page is seen, and whether it is to keep still, from an element without a face."""
+    """Report keys, whether the page is seen, and whether it is to keep still, from an invisible element."""
 
     _esm = "keys.js"
 

@@ -1,4 +1,4 @@
-"""The one error that a user's input can cause."""
+"""Define the one error that a user's input can cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that the core does without: which extra brings each, and the sentence where one is missing.
+"""Import packages that the core does without: which extra brings each, and the sentence where one is missing.
 
 Whoever imports one asks for it here, so that each missing one gets the same sentence: what needs it, and how it is
 installed.

@@ -1,4 +1,4 @@
-"""Where bnnviz keeps its files: one folder of the user's, and what lies in it.
+"""Name the places of bnnviz's files: one folder of the user's, and what lies in it.
 
 Nothing here makes a folder; whoever writes does.
 """

@@ -1,4 +1,4 @@
-"""Registries: explicit unique names for samplers and targets, filled by a decorator."""
+"""Register samplers and targets under explicit unique names, by a decorator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: parameters with bounds, unit, scale and doc, and their description as plain JSON.
+"""Declare settings: parameters with bounds, unit, scale and doc, and describe them as plain JSON.
 
 Samplers, targets and runs declare their settings as ``param`` parameters of these classes; the
 catalogue, the dashboard's controls and the command line are generated from the declarations.

@@ -1,1 +1,1 @@
-"""What a program or a notebook calls; `bnnviz` has the names (``bnnviz.sample``, ``bnnviz.race``)."""
+"""Give programs and notebooks what they call; `bnnviz` has the names (``bnnviz.sample``, ``bnnviz.race``)."""

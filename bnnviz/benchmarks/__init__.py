@@ -1,4 +1,4 @@
-"""Benchmarks that a user can run on their own machine: ``bnnviz bench SUITE``.
+"""Run benchmarks on the user's own machine: ``bnnviz bench SUITE``.
 
 A suite is one module of `bnnviz.benchmarks.suites`; what it measures comes out as rows, each with its target
 where there is one.

@@ -1,4 +1,4 @@
-"""Other people's samplers on the same target, in the same run, where they are installed (the extra ``bench``)."""
+"""Run other libraries' samplers on the same target, where they are installed (the extra ``bench``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``replay``, ``reproduce``, ``serve`` and others.
+"""Run the command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``replay``, ``reproduce``, ``serve`` and others.
 
 Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and one sentence.
 A module that is imported at start imports neither torch nor numpy: commands import what they need when they run.

@@ -1,4 +1,4 @@
-"""``python -m bnnviz.cli``: the command line."""
+"""Run the command line as ``python -m bnnviz.cli``."""
 
 from bnnviz.cli.main import main
 

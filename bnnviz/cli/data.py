@@ -1,4 +1,4 @@
-"""``bnnviz list``, ``data`` and ``bench``: what there is to run, which files are here, how fast this machine is."""
+"""Run ``bnnviz list``, ``data`` and ``bench``: what there is to run, which files are here, how fast this machine is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program ``bnnviz``: its commands, ``--version``, and how errors become exit codes."""
+"""Run the program ``bnnviz``: its commands, ``--version``, and how errors become exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what to run as they and files say it: the plain JSON of a spec."""
+"""Read the options that several commands share, and the plain JSON of a spec from them and from files."""
 
 from __future__ import annotations
 

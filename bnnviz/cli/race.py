@@ -1,4 +1,4 @@
-"""``bnnviz race`` and ``wells``: samplers on one target beside each other."""
+"""Run ``bnnviz race`` and ``wells``: samplers on one target beside each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bnnviz resume``, ``export`` and ``recordings``: what can be done with runs that were recorded."""
+"""Run ``bnnviz resume``, ``export`` and ``recordings``: what can be done with runs that were recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bnnviz replay``: do a run again or take what was recorded, and write pages, pictures and tables of it."""
+"""Run ``bnnviz replay``: do a run again or take what was recorded, and write pages, pictures and tables of it."""
 
 from __future__ import annotations
 

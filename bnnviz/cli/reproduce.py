@@ -1,4 +1,4 @@
-"""``bnnviz reproduce``: run a paper's experiment and set our figures beside the published ones."""
+"""Run ``bnnviz reproduce``: run a paper's experiment and set our figures beside the published ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bnnviz sample``: sample a target and print what came out."""
+"""Run ``bnnviz sample``: sample a target and print what came out."""
 
 from __future__ import annotations
 

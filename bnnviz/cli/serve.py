@@ -1,4 +1,4 @@
-"""``bnnviz serve``: the dashboard on this machine."""
+"""Run ``bnnviz serve``: the dashboard on this machine."""
 
 from __future__ import annotations
 

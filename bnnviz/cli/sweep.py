@@ -1,4 +1,4 @@
-"""``bnnviz sweep``: many runs on a cluster, each into a recording."""
+"""Run ``bnnviz sweep``: many runs on a cluster, each into a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named data sets: generated ones and downloaded ones whose checksum is known; numpy and scipy only."""
+"""Find data sets by name: generated ones and downloaded ones whose checksum is known; numpy and scipy only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a CSV file of the user's own into a table of numbers, or saying in one sentence why not."""
+"""Read a CSV file of the user's own into a table of numbers, or say in one sentence why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a data set is: training and test rows in original units, and their standardisation."""
+"""Define a data set: training and test rows in original units, and their standardisation."""
 
 from __future__ import annotations
 

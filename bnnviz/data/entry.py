@@ -1,4 +1,4 @@
-"""What the registry knows of a data set before anything is generated or downloaded."""
+"""Describe a data set before anything is generated or downloaded."""
 
 from __future__ import annotations
 

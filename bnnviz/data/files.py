@@ -1,4 +1,4 @@
-"""Files with a known checksum: in the folder of BNNVIZ_DATA, in the cache, in the package, or downloaded once.
+"""Find files with a known checksum: in the folder of BNNVIZ_DATA, in the cache, in the package, or download them once.
 
 A file that comes with bnnviz goes before its download: the checksum says that both are the same bytes. What comes with
 bnnviz as a *part* of a set is another file, and goes after the download of the whole (`bnnviz.data.forms`).

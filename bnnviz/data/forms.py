@@ -1,4 +1,4 @@
-"""An image data set of the registry, and the forms in which its files may be there."""
+"""Describe an image data set of the registry, and the forms in which its files may be there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image data set is: training and test images as bytes, and how a network sees them."""
+"""Define an image data set: training and test images as bytes, and how a network sees them."""
 
 from __future__ import annotations
 

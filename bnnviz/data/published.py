@@ -1,4 +1,4 @@
-"""Weights of a network that somebody has published, and MATLAB's files, in which some are."""
+"""Read weights of a network that somebody has published, and MATLAB's files, in which some are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets by name: every module of `bnnviz.data.sets` lists its own in ``SETS``."""
+"""Find data sets by name: every module of `bnnviz.data.sets` lists its own in ``SETS``."""
 
 from __future__ import annotations
 

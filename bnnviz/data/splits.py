@@ -1,4 +1,4 @@
-"""How rows are divided into training and test rows."""
+"""Divide rows into training and test rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of the user's own: rows, names and labels, as one packet of bytes that travels with a spec."""
+"""Pack a table of the user's own: rows, names and labels, as bytes that travel with a spec."""
 
 from __future__ import annotations
 

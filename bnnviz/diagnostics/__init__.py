@@ -1,4 +1,4 @@
-"""Diagnostics: arrays in, arrays out."""
+"""Diagnose draws: arrays in, arrays out."""
 
 from bnnviz.diagnostics.geometry.pca import last_axis, principal_axes
 from bnnviz.diagnostics.geometry.symmetry import ODD, canonical

@@ -1,4 +1,4 @@
-"""The functions of ArviZ and of scikit-learn, where they are installed."""
+"""Call the functions of ArviZ and of scikit-learn, where they are installed."""
 
 from __future__ import annotations
 

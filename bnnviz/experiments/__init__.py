@@ -1,4 +1,4 @@
-"""The papers' experiments: what to run, and the numbers to set beside ours."""
+"""List the papers' experiments: what to run, and the numbers to set beside ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs of experiments came to, kept on disk: an experiment that was interrupted goes on where it was."""
+"""Keep the results of runs on disk: an experiment that was interrupted goes on where it was."""
 
 from __future__ import annotations
 

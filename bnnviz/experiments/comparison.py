@@ -1,4 +1,4 @@
-"""Measured figures beside the published ones: which differ by more than chance would explain."""
+"""Compare measured figures with the published ones: which differ by more than chance would explain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment is: cases of repeated specs, and published numbers."""
+"""Define an experiment: cases of repeated specs, and published numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of a figure that the Lab could draw: its summary, and parts of its last frame."""
+"""Run a figure that the Lab could draw: its summary, and parts of its last frame."""
 
 from __future__ import annotations
 

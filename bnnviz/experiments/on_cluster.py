@@ -1,4 +1,4 @@
-"""An experiment's runs on the workers of a cluster, one run on each at a time."""
+"""Run an experiment on the workers of a cluster, one run on each at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments whose figures are of single draws' predictions on test rows, and the arrays of their pictures."""
+"""Define experiments whose figures are of single draws' predictions on test rows, and the arrays of their pictures."""
 
 from __future__ import annotations
 

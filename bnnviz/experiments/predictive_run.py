@@ -1,4 +1,4 @@
-"""What one run of an experiment over draws comes to: its figures, and the arrays of its pictures."""
+"""Run one spec of an experiment over draws: its figures, and the arrays of its pictures."""
 
 from __future__ import annotations
 

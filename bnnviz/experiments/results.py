@@ -1,4 +1,4 @@
-"""What experiments came to, as records: those that come with bnnviz, and those of this machine, which go before them.
+"""Read and write results of experiments as records: this machine's go before those that come with bnnviz.
 
 A maintainer records an experiment by
 

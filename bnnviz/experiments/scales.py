@@ -1,4 +1,4 @@
-"""Experiments that have a part for each data set, at a scale that ends in minutes or at the paper's."""
+"""Give an experiment a part for each data set, at a scale that ends in minutes or at the paper's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of predictive uncertainty: entropies out of distribution, reliability, attacks, hardest images, traces."""
+"""Measure predictive uncertainty: entropies out of distribution, reliability, attacks, hardest images, traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of a figure on images: what its draws predict for test rows and out of distribution, with its pictures."""
+"""Run a figure on images: what its draws predict for test rows and out of distribution, with its pictures."""
 
 from __future__ import annotations
 

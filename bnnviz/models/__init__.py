@@ -1,4 +1,4 @@
-"""Ready-made networks: plain ``torch.nn.Module`` objects.
+"""Build ready-made networks: plain ``torch.nn.Module`` objects.
 
 Torch is loaded when a network is first asked for, so that a process without torch can read
 layer widths and names (`bnnviz.models.layers`).

@@ -1,4 +1,4 @@
-"""Networks of 5 x 5 convolutions, poolings and linear layers: LeNet-5 of two papers, and one for traffic signs."""
+"""Build networks of 5 x 5 convolutions, poolings and linear layers: LeNet-5 of two papers, one for traffic signs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks for images, by name."""
+"""Find the networks for images by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a network is written as text; no torch here."""
+"""Read a network that is written as text; no torch here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fully connected networks."""
+"""Build fully connected networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResNet-20 for a posterior: filter-response normalisation and swish."""
+"""Build ResNet-20 for a posterior: filter-response normalisation and swish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an image has to fit a network."""
+"""Check that images fit a network."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Specs: what to run, as plain JSON, a link, Python and a command; and the catalogue of what there is. No torch."""
+"""Write what to run as plain JSON, a link, Python and a command; and hold the catalogue of what there is. No torch."""

@@ -1,4 +1,4 @@
-"""The catalogue: every sampler, target, data set and run setting as plain JSON.
+"""Write and read the catalogue: every sampler, target, data set and run setting as plain JSON.
 
 The page has no torch and learns from the catalogue what can be run; it is generated from the
 registries by ``python -m bnnviz.specs.catalogue`` and shipped as ``catalogue.json``. A test keeps it true.

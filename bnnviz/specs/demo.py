@@ -1,4 +1,4 @@
-"""The specs of the demonstrations, which have nothing but settings: the double well, and the step-size grid."""
+"""Specify the demonstrations, which have nothing but settings: the double well, and the step-size grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec of a race: two to six samplers on one target, each with the same budget of gradients, as plain JSON."""
+"""Specify a race: two to six samplers on one target, each with the same budget of gradients, as plain JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec: what to run, as plain JSON (share link, record header, command line and cluster job)."""
+"""Specify a run, as plain JSON (share link, record header, command line and cluster job)."""
 
 from __future__ import annotations
 

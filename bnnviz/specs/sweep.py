@@ -1,4 +1,4 @@
-"""The spec of a sweep: many runs, as a base, a grid of settings and a list of specs; YAML or JSON.
+"""Specify a sweep: many runs, as a base, a grid of settings and a list of specs; YAML or JSON.
 
     base: {target: banana, chains: 4, draws: 500}
     grid:

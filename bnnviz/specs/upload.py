@@ -1,4 +1,4 @@
-"""A file that somebody opens on the page becomes the data of a spec; no torch."""
+"""Make a file that somebody opens on the page the data of a spec; no torch."""
 
 from __future__ import annotations
 

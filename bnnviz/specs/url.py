@@ -1,4 +1,4 @@
-"""Links, scripts and commands: how described settings are written as short texts, and read from them.
+"""Write described settings as short texts, in links, scripts and commands, and read them.
 
 A link's parameters are short texts that anybody may have typed or cut off, so reading them never fails:
 what does not fit is clamped or left out, with one sentence each. A spec's class says which settings it has

@@ -1,4 +1,4 @@
-"""Targets: densities with known answers, and posteriors of networks."""
+"""Define targets: densities with known answers, and posteriors of networks."""
 
 from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, NOISES

@@ -1,4 +1,4 @@
-r"""What a target is: a density :math:`\pi(x) \propto e^{-U(x)}` that samplers explore, with derivatives of U."""
+r"""Define a target: a density :math:`\pi(x) \propto e^{-U(x)}` that samplers explore, with derivatives of U."""
 
 from __future__ import annotations
 

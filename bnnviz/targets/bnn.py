@@ -1,4 +1,4 @@
-r"""The posterior of any network on data.
+r"""Define the posterior of any network on data.
 
 With weights :math:`\theta`, rows :math:`(x_i, y_i)`, a likelihood of the outputs :math:`f_\theta(x_i)` and a normal
 prior of standard deviation :math:`\sigma`,

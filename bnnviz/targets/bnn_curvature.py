@@ -1,4 +1,4 @@
-r"""The potential of a network's posterior, its gradient and its curvature: along a direction, and Gauss-Newton's.
+r"""Compute a posterior's potential, gradient and curvature: along a direction, and Gauss-Newton's.
 
 For rows :math:`(x_i, y_i)`, outputs :math:`f_i = f_\theta(x_i)` with Jacobians :math:`J_i = \partial f_i / \partial
 \theta`, and losses :math:`\ell_i = -\log p(y_i \mid f_i)`,

@@ -1,4 +1,4 @@
-"""The posterior of a multilayer perceptron on a data set."""
+"""Define the posterior of a multilayer perceptron on a data set."""
 
 from __future__ import annotations
 

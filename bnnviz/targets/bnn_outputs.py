@@ -1,4 +1,4 @@
-r"""The outputs :math:`f_\theta(x)` of a network for many draws :math:`\theta` at once, in pieces of bounded memory."""
+r"""Compute the outputs :math:`f_\theta(x)` of a network for many draws :math:`\theta`, in pieces of bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Densities with known moments and exact draws, by which samplers are tested."""
+"""Define densities with known moments and exact draws, by which samplers are tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posteriors of few data with known moments: logistic regression, and the mean of two data."""
+"""Define posteriors of few data with known moments: logistic regression, and the mean of two data."""
 
 from __future__ import annotations
 

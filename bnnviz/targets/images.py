@@ -1,4 +1,4 @@
-"""The posterior of a network on images, with a categorical likelihood (see `bnnviz.targets.bnn`)."""
+"""Define the posterior of a network on images, with a categorical likelihood (see `bnnviz.targets.bnn`)."""
 
 from __future__ import annotations
 

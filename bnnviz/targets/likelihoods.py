@@ -1,4 +1,4 @@
-r"""Likelihoods of a network's outputs: loss, its derivative and its second derivative along a direction.
+r"""Define likelihoods of a network's outputs: loss, its derivative and its second derivative along a direction.
 
 For outputs f and observations y the losses :math:`\ell = -\log p(y \mid f)`, up to a constant, are
 

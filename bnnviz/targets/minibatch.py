@@ -1,4 +1,4 @@
-r"""Targets whose potential is a sum over data rows plus a prior, so that a batch of rows stands for all of them.
+r"""Define targets that sum over data rows, so that a batch of rows stands for all of them.
 
 For a batch B of the N rows, drawn without replacement,
 

@@ -1,4 +1,4 @@
-r"""Many copies of one multilayer perceptron at once: value, gradient and directional curvature by hand.
+r"""Differentiate many copies of one multilayer perceptron at once: value, gradient, directional curvature by hand.
 
 With :math:`a_0 = x`, :math:`z_l = W_l a_{l-1} + b_l` and :math:`a_l = \phi_l(z_l)`, the gradient goes backwards by
 

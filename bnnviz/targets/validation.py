@@ -1,4 +1,4 @@
-"""What somebody gives for a posterior of their own, checked before anything is computed: module, data, scales."""
+"""Check what somebody gives for a posterior of their own before anything is computed: module, data, scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live figures: each is built once from nothing and then fed with frames. Bokeh only."""
+"""Draw live figures: each is built once from nothing and then fed with frames. Bokeh only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The range of an axis: it grows in round steps, and shrinks where it has been much too wide for some time."""
+"""Move the range of an axis: it grows in round steps, and shrinks where it has been much too wide for some time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROOM = 0.08  # of a range, between its ends and a large mark
 
 
 class AxisRange:
-    """A range of an axis that grows in round steps and otherwise stays.
+    """Grow the range of an axis in round steps; otherwise it stays.
 
     Parameters
     ----------

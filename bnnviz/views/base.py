@@ -1,4 +1,4 @@
-"""What every view shares: building once, feeding data sources, ranges that only grow, light and dark."""
+"""Share what every view does: build once, feed data sources, let ranges only grow, turn light and dark."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
 
 
 class View:
-    """One figure: built once from nothing, then fed.
+    """Build one figure once from nothing, then feed it.
 
     Parameters
     ----------

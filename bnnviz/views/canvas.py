@@ -25,7 +25,7 @@ _CODE = Path(__file__).with_name("canvas.js").read_text(encoding="utf-8")
 
 
 class PackedColumns:
-    """Columns of numbers that travel to the browser as one array: as many messages as arrays would cost more.
+    """Send columns of numbers to the browser as one array: as many messages as arrays would cost more.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PackedColumns:
 
 @dataclass
 class Glyph:
-    """Something drawn from columns of a source.
+    """Draw something from columns of a source.
 
     Parameters
     ----------

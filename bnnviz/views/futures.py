@@ -1,4 +1,4 @@
-"""Lines of the futures that a run was parted in, over whatever a view shows of the one that is followed."""
+"""Draw the futures that a run was parted in, over whatever a view shows of the one that is followed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def colour(letter: str, palette: Palette) -> str:
 
 
 class FutureLines:
-    """Lines for up to four futures.
+    """Draw the lines of up to four futures.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the views of a run share the stage: the grid for whichever of them are shown, and which of them share a place."""
+"""Lay out the views of a run on the stage: the grid for whichever are shown, and which of them share a place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1]}
 
 
 class CardPair(NamedTuple):
-    """Two parts of a frame with one place: what they are called on the buttons, and what moves with them."""
+    """Hold two parts of a frame with one place: what they are called on the buttons, and what moves with them."""
 
     front: str
     back: str

@@ -1,4 +1,4 @@
-"""Colours, and the one place that says what each kind of event looks like."""
+"""Choose colours, and say in one place what each kind of event looks like."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by role. Text keeps 4.5:1 and marks 3:1 against `surface`, the card that a view lies on.
+    """Hold colours by role. Text keeps 4.5:1 and marks 3:1 against `surface`, the card that a view lies on.
 
     Blue is what the target says (rate, prediction), orange is now, red is what was seen. Colours that mean
     different things in one figure stay apart for readers who do not see red, green or blue: a test holds how far.
@@ -61,7 +61,7 @@ LIGHT, DARK = (Palette(**{role: pair[page] for role, pair in _COLOURS.items()}) 
 
 @dataclass(frozen=True)
 class Kind:
-    """What one kind of event is called and how it is drawn, everywhere.
+    """Say what one kind of event is called and how it is drawn, everywhere.
 
     Parameters
     ----------

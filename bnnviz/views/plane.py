@@ -1,4 +1,4 @@
-"""What views in a plane share: its axes, the density where it is known, and a scale that leaves what is round round."""
+"""Share what views in a plane do: axes, the density where it is known, a scale that leaves what is round round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNEQUAL = 0.03  # in scale, is not seen
 
 
 class PlaneView(View):
-    """A figure in two coordinates or two principal components."""
+    """Draw in two coordinates or two principal components."""
 
     def _build_plane(self) -> None:
         """Make the figure, with room for the contours of a known density."""

@@ -1,4 +1,4 @@
-"""What a person does in a figure: picks events, drags boxes, adds, moves and deletes points.
+"""Report what a person does in a figure: picks events, drags boxes, adds, moves and deletes points.
 
 One way for mouse, finger and keys (`pointer.js`), in every figure alike; a view says what can be done in it, a
 page hears what was done.
@@ -22,7 +22,7 @@ Message = dict[str, Any]
 
 
 class Pointer:
-    """The ears of a figure.
+    """Report clicks, drags and keys in a figure.
 
     Parameters
     ----------

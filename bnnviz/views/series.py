@@ -1,4 +1,4 @@
-"""Several lines in the colours of the chains: what the figures that compare methods share."""
+"""Draw several lines in the colours of the chains: what the figures that compare methods share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKS = tuple(
 
 
 class SeriesView(View):
-    """A view of up to eight named things, each with glyphs in a colour of its own."""
+    """Draw up to eight named things, each with glyphs in a colour of its own."""
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
         self.names: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Colours and type of figures that are drawn once and stay."""
+"""Style figures that are drawn once and stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say over the stage where in its past a run is, and which futures it was parted in."""
+"""Show the branches of a fork and switch between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BUTTON = {"variant": "outlined", "height": 32, "margin": (0, 3), "align": "cent
 
 
 class BranchBar(PageComponent):
-    """Say what is known of other times and futures, and change between them.
+    """Show the branches of a fork and switch between them.
 
     Parameters
     ----------

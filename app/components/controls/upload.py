@@ -26,7 +26,7 @@ _EMPTY = "That file is empty; choose one with a line of names and lines of numbe
 
 
 class File(pmui.FileInput):
-    """Take a file, and say why the browser sends nothing of a file, where the widget itself fails or is silent.
+    """Choose a file and report why it cannot be sent.
 
     Parameters
     ----------

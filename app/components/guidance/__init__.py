@@ -1,1 +1,1 @@
-"""What explains a page: tour, help, scenes, the voice for screen readers."""
+"""Explain a page: tour, help, scenes, the voice for screen readers."""

@@ -1,1 +1,1 @@
-"""What drives a run and takes it elsewhere: transport, recording, warm start, sharing."""
+"""Drive a run and share it: transport, recording, warm start, sharing."""

@@ -1,4 +1,4 @@
-"""Readers of the files that image sets are published as: one module per format, arrays out.
+"""Read the files that image sets are published as: one module per format, arrays out.
 
 Whatever is wrong with a file's content is one sentence (`broken`), and nothing in it is executed.
 """

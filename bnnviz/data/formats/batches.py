@@ -1,4 +1,4 @@
-"""The CIFAR sets' archives (A. Krizhevsky): batches of images as pickles of Python 2, in a tar file.
+"""Read the CIFAR sets' archives (A. Krizhevsky): batches of images as pickles of Python 2, in a tar file.
 
 A pickle may call whatever it names, so these are read by an unpickler that knows dictionaries, lists, numbers, texts
 and arrays of bytes, and nothing else: not even numpy is called by it.
@@ -30,11 +30,11 @@ _BROKEN = (
 
 
 class _NotAllowed(pickle.UnpicklingError):
-    """A pickle names something that no batch needs."""
+    """Refuse a pickle that names something that no batch needs."""
 
 
 class _NumpyKind:
-    """Stands for ``numpy.dtype`` while a pickle is read."""
+    """Stand for ``numpy.dtype`` while a pickle is read."""
 
     def __init__(self, code: Any, *_: Any) -> None:
         self.code = code.decode("ascii") if isinstance(code, bytes) else code
@@ -44,7 +44,7 @@ class _NumpyKind:
 
 
 class _Array:
-    """Stands for an array of bytes while a pickle is read: first made empty, then told its content."""
+    """Stand for an array of bytes while a pickle is read: made empty, then given its content."""
 
     def __init__(self, *_: Any) -> None:
         self.values = np.empty(0, np.uint8)

@@ -1,4 +1,4 @@
-"""SVHN's cropped digits (Y. Netzer et al. 2011): one file of MATLAB's for each part."""
+"""Read SVHN's cropped digits (Y. Netzer et al. 2011): one file of MATLAB's for each part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in the idx format of MNIST (Y. LeCun, C. Cortes): a header of big-endian numbers, then bytes."""
+"""Read files in the idx format of MNIST (Y. LeCun, C. Cortes): a header of big-endian numbers, then bytes."""
 
 from __future__ import annotations
 

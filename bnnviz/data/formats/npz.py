@@ -1,4 +1,4 @@
-"""Arrays in numpy's ``.npz``, without pickles."""
+"""Read arrays in numpy's ``.npz``, without pickles."""
 
 from __future__ import annotations
 

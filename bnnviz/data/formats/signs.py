@@ -1,4 +1,4 @@
-"""GTSRB's pictures of traffic signs (J. Stallkamp et al. 2012): small picture files and their labels in CSV files."""
+"""Read GTSRB's traffic signs (J. Stallkamp et al. 2012): small picture files and their labels in CSV files."""
 
 from __future__ import annotations
 

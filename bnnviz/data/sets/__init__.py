@@ -1,1 +1,1 @@
-"""One module per family of data sets; each lists its entries in ``SETS``."""
+"""List data sets, a module for each family; each lists its entries in ``SETS``."""

@@ -1,4 +1,4 @@
-"""MNIST and the sets in its format: grey images of 28 x 28, ten classes.
+"""List MNIST and the sets in its format: grey images of 28 x 28, ten classes.
 
 MNIST is by Y. LeCun and C. Cortes, Fashion-MNIST by H. Xiao, K. Rasul and R. Vollgraf (Zalando SE, MIT licence),
 notMNIST by Y. Bulatov; its 10,000 test images in MNIST's format are those of the public repository

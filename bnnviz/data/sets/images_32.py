@@ -1,4 +1,4 @@
-"""Coloured images of 32 x 32: house numbers (SVHN) and the CIFAR sets.
+"""List coloured images of 32 x 32: house numbers (SVHN) and the CIFAR sets.
 
 SVHN is by Y. Netzer et al. (2011), for use that is not commercial; CIFAR-10 and CIFAR-100 by A. Krizhevsky (2009).
 """

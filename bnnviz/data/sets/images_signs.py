@@ -1,4 +1,4 @@
-"""GTSRB, the German Traffic Sign Recognition Benchmark (J. Stallkamp et al. 2012)."""
+"""List GTSRB, the German Traffic Sign Recognition Benchmark (J. Stallkamp et al. 2012)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-dimensional regression toys of the papers on piecewise-deterministic samplers.
+"""Generate one-dimensional regression toys of the papers on piecewise-deterministic samplers.
 
 The authors' code gives the formulas; the noise enters twice in `toy_a` and `toy_b`, inside
 the sines as well, so that it is not equally large everywhere. A fixed seed draws the points, so that

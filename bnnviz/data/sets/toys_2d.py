@@ -1,4 +1,4 @@
-"""Two classes in the plane, in shapes that no straight line divides.
+"""Generate two classes in the plane, in shapes that no straight line divides.
 
 The formulas are those of scikit-learn's ``make_moons`` and ``make_circles``, moved and scaled to lie
 around the origin; they are written out here because a worker has no scikit-learn. A fixed seed draws

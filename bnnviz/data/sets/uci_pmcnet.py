@@ -1,4 +1,4 @@
-"""The sets of the PMCnet paper (Huang et al. 2023) with its division into training, validation and test rows.
+"""List the sets of the PMCnet paper (Huang et al. 2023), divided into training, validation and test rows.
 
 The rows and the starting weights come from the public repository yunshihuang/PMCnet at a fixed commit, which states no
 terms; the sets are UCI's. Of wine no division is public: ours is drawn here, in the paper's proportion of 6:2:2.

@@ -1,4 +1,4 @@
-"""The data set that stands for a file of the user's own."""
+"""List the data set that stands for a file of the user's own."""
 
 from __future__ import annotations
 

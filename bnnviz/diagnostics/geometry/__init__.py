@@ -1,1 +1,1 @@
-"""Principal axes of draws, and the symmetries of a network's weights."""
+"""Find principal axes of draws, and undo the symmetries of a network's weights."""

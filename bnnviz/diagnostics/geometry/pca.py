@@ -1,4 +1,4 @@
-r"""Principal axes of draws: eigenvectors of their covariance :math:`n^{-1} \sum_i (x_i - \bar x)(x_i - \bar x)^\top`.
+r"""Find principal axes: eigenvectors of the draws' covariance :math:`n^{-1} \sum_i (x_i - \bar x)(x_i - \bar x)^\top`.
 
 Of fewer draws than dimensions they are combinations :math:`\sum_i u_i (x_i - \bar x)` of the draws, u an eigenvector of
 the draws' inner products.

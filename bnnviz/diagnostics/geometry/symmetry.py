@@ -1,4 +1,4 @@
-r"""One representative for all the weights that are the same network with its hidden units in another order or sign.
+r"""Map weights to one representative of the same network with its hidden units in another order or sign.
 
 A layer of n units with an odd activation has :math:`n! \, 2^n` equivalent weights: for a permutation P and signs S,
 

@@ -1,1 +1,1 @@
-"""Diagnostics of weighted draws, and the ratio of two densities."""
+"""Diagnose weighted draws, and estimate the ratio of two densities."""

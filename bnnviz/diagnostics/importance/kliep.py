@@ -1,4 +1,4 @@
-r"""The ratio of two densities from samples of both, without estimating either (KLIEP).
+r"""Estimate the ratio of two densities from samples of both, without estimating either (KLIEP).
 
 With Gaussian kernels :math:`K_l` around points of p's sample,
 

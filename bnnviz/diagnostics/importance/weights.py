@@ -1,4 +1,4 @@
-r"""Draws with weights: their effective number, what they estimate, and draws without weights from them.
+r"""Use draws with weights: their effective number, what they estimate, and draws without weights from them.
 
 With weights :math:`w_i` and their shares :math:`\bar w_i = w_i / \sum_j w_j`,
 

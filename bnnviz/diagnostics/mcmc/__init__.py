@@ -1,1 +1,1 @@
-"""Diagnostics of chains: convergence, moments, and what a step size does to them."""
+"""Diagnose chains: convergence, moments, and what a step size does to them."""

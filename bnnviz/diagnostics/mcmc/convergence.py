@@ -1,4 +1,4 @@
-r"""Effective sample size, R-hat and autocorrelation of chains.
+r"""Compute effective sample size, R-hat and autocorrelation of chains.
 
 Of M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance within chains W and over all draws
 :math:`\widehat{\mathrm{var}}^+`,

@@ -1,4 +1,4 @@
-"""How often a chain passes between two sides, and how long it stays."""
+"""Count how often a chain passes between two sides, and how long it stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Crossings(NamedTuple):
-    """Of chains on a line.
+    """Hold how often chains on a line cross a level, and how long they stay on a side.
 
     Attributes
     ----------

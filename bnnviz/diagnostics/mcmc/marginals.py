@@ -1,4 +1,4 @@
-r"""Single coordinates of draws and pairs of them: densities and correlations.
+r"""Estimate densities of single coordinates of draws, and correlations of pairs.
 
 The correlation of coordinates i and j is :math:`r_{ij} = \Sigma_{ij} / \sqrt{\Sigma_{ii} \Sigma_{jj}}`, with
 :math:`\Sigma` the covariance of the draws.

@@ -1,4 +1,4 @@
-r"""Mean and covariance of draws with their Monte Carlo errors, by batch means.
+r"""Estimate mean and covariance of draws with their Monte Carlo errors, by batch means.
 
 Of b batches with averages :math:`\bar x_1, \dots, \bar x_b` the standard error of their mean is
 

@@ -1,4 +1,4 @@
-r"""Quantiles of many columns at once.
+r"""Compute quantiles of many columns at once.
 
 Of sorted values :math:`x_{(0)} \le \dots \le x_{(n-1)}` the quantile of a share q is
 :math:`x_{(j)} + (h - j)(x_{(j+1)} - x_{(j)})` with :math:`h = q (n - 1)` and :math:`j = \lfloor h \rfloor` (Hyndman and

@@ -1,4 +1,4 @@
-r"""Linear recursions: what a sampler with a step size is on a Gaussian.
+r"""Solve linear recursions: what a sampler with a step size is on a Gaussian.
 
 .. math:: z_{n+1} = A z_n + \xi_n, \quad \xi_n \sim N(0, B), \qquad V = A V A^\top + B,
 

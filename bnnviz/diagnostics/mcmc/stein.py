@@ -1,4 +1,4 @@
-r"""How far the variances of draws are from those of the density exp(-U) that they are of, without knowing these.
+r"""Compare the variances of draws with those of the density exp(-U) that they are of, without knowing these.
 
 Under :math:`\pi \propto e^{-U}` every function :math:`\psi` that does not grow too fast fulfils Stein's identity,
 

@@ -1,1 +1,1 @@
-"""Diagnostics of predictions: metrics, calibration, uncertainty."""
+"""Diagnose predictions: metrics, calibration, uncertainty."""

@@ -1,4 +1,4 @@
-r"""Whether stated probabilities come true.
+r"""Test whether stated probabilities come true.
 
 Rows are put in bins :math:`B_1, \dots, B_M` by the probability of their likeliest class, the confidence. The expected
 calibration error (Guo, Pleiss, Sun and Weinberger 2017, equation 3, https://proceedings.mlr.press/v70/guo17a.html) is

@@ -1,4 +1,4 @@
-r"""How well a score tells rows out of distribution (OOD) from rows of the trained kind, and how the score is spread.
+r"""Measure how well a score tells rows out of distribution (OOD) from rows of the trained kind, and how it is spread.
 
 For scores :math:`S_\mathrm{in}` and :math:`S_\mathrm{out}` of random rows of either kind,
 

@@ -1,4 +1,4 @@
-r"""Intervals of a share and of a mean over rows.
+r"""Compute intervals of a share and of a mean over rows.
 
 Wilson's interval of a share :math:`\hat p` of n rows, with z the normal quantile of the level (Wilson 1927,
 https://doi.org/10.1080/01621459.1927.10502953), is

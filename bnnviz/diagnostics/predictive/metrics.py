@@ -1,4 +1,4 @@
-r"""How good predictions are: metrics of classes and of numbers; what is undefined is None, with a sentence.
+r"""Measure how good predictions of classes and of numbers are; what is undefined is None, with a sentence.
 
 With predictive probabilities :math:`p_{ik}`, observed classes :math:`y_i` and predictive distribution functions
 :math:`F_i`,

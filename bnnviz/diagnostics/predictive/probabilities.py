@@ -1,4 +1,4 @@
-r"""How the draws' probabilities of one row are spread: a histogram and a beta density fitted to them.
+r"""Show how the draws' probabilities of one row are spread: a histogram and a beta density fitted to them.
 
 .. math:: f(p) = \frac{p^{a - 1} (1 - p)^{b - 1}}{B(a, b)},
 

@@ -1,4 +1,4 @@
-r"""ROC curves of draws, with credible envelopes.
+r"""Compute ROC curves of draws, with credible envelopes.
 
 A draw's curve is :math:`t \mapsto (\mathrm{FPR}(t), \mathrm{TPR}(t))`, the shares of negative and of positive rows
 whose score is at least t (Fawcett 2006, https://doi.org/10.1016/j.patrec.2005.10.010). At each false positive rate an

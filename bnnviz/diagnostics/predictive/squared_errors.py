@@ -1,4 +1,4 @@
-r"""How squared errors are spread over the test rows: a box and a violin, both of :math:`\log_{10} (\hat y_i - y_i)^2`.
+r"""Spread squared errors over the test rows: a box and a violin of :math:`\log_{10} (\hat y_i - y_i)^2`.
 
 A whisker ends at the last value within 1.5 heights of the box; the violin is a kernel estimate of the density (Hintze
 and Nelson 1998, https://doi.org/10.1080/00031305.1998.10480559).

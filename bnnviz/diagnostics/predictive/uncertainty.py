@@ -1,4 +1,4 @@
-r"""How sure predictions are, and why they are not: entropies, intervals, and the effective sample size of functions.
+r"""Measure how sure predictions are, and why not: entropies, intervals, effective sample size of functions.
 
 With the probabilities :math:`p_s(k)` of draws s, their mean :math:`\bar p`, and :math:`H(p) = -\sum_k p(k) \log p(k)`,
 

@@ -1,1 +1,1 @@
-"""The experiments of the functional-BNN paper."""
+"""List the experiments of the functional-BNN paper."""

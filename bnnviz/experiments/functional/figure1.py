@@ -1,4 +1,4 @@
-"""The double well, Figure 1 of the functional-BNN paper."""
+"""Run the double well, Figure 1 of the functional-BNN paper."""
 
 from __future__ import annotations
 

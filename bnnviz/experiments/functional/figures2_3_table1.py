@@ -1,4 +1,4 @@
-"""The functional paper's figures and table on images: entropies out of distribution, attacks, traffic signs."""
+"""Run the functional paper's figures and table on images: OOD entropies, attacks, traffic signs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The experiments of the paper on piecewise deterministic Markov processes."""
+"""List the experiments of the paper on piecewise deterministic Markov processes."""

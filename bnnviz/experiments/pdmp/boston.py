@@ -1,4 +1,4 @@
-"""Boston housing, Table 1 of the PDMP paper."""
+"""Run Boston housing, Table 1 of the PDMP paper, on twenty splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions on the synthetic regressions, all samplers from one MAP start: Fig. 3 of the PDMP paper."""
+"""Predict the synthetic regressions, all samplers from one MAP start: Fig. 3 of the PDMP paper."""
 
 from __future__ import annotations
 

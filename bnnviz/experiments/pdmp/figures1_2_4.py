@@ -1,4 +1,4 @@
-"""Figures 1, 2 and 4 of the PDMP paper: what the Lab draws of one run each."""
+"""Run Figures 1, 2 and 4 of the PDMP paper: what the Lab draws of one run each."""
 
 from __future__ import annotations
 

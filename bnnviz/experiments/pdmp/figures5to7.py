@@ -1,4 +1,4 @@
-"""Figures 5 to 7 of the PDMP paper: traces, hard images and entropies, of runs of its Table 2."""
+"""Run Figures 5 to 7 of the PDMP paper: traces, hard images and entropies, of runs of its Table 2."""
 
 from __future__ import annotations
 

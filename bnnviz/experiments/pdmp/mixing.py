@@ -1,4 +1,4 @@
-"""The PDMP paper's claim of effective draws, with several chains, at equal gradients and for functions."""
+"""Test the PDMP paper's claim of effective draws, with several chains, at equal gradients and for functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps over refreshment, velocity and alpha (PDMP paper, supplement D and A)."""
+"""Sweep over refreshment, velocity and alpha (PDMP paper, supplement D and A)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boston housing from one MAP start: Table 1 of the PDMP paper."""
+"""Run Boston housing from one MAP start: Table 1 of the PDMP paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks on images: Table 2 of the PDMP paper, at the paper's scale or one that ends in minutes."""
+"""Run networks on images: Table 2 of the PDMP paper, at the paper's scale or one that ends in minutes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The experiments of the PMCnet paper."""
+"""List the experiments of the PMCnet paper."""

@@ -1,4 +1,4 @@
-"""The PMCnet paper's experiments on images: Tables 9 and 12 and Figure 9, with a stand-in for MNIST-C.
+"""Run the PMCnet paper's experiments on images: Tables 9 and 12 and Figure 9, with a stand-in for MNIST-C.
 
 What the paper does not say is ours: the prior, sigma0, batches, and the settings of the competitors.
 """

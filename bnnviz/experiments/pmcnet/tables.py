@@ -1,4 +1,4 @@
-"""Tables and figures of the PMCnet paper (Huang, Chouzenoux, Elvira and Pesquet 2023) on tables of numbers.
+"""Run tables and figures of the PMCnet paper (Huang, Chouzenoux, Elvira and Pesquet 2023) on tables of numbers.
 
 Its tables are means and standard deviations over 100 draws, taken by their weights, of each draw's own figures. What it
 does not say is ours: the prior and sigma0 of the control and wine sets, T of wine and glass, regression

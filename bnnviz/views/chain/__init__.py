@@ -1,1 +1,1 @@
-"""Views of one run's chains."""
+"""Draw one run's chains."""

@@ -1,4 +1,4 @@
-"""Autocorrelation of the trace, with the band that white noise would stay in."""
+"""Draw the autocorrelation of the trace, with the band that white noise would stay in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EDGE = 0.4  # half of a bar
 
 
 class AcfView(View):
-    """Bars of autocorrelation of what the trace follows; its effective sample size stands in the heading."""
+    """Draw bars of autocorrelation of what the trace follows; its effective sample size stands in the heading."""
 
     name = "acf"
     title = "ACF"

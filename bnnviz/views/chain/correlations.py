@@ -1,4 +1,4 @@
-"""Weights: how the coordinates of a layer, or of a target, are correlated over the draws."""
+"""Draw how the coordinates of a layer, or of a target, are correlated over the draws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bnnviz.views.pointer import Pointer
 
 
 class CorrelationsView(View):
-    """A map of correlations; coordinates are numbered as in the draws, and a cell that is chosen tells its own."""
+    """Draw a map of correlations; coordinates are numbered as in the draws, and a cell that is chosen tells its own."""
 
     name = "weights"
     title = "Correlations"

@@ -1,4 +1,4 @@
-"""Density: how the draws of a target's only coordinate are spread, beside the known density.
+"""Draw how the draws of a target's only coordinate are spread, beside the known density.
 
 Where a sampler's states are densities themselves, the last of them are drawn too.
 """
@@ -13,7 +13,7 @@ HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towe
 
 
 class DensityView(View):
-    """A histogram of all draws, and the density that they should have."""
+    """Draw a histogram of all draws, and the density that they should have."""
 
     name = "density"
     title = "Density"

@@ -1,4 +1,4 @@
-"""Journey: the events of a run on a strip, what is known of its future too, and the way back to each of them."""
+"""Draw the events of a run on a strip, what is known of its future too, and the way back to each of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AHEAD = 0.3  # of the strip is there for what is known of the future
 
 
 class JourneyView(TimelineView):
-    """A tick for each event up to now and, after somebody went back, beyond it; a click on one goes there.
+    """Draw a tick for each event up to now and, after somebody went back, beyond it; a click on one goes there.
 
     Attributes
     ----------

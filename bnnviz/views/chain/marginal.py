@@ -1,4 +1,4 @@
-"""Marginal: how the draws of what is followed are spread."""
+"""Draw how the draws of what is followed are spread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bnnviz.views.palette import DARK, LIGHT
 
 
 class MarginalView(View):
-    """The density of a weight or of a principal component, estimated from all draws."""
+    """Draw the density of a weight or of a principal component, estimated from all draws."""
 
     name = "marginal"
     title = "Density"

@@ -1,4 +1,4 @@
-"""Ratios: how rate / envelope was spread over all proposals; above 1 the envelope was no bound."""
+"""Draw how rate / envelope was spread over all proposals; above 1 the envelope was no bound."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 class RateRatiosView(View):
-    """A box plot of the ratios of all chains so far; what lies above 1 has the colour of violations."""
+    """Draw a box plot of the ratios of all chains so far; what lies above 1 has the colour of violations."""
 
     name = "ratios"
     title = "Ratios, all proposals"

@@ -1,4 +1,4 @@
-"""Thinning: the rate along the present segment, the envelope, and what was proposed under it."""
+"""Draw the rate along the present segment, the envelope, and what was proposed under it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HURRIED = 3  # frames in a row, each with another segment
 
 
 class ThinningView(View):
-    """The rate along the segment, signed and clipped, the envelope and its proposals."""
+    """Draw the rate along the segment, signed and clipped, the envelope and its proposals."""
 
     name = "thinning"
     title = "Thinning, this segment"

@@ -1,4 +1,4 @@
-"""Timeline: the last steps of the watched chain as a strip of ticks, the newest at the right."""
+"""Draw the last steps of the watched chain as a strip of ticks, the newest at the right."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEIGHTS = {0: 0.2, 1: 0.32, BOUNCE: 0.6, REFRESH: 0.82, 4: 0.2, VIOLATION: 0.82}
 
 
 class TimelineView(View):
-    """A tick for each step; events carry their mark."""
+    """Draw a tick for each step; events carry their mark."""
 
     name = "timeline"
     title = "Events"

@@ -1,4 +1,4 @@
-"""Trace: one summary of each chain's draws, draw by draw."""
+"""Draw one summary of each chain's draws, draw by draw."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CHAINS = 8
 
 
 class TraceView(View):
-    """The first principal component (or a coordinate) of up to eight chains."""
+    """Draw the first principal component (or a coordinate) of up to eight chains."""
 
     name = "trace"
     title = "Trace"

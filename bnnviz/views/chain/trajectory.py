@@ -1,4 +1,4 @@
-"""Trajectory: the path of one chain in a plane, its events, and the density where it is known."""
+"""Draw the path of one chain in a plane, its events, and the density where it is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARKS = ("x", "y", "kind", "alpha", "now", "dx", "dy", "step_high", "step_low")
 
 
 class TrajectoryView(PlaneView):
-    """The path in two coordinates or two principal components, older parts fading."""
+    """Draw the path in two coordinates or two principal components, older parts fading."""
 
     name = "trajectory"
     title = "Trajectory"

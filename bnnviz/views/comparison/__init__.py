@@ -1,1 +1,1 @@
-"""Views that set several runs or samplers beside each other."""
+"""Set several runs or samplers beside each other."""

@@ -1,4 +1,4 @@
-"""Course: how well each sampler predicts, against the seconds that it has worked."""
+"""Draw how well each sampler predicts, against the seconds that it has worked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURES = {"accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
 
 
 class CourseView(SeriesView):
-    """One of accuracy, negative log predictive density and calibration error of the test rows, over time.
+    """Draw one of accuracy, negative log predictive density and calibration error of the test rows, over time.
 
     The part ``course``: ``lanes``, each with ``name``, ``seconds`` and a list for each measure.
     """

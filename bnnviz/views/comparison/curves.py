@@ -1,4 +1,4 @@
-"""Curves: the error of each lane of a race against the gradients it has spent, both on a log scale."""
+"""Draw the error of each lane of a race against the gradients it has spent, both on a log scale."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS = ((9, "G"), (6, "M"), (3, "k"), (0, ""))
 
 
 class CurvesView(View):
-    """The lower the curve, the nearer are mean and sd of the draws to the truth; a cross is where a lane diverged."""
+    """Draw errors of mean and sd against the truth, the lower the better; a cross is where a lane diverged."""
 
     name = "curves"
     title = "Error against gradients"

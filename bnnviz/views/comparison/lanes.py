@@ -1,4 +1,4 @@
-"""Views of one lane of a race: those of a run, fed with that lane's parts."""
+"""Show one lane of a race in the views of a run, fed with that lane's parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def of_lane(view: type[View], number: int, title: str) -> type[View]:
     lane_name, heading = f"{view.name}.{number}", title
 
     class OfLane(view):
-        """One lane's picture."""
+        """Draw one lane in the figure of a run."""
 
         name = lane_name
         needs = tuple(f"{part}.{number}" for part in view.needs)

@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 1100, 460
 
 
 class Column(NamedTuple):
-    """A column of the table: the figure's name, its heading, what it means, and how it is written.
+    """Hold a column of the table: the figure's name, its heading, what it means, and how it is written.
 
     ``form`` is one of "small" (two significant digits), "count" and "rhat"; ``best`` is 1 where more is better, -1
     where less is, and 0 where neither is.

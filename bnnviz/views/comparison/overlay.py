@@ -1,4 +1,4 @@
-"""Overlays: one quantity of several recordings in one figure each, a colour for each recording."""
+"""Draw one quantity of several recordings in one figure each, a colour for each recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDTH = 2.2
 
 
 class RecordingCurves(NamedTuple):
-    """What is drawn of one recording: its name, and pairs of arrays (x, y).
+    """Hold what is drawn of one recording: its name, and pairs of arrays (x, y).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Panels: several views of finished draws side by side, each under its heading, on a page that needs no server."""
+"""Set several views of finished draws side by side, each under its heading, on a page that needs no server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACROSS = 3
 
 
 class Panel(NamedTuple):
-    """One figure: its heading, the name of a view, and the part of a frame that it shows.
+    """Hold one figure: its heading, the name of a view, and the part of a frame that it shows.
 
     A view of a run finds under ``scene`` in the part what it needs of the run's scene.
     """

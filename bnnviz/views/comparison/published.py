@@ -1,4 +1,4 @@
-"""Measured figures beside published ones: a panel for each measure, a line for each case."""
+"""Draw measured figures beside published ones: a panel for each measure, a line for each case."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARK = 11
 
 @dataclass(frozen=True)
 class Dot:
-    """One figure of one case.
+    """Hold one figure of one case.
 
     Parameters
     ----------

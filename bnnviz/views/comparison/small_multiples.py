@@ -1,4 +1,4 @@
-"""Small multiples of a sweep: a column for each setting, a row for each measure, a line for each series."""
+"""Draw a sweep: a column for each setting, a row for each measure, a line for each series."""
 
 from __future__ import annotations
 

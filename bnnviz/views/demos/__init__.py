@@ -1,1 +1,1 @@
-"""Views of the demonstrations: the double well, and errors against step sizes."""
+"""Draw the demonstrations: the double well, and errors against step sizes."""

@@ -1,4 +1,4 @@
-"""Ratio: the true density over that of each sampler's draws, which is one where they agree."""
+"""Draw the true density over that of each sampler's draws, which is one where they agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HIGHEST = 4.0
 
 
 class DensityRatioView(View):
-    """Above one there are too few draws, below one too many; a curve is cut where it leaves the picture."""
+    """Draw the ratio: above one there are too few draws, below one too many; it ends where it leaves the picture."""
 
     name = "ratio"
     title = "Truth / draws (KLIEP)"

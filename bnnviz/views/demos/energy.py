@@ -1,4 +1,4 @@
-"""Ledger: what the energy of the watched run is made of, move by move, for both samplers of the Wells."""
+"""Draw what the energy of the watched run is made of, move by move, for both samplers of the double well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOM = 0.06
 
 
 class EnergyView(View):
-    """Potential, entropy and kinetic energy; a cross where a move was rejected."""
+    """Draw potential, entropy and kinetic energy; a cross where a move was rejected."""
 
     name = "ledger"
     title = "Energy"

@@ -1,4 +1,4 @@
-"""Functionals: the distributions that FuncHMC has been, over the true density, and the points of HMC."""
+"""Draw the distributions that FuncHMC has been, over the true density, and the points of HMC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OLDEST = 0.3
 
 
 class FunctionalsView(View):
-    """Each accepted functional as a curve, the newest strong; the points of the other sampler under the axis."""
+    """Draw each accepted functional as a curve, the newest strong; the points of the other sampler under the axis."""
 
     name = "functionals"
     title = "FuncHMC's functionals and HMC's points"

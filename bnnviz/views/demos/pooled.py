@@ -1,4 +1,4 @@
-"""Pooled: all draws of a run of both samplers of the Wells, as histograms over the true density."""
+"""Draw all draws of a run of both samplers of the double well, as histograms over the true density."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADROOM, MOST = 1.2, 2.2
 
 
 class PooledView(View):
-    """Histograms of the watched run's draws, and the density that they should have."""
+    """Draw histograms of the watched run's draws, and the density that they should have."""
 
     name = "pooled"
     title = "Draws of this run"

@@ -1,4 +1,4 @@
-"""The step-size microscope: errors against step sizes, and the density at one of them."""
+"""Draw errors against step sizes, and the density at one of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POWERS = "const v = 10 ** tick; return v >= 0.001 && v < 10000 ? `${Number(v.to
 
 
 class StepErrorView(View):
-    """The relative error of the variance against the step size, both logarithmic, each sampler with its known curve."""
+    """Draw the variance's relative error against the step size, both logarithmic, each sampler with its known curve."""
 
     name = "errors"
     title = "Error of the variance"
@@ -105,7 +105,7 @@ class StepErrorView(View):
 
 
 class CellView(DensityView):
-    """The histogram of one sampler at one step size, over the exact density."""
+    """Draw the histogram of one sampler at one step size, over the exact density."""
 
     name = "cell"
     title = "Density"

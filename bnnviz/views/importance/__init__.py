@@ -1,1 +1,1 @@
-"""Views of weighted draws."""
+"""Draw weighted draws."""

@@ -1,4 +1,4 @@
-"""History: figures of the predictions, iteration by iteration, with their spread over the draws."""
+"""Draw figures of the predictions, iteration by iteration, with their spread over the draws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOT = Kind("iteration", "dot", "ink", True)
 
 
 class HistoryView(SeriesView):
-    """The mean over the draws of an iteration, and one standard deviation to both sides."""
+    """Draw the mean over the draws of an iteration, and one standard deviation to both sides."""
 
     name = "history"
     title = "Figures per iteration"

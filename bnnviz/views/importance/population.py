@@ -1,4 +1,4 @@
-"""Population: the proposals of an adaptive importance sampler, their draws by weight, and where they go from there."""
+"""Draw the proposals of an adaptive importance sampler, their draws by weight, and where they go from there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EMPTY = np.empty((0, 2))
 
 
 class PopulationView(PlaneView):
-    """Ellipses of two standard deviations, draws sized by weight, lines to the survivors, arrows along the gradient."""
+    """Draw ellipses of two standard deviations, draws sized by weight, lines to survivors, arrows along the gradient."""
 
     name = "population"
     title = "Population"

@@ -1,4 +1,4 @@
-"""Gauge: the effective sample size of the weights as a share of the draws, iteration by iteration."""
+"""Draw the effective sample size of the weights as a share of the draws, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FINE = Kind("fine", "circle", "green", True)
 
 
 class WeightEssView(View):
-    """Effective share of the draws in percent, on a logarithmic scale, with the line under which it is an alarm."""
+    """Draw the effective share of the draws in percent, on a log scale, with the line under which it is an alarm."""
 
     name = "gauge"
     title = "Weight ESS"

@@ -1,1 +1,1 @@
-"""Views of what draws predict."""
+"""Draw what draws predict."""

@@ -1,4 +1,4 @@
-"""Attack: what becomes of accuracy and of entropy as rows are changed the more."""
+"""Draw what becomes of accuracy and of entropy as rows are changed the more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOM = 0.05
 
 
 class _AgainstSteps(SeriesView):
-    """One figure of `bnnviz.attack` against the size of the step."""
+    """Draw one figure of `bnnviz.attack` against the size of the step."""
 
     figure: ClassVar[str]
 
@@ -60,7 +60,7 @@ class _AgainstSteps(SeriesView):
 
 
 class AttackView(_AgainstSteps):
-    """Accuracy of attacked rows with its interval over the rows.
+    """Draw the accuracy of attacked rows with its interval over the rows.
 
     Its part of a frame: ``label`` of the axis of the steps; ``unit`` of the entropies; ``top``, the largest entropy
     there can be; ``lanes``, a list of dicts with ``name`` and what `bnnviz.attack` gives: ``eps``, ``accuracy``,
@@ -74,7 +74,7 @@ class AttackView(_AgainstSteps):
 
 
 class AttackEntropyView(_AgainstSteps):
-    """Mean predictive entropy of attacked rows with its interval over the rows; its part is that of `AttackView`."""
+    """Draw the mean predictive entropy of attacked rows with its interval; its part is that of `AttackView`."""
 
     name = "attack_entropy"
     title = "Entropy under attack"

@@ -1,4 +1,4 @@
-"""Small multiples of predictions: a row for each data set, a column for each sampler."""
+"""Draw small multiples of predictions: a row for each data set, a column for each sampler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY = (
 
 
 class BandPanel(NamedTuple):
-    """One place in the grid.
+    """Hold one place in the grid.
 
     Attributes
     ----------

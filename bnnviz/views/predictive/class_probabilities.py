@@ -1,4 +1,4 @@
-"""Class probabilities: what several methods say of one row, class by class, with intervals."""
+"""Draw what several methods say of one row, class by class, with intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("x", "y", "line_x", "line_y")
 
 
 class ClassProbabilitiesView(SeriesView):
-    """The mean probability of each class over the draws, and the interval that holds 95 % of them.
+    """Draw the mean probability of each class over the draws, and the interval that holds 95 % of them.
 
     Its part of a frame: ``classes``, their names; ``observed``, the number of the row's own or None; ``lanes``, a list
     of dicts with ``name`` and ``mean``, ``low`` and ``high`` (classes,), as in the intervals of `bnnviz.uncertainty`.

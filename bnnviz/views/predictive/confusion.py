@@ -1,4 +1,4 @@
-"""Confusion: which classes are taken for which."""
+"""Draw which classes are taken for which."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHANNELS = (0.2126, 0.7152, 0.0722)  # of the relative luminance of red, green 
 
 
 class ConfusionView(View):
-    """Rows of each observed class by predicted class; a cell is the darker, the larger its share of the observed."""
+    """Draw rows by observed and predicted class; a cell is the darker, the larger its share of the observed."""
 
     name = "confusion"
     title = "Confusion matrix"

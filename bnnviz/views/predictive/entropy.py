@@ -1,4 +1,4 @@
-"""Entropy: how unsure predictions are of the rows of the trained kind, and of rows out of distribution."""
+"""Draw how unsure predictions are of the rows of the trained kind, and of rows out of distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = tuple(f"{side}_{name}" for side in _SIDES for name in ("x", "y", "mar
 
 
 class EntropyView(SeriesView):
-    """Predictive entropies of test rows (solid) and of rows out of distribution (dashed): steps of the shares, or bars.
+    """Draw predictive entropies of test rows (solid) and of OOD rows (dashed): steps of the shares, or bars.
 
     Its part of a frame: ``kind``, ``ecdf`` or ``histogram``; ``unit`` of the entropies; ``top``, the largest entropy
     there can be; ``inside`` and ``outside``, what the rows are called; ``lanes``, a list of dicts with ``name``,

@@ -1,4 +1,4 @@
-"""Prediction: a band, a map of two classes, or predicted against observed, by what the network predicts."""
+"""Draw what the network predicts: a band, a map of two classes, or predicted against observed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against obs
 
 
 class PredictionView(View):
-    """What the network predicts: for one input a band, for two a map, for more each test row."""
+    """Draw what the network predicts: for one input a band, for two a map, for more each test row."""
 
     name = "prediction"
     title = "Prediction"

@@ -1,4 +1,4 @@
-"""Probabilities: what the draws say of one row, as a histogram with a beta density."""
+"""Draw what the draws say of one row, as a histogram with a beta density."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GAP = 0.06  # of a bar's width
 
 
 class ProbabilityView(View):
-    """How many of the draws give a row which probability, and the beta density that is fitted to them."""
+    """Draw how many of the draws give a row which probability, and the beta density that is fitted to them."""
 
     name = "chances"
     title = "Probability of one row"

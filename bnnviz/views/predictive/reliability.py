@@ -1,4 +1,4 @@
-"""Reliability: how often a prediction is right, against how sure it is."""
+"""Draw how often a prediction is right, against how sure it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ("bar_x", "bar_y", "x", "y", "line_x", "line_y")
 
 
 class ReliabilityView(SeriesView):
-    """Accuracy against confidence with intervals; on the diagonal probabilities come true, bars are shares of the rows.
+    """Draw accuracy against confidence with intervals; on the diagonal probabilities come true, bars are row shares.
 
     Its part of a frame: ``lanes``, a list of dicts with ``name`` and what `bnnviz.diagnostics.reliability` says:
     ``edges`` (bins + 1,), ``count``, ``confidence``, ``accuracy``, ``low`` and ``high`` (bins,), and ``ece``.

@@ -1,4 +1,4 @@
-"""ROC: how many of the positives are found, against how many of the others are taken for one."""
+"""Draw ROC curves: how many of the positives are found, against how many of the others are taken for one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHADE = 0.14  # of the one envelope of each of several curves
 
 
 class RocView(SeriesView):
-    """The mean of the draws' ROC curves; of one method with envelopes that hold 80, 95 and 99 % of them."""
+    """Draw the mean of the draws' ROC curves; of one method with envelopes that hold 80, 95 and 99 % of them."""
 
     name = "roc"
     title = "ROC curve"

@@ -1,4 +1,4 @@
-"""Turned: how unsure each sampler is of an image that is turned round."""
+"""Draw how unsure each sampler is of an image that is turned round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOT = Kind("angle", "dot", "ink", True)
 
 
 class RotationView(SeriesView):
-    """Predictive entropy of one image against the angle by which it is turned; a line is at the present one.
+    """Draw the predictive entropy of one image against the angle by which it is turned; a line is at the present one.
 
     The part ``turned``: ``angles`` in degrees, ``angle``, the present one, and ``lanes``, each with ``name`` and
     ``entropy`` at each angle, in nats.

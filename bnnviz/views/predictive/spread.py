@@ -1,4 +1,4 @@
-"""Spread: how far the draws of a network disagree, on a map of two inputs."""
+"""Draw how far the draws of a network disagree, on a map of two inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST = 0.5  # the standard deviation of a probability cannot be larger
 
 
 class SpreadView(View):
-    """The standard deviation of the probability of class 1 over the draws."""
+    """Draw the standard deviation of the probability of class 1 over the draws."""
 
     name = "spread"
     title = "Its sd over the draws"

@@ -1,4 +1,4 @@
-"""Squared errors: box and violin of each method's, on a log scale."""
+"""Draw a box and a violin of each method's squared errors, on a log scale."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class SquaredErrorsView(SeriesView):
-    """The spread over the test rows: violin, box of the middle half, whiskers, and the mean, which outliers pull."""
+    """Draw the spread over the test rows: violin, box of the middle half, whiskers, and the mean."""
 
     name = "errors2"
     title = "Squared errors of the test rows"
