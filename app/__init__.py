@@ -1,4 +1,4 @@
-"""The dashboard: `bnnviz_app` in an environment, the folder `app` in the repository, which `panel serve app` serves.
+"""Show the dashboard: `bnnviz_app` in an environment, the folder `app` here, which `panel serve app` serves.
 
 What stands here is needed before Panel and the views are imported.
 """

@@ -1,4 +1,4 @@
-"""Colours, fonts and style sheets of the page, light and dark, and in the type of the projector.
+"""Style the page: colours, fonts and style sheets, light and dark, and the projector's type.
 
 The page has the views' own fonts and surface. Roboto comes with panel-material-ui, from this server.
 """

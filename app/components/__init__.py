@@ -1,1 +1,1 @@
-"""What pages are made of."""
+"""Build the parts that pages are made of."""

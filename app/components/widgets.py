@@ -1,4 +1,4 @@
-"""What pages and components do with widgets, each in one way."""
+"""Share what pages and components do with widgets, each in one way."""
 
 from __future__ import annotations
 

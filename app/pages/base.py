@@ -1,4 +1,4 @@
-"""The skeleton of a page: its address, its theme, projector mode, and what it shows of a run."""
+"""Share the skeleton of a page: its address, its theme, projector mode, and what it shows of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real browser on the dashboard, and a probe in it that notes what is painted when."""
+"""Open a real browser on the dashboard, with a probe in it that notes what is painted when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates of chains against known answers, in standard errors."""
+"""Compare estimates of chains with known answers, in standard errors."""
 
 from __future__ import annotations
 

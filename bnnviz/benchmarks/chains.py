@@ -1,4 +1,4 @@
-"""Chains of a bare kernel, all to the same path time: what tables of known answers are made of."""
+"""Run chains of a bare kernel, all to the same path time: what tables of known answers are made of."""
 
 from __future__ import annotations
 

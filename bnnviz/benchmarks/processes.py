@@ -1,4 +1,4 @@
-"""The processes of a benchmark: the served dashboard, and the CPU time that each part uses."""
+"""Run the processes of a benchmark: the served dashboard, and the CPU time that each part uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulation-based calibration of a small network: where true weights lie among draws given data simulated from them.
+"""Calibrate by simulation: where true weights lie among a small network's draws given data simulated from them.
 
 Weights are drawn from the prior, and data from the weights, so the true weights are themselves a draw of the posterior.
 One path goes on from them and another one back in time, which is a path that sets out with the velocity turned round.

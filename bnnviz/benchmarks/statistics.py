@@ -1,4 +1,4 @@
-"""Small statistics of what was measured over time."""
+"""Compute small statistics of what was measured over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark is made of: a suite has cases, and a case gives rows."""
+"""Define what a benchmark is made of: a suite has cases, and a case gives rows."""
 
 from __future__ import annotations
 

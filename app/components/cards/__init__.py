@@ -1,1 +1,1 @@
-"""Cards and lines on the stage."""
+"""Show cards and lines on the stage."""

@@ -1,1 +1,1 @@
-"""Controls at the side of a page: settings, pickers, data that are drawn or opened."""
+"""Control a page from its side: settings, pickers, data that are drawn or opened."""

@@ -1,1 +1,1 @@
-"""The suites: a module each, with a `Suite` called ``SUITE``."""
+"""List the suites: a module each, with a `Suite` called ``SUITE``."""

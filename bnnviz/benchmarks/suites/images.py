@@ -1,4 +1,4 @@
-"""Networks on images: the time of a gradient beside that of plain PyTorch on the same batch.
+"""Time the gradient of networks on images beside that of plain PyTorch on the same batch.
 
 One chain, whose gradient is a flat vector with the prior's term, and several at once with a batch each: one after
 another on a CPU, together (`torch.func.vmap`) on a GPU. Plain PyTorch is the module, its cross entropy and

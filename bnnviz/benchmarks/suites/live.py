@@ -1,4 +1,4 @@
-"""The dashboard while a sampler runs: how often it is painted, how late, and what that costs the sampler.
+"""Measure the dashboard while a sampler runs: how often it is painted, how late, what that costs the sampler.
 
 Everything is measured from outside: the real ``bnnviz serve`` in a process of its own, and a real browser
 that plays the run that the page opens on.

@@ -1,4 +1,4 @@
-"""The PDMP samplers alone: events, evaluations, path time and effective draws for each CPU second.
+"""Measure the PDMP samplers alone: events, evaluations, path time, effective draws for each CPU second.
 
 Each figure is of a whole run, its draws and counts included, on one thread; nobody looks on. A case is a target; its
 rows are named after sampler, bound and number of chains.

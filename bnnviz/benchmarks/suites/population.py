@@ -1,4 +1,4 @@
-"""Adaptive importance sampling: CPU seconds for each iteration, and what the arithmetic alone takes, on one thread.
+"""Time adaptive importance sampling: CPU seconds for each iteration, beside the arithmetic's, on one thread.
 
 Ionosphere's 33-5-1 network with 50 proposals of 100 draws, whose iteration is mostly the density of 5,000 draws under
 50 normal laws in 176 dimensions; and Protein's 9-100-100-1 network with 20 proposals of 20 draws, whose iteration is

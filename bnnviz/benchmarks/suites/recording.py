@@ -1,4 +1,4 @@
-"""What a recording costs the run that it is made of.
+"""Measure what a recording costs the run that it is made of.
 
 Two runs of one spec, which make the same steps, in turns, one with its writer and one without: CPU seconds of the
 whole process for each step. Each turn is divided by the one beside it, and of these ratios there is the median. The two

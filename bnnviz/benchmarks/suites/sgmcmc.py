@@ -1,4 +1,4 @@
-"""The stochastic-gradient samplers alone: moves of all chains for each CPU second, on one thread.
+"""Measure the stochastic-gradient samplers alone: moves of all chains for each CPU second, on one thread.
 
 A network of one hidden layer of 50 tanh units on 100 rows, batches of 32, each chain's own and fresh at every move;
 draws and counts included, nobody looks on. Eager and compiled moves are measured in turns, so that a machine's moods

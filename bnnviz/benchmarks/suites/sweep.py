@@ -1,4 +1,4 @@
-"""Sweeps on this machine's workers: what a run costs beside itself, and what a second worker brings.
+"""Measure sweeps on this machine's workers: what a run costs beside itself, what a second worker brings.
 
 The workers are warm: each has done a short sweep before, which imports what recordings and summaries need. Times are of
 the clock, so on a machine that does something else too they say little.

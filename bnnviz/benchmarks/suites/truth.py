@@ -1,4 +1,4 @@
-"""Every sampler, bound and target with a known answer: whether the draws are right.
+"""Test every sampler, bound and target with a known answer: whether the draws are right.
 
 A case is a target; its rows are the samplers with each of their bounds, and with draws at events and the weights that
 undo their bias. Chains start from exact draws wherever the target has them: a right kernel leaves their law as it is

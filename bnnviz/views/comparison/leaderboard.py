@@ -43,7 +43,9 @@ COLUMNS = (
     Column("rmse", "RMSE", "of the predictive mean on the test rows", "small", -1),
     Column("accuracy", "accuracy", "share of the test rows whose class is the likeliest", "small", 1),
     Column("ece", "ECE", "expected calibration error on the test rows, 15 bins", "small", -1),
-    Column("auroc", "AUROC", "probability that an OOD image has more entropy than a test image", "small", 1),
+    Column(
+        "auroc", "AUROC", "probability that an image out of distribution has more entropy than a test image", "small", 1
+    ),
     Column("gradients", "gradients", "per-example gradients spent, tuning and warm-up included", "count", 0),
     Column("seconds", "seconds", "that this lane took", "small", -1),
     Column(

@@ -24,7 +24,7 @@ _EMPTY = np.empty((0, 2))
 
 
 class PopulationView(PlaneView):
-    """Draw ellipses of two standard deviations, draws sized by weight, lines to survivors, arrows along the gradient."""
+    """Draw ellipses of two standard deviations, draws sized by weight, lines to survivors, arrows along gradients."""
 
     name = "population"
     title = "Population"
