@@ -46,7 +46,8 @@ def test_a_changed_object_is_told_by_its_checksum(tmp_path: Path) -> None:
 def test_all_folders_lie_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     folders = [paths.recordings, paths.live, paths.draws, paths.references, paths.results, paths.reproduced]
-    assert [folder().relative_to(tmp_path).as_posix() for folder in folders] == [f.__name__ for f in folders]
+    found = [folder().relative_to(tmp_path).as_posix() for folder in folders]
+    assert found == ["recordings", "live", "draws", "references", "measured", "reproduced"]
     assert not any(tmp_path.iterdir())
 
 
