@@ -72,7 +72,7 @@ class BackgroundRun(WithFigures):
     Attributes
     ----------
     spec : Spec
-    recording : KeptRun or None
+    recording : PublicRecording or None
         Where it is kept on disk while it goes on.
     """
 
@@ -85,9 +85,9 @@ class BackgroundRun(WithFigures):
         return self
 
     @property
-    def recording(self) -> KeptRun | None:
+    def recording(self) -> PublicRecording | None:
         """The recording of the run."""
-        return None if self._recorder is None else KeptRun(self._recorder.folder)
+        return None if self._recorder is None else PublicRecording(self._recorder.folder)
 
     def _advance(self) -> bool:
         worked = super()._advance()
@@ -264,7 +264,7 @@ def sample(target: Any, sampler: Any = "bps", **options: Any) -> BackgroundRun:
     return start(target, sampler, **options).run_to_end()
 
 
-class KeptRun(Recording):
+class PublicRecording(Recording):
     """A recording, with what else a program asks of it."""
 
     def to_arviz(self) -> Any:
@@ -278,7 +278,7 @@ class KeptRun(Recording):
         return export.to_arviz(self)
 
 
-def recording(word: str | Path) -> KeptRun:
+def recording(word: str | Path) -> PublicRecording:
     """Return a recording, by its name or its folder.
 
     Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
@@ -289,7 +289,7 @@ def recording(word: str | Path) -> KeptRun:
     BnnvizError
         If there is none.
     """
-    return KeptRun(reader.find(word))
+    return PublicRecording(reader.find(word))
 
 
 def resume(
