@@ -93,14 +93,14 @@ def unsealed(content: bytes) -> dict[str, Any]:
     return found
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Turn what NumPy made into what JSON knows; a number that is not finite becomes None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): to_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [to_json(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

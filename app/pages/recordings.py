@@ -14,7 +14,7 @@ import panel_material_ui as pmui
 
 from bnnviz.engine.recording import compare, reader
 from bnnviz.engine.recording.archive import unpack
-from bnnviz.engine.recording.export import Kept
+from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.views.comparison.overlay import MOST, RecordingCurves, legend_html, overlays
 from bnnviz_app.address import named
@@ -57,7 +57,7 @@ class RecordingsPage(TextPage):
         super().__init__(dark, flags)
         self.list = RecordingList(self._show)
         self.actions = RecordingActions(self.list, self._say, self._reload)
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, ExportedDraws] = {}
         self._message = Message(margin=(0, 2, 8, 2), stylesheets=_SHEETS)
         self._coordinate = pmui.Select(
             label="Coordinate", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True

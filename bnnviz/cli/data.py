@@ -10,7 +10,7 @@ import typer
 from bnnviz.cli.options import Json, examples
 from bnnviz.cli.output import console, print_json, print_rows, table, text, until_interrupt
 from bnnviz.errors import BnnvizError
-from bnnviz.files import plain
+from bnnviz.files import to_json
 from bnnviz.settings import bounds_text
 from bnnviz.specs import catalogue
 
@@ -127,9 +127,9 @@ def bench(
     with console(stderr=True).status("Starting.") as status:
         for row in until_interrupt(find(suite).run(case, seconds, status.update)):
             rows.append(row)
-            print(_line(plain(row)), file=sys.stderr, flush=True)
+            print(_line(to_json(row)), file=sys.stderr, flush=True)
     heads = ("case", "metric", "value", "unit", "target", "", "note")
-    print_rows(rows, as_json, heads, map(_cells, plain(rows)))
+    print_rows(rows, as_json, heads, map(_cells, to_json(rows)))
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.files import plain
+from bnnviz.files import to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def complain(sentence: str) -> int:
 
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON; numbers that JSON does not know become null."""
-    print(json.dumps(plain(value), ensure_ascii=False))
+    print(json.dumps(to_json(value), ensure_ascii=False))
 
 
 def print_rows(value: Any, as_json: bool, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
@@ -57,7 +57,7 @@ def print_summary(summary: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(summary)
         return
-    summary = plain(summary)
+    summary = to_json(summary)
     figures = [(name, text(value)) for name, value in summary.items() if not isinstance(value, list)]
     console().print(table("", "", rows=figures))
     if "mean" in summary:

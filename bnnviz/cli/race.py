@@ -12,7 +12,7 @@ from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, print_rows, say, short, table, text
 from bnnviz.cli.sample import drive
 from bnnviz.errors import BnnvizError
-from bnnviz.files import plain
+from bnnviz.files import to_json
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import DEFAULT_BUDGET, SHARED, RaceSpec
 
@@ -171,7 +171,7 @@ def _print(race: Race, as_json: bool) -> None:
             say(warning)
         return
     frame = race.frame(["table", "caption"])
-    rows, caption = plain(frame["table"]["rows"]), frame["caption"]
+    rows, caption = to_json(frame["table"]["rows"]), frame["caption"]
     shown = {name: head for name, head in _COLUMNS.items() if name in rows[0]}
     console().print(table("", "sampler", *shown.values(), rows=(_cells(row, shown) for row in rows)))
     console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)

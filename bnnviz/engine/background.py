@@ -1,4 +1,4 @@
-"""Runs and races in the background of this process: each has a thread that waits, plays and steps on command."""
+"""Advance runs and races in threads of this process: each waits, plays and steps on command."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _stop_all() -> None:
         run._thread.join(max(end - time.monotonic(), 0.0))
 
 
-class _Turns:
-    """A lock that two threads take in turn: who works in a loop does not keep the other out."""
+class FairLock:
+    """Lock for two threads in turn: who works in a loop does not keep the other out."""
 
     def __init__(self) -> None:
         self._door, self._room = threading.Lock(), threading.Lock()
@@ -51,7 +51,7 @@ class _Turns:
 
 
 class Background:
-    """Something that is advanced in a thread of its own, a run or a race.
+    """Advance a run or a race in a thread of its own.
 
     Watching, pausing and stepping change no draw. What changes it or reads it waits until the
     steps under way are done, a tenth of a second at most unless a single step takes longer.
@@ -73,7 +73,7 @@ class Background:
         self._stop, self._wake = threading.Event(), threading.Event()
         # numpy's and torch's own locks make reading draws while they are written safe enough only
         # between two slices of work.
-        self._lock = _Turns()
+        self._lock = FairLock()
         self._thread = threading.Thread(target=self._work, name="bnnviz-run", daemon=True)
 
     def begin(self) -> Self:

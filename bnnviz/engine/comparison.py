@@ -10,7 +10,7 @@ from bnnviz.errors import BnnvizError
 _CHECKPOINT_VERSION = 1
 
 
-class Comparison:
+class SamplerComparison:
     """Base of what compares samplers, driven as a `Run` is: `prepare`, `advance`, `frame`.
 
     It cannot be recorded, has no history, and no setting changes while it goes on. A class gives `steps`, `gradients`,

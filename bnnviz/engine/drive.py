@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from bnnviz.engine.protocol import Change, Driven
+from bnnviz.engine.protocol import Driven, LoggedChange
 
 #: The longest block that is ever asked for, in steps.
 LONGEST = 1 << 30
@@ -45,7 +45,7 @@ def drive(
     return True
 
 
-def make_changes(run: Driven, changes: deque[Change]) -> None:
+def make_changes(run: Driven, changes: deque[LoggedChange]) -> None:
     """Make the changes that belong to the step that a run is at, and take them out of the others."""
     while changes and changes[0][0] <= run.steps:
         run.change(changes.popleft()[1])
@@ -53,7 +53,7 @@ def make_changes(run: Driven, changes: deque[Change]) -> None:
 
 def replay(
     run: Driven,
-    changes: deque[Change],
+    changes: deque[LoggedChange],
     goal: float = math.inf,
     *,
     seconds: float = math.inf,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bnnviz.specs.run import Spec
     from bnnviz.targets import Target
 
-Change = tuple[int, dict[str, Any]]
+LoggedChange = tuple[int, dict[str, Any]]
 
 
 class Driven(Protocol):
@@ -77,7 +77,7 @@ class Driven(Protocol):
 
 
 class Simulation(Driven, Protocol):
-    """What is driven and shown.
+    """Declare what is driven and shown.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class SingleRun(DrawSource, Driven, Protocol):
     """
 
     begun: Spec
-    changes: list[Change]
+    changes: list[LoggedChange]
     listeners: list[Callable[[StepBatch], None]]
     on_move: list[Callable[[], None]]
     on_renewal: list[Callable[[], None]]
@@ -235,7 +235,7 @@ class Future(Protocol):
 
     letter: str
     run: ShownRun
-    script: deque[Change]
+    script: deque[LoggedChange]
 
 
 class Forked(Simulation, Protocol):
@@ -243,7 +243,7 @@ class Forked(Simulation, Protocol):
 
     branches: Sequence[Future]
     followed: int
-    changes: list[Change]
+    changes: list[LoggedChange]
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
@@ -264,7 +264,7 @@ class Place(Protocol):
     """
 
     run: Any
-    replay: deque[Change]
+    replay: deque[LoggedChange]
     changes: int
     playing: bool
     dirty: bool

@@ -29,7 +29,7 @@ def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measu
         "sds": {},
         "averaged": {},
         "seconds": run.seconds,
-        "pictures": {name: plain({**frame[name], "scene": scene}) for name in pictures if frame.get(name)},
+        "pictures": {name: as_lists({**frame[name], "scene": scene}) for name in pictures if frame.get(name)},
     }
 
 
@@ -44,10 +44,10 @@ def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
     return frame
 
 
-def plain(value: Any) -> Any:
+def as_lists(value: Any) -> Any:
     """Return nested dicts and lists of numbers, as JSON has them."""
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: as_lists(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [as_lists(each) for each in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -11,7 +11,7 @@ from bnnviz.engine.evaluation.attack import attack
 from bnnviz.engine.evaluation.uncertainty import uncertainty
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments.figure_run import plain
+from bnnviz.experiments.figure_run import as_lists
 from bnnviz.experiments.predictive_run import ran
 from bnnviz.specs.run import Spec
 
@@ -85,7 +85,7 @@ def _per_million(ess: float | None, run: ViewedRun) -> float | None:
 def _shown(run: ViewedRun) -> dict[str, dict[str, Any]]:
     """Return the parts of the last frame that are pictures."""
     parts, scene = run.frame(list(_SHOWN)), {"dim": run.target.dim, "names": list(run.target.names()[:2])}
-    return {name: plain(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
+    return {name: as_lists(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
 
 
 def _available(ood: str) -> str | None:

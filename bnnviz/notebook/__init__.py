@@ -1,1 +1,1 @@
-"""Live figures in a notebook."""
+"""Show live figures in a notebook."""

@@ -1,4 +1,4 @@
-"""Live figures in a notebook: a widget that feeds the views from a run of this process.
+"""Show live figures in a notebook: a widget that feeds the views from a run of this process.
 
 The page pulls: it asks for a frame when it has painted the last one and is in sight. So nothing piles up
 behind a slow browser, and a page that is closed, hidden or scrolled away costs nothing. An ask that finds
@@ -40,7 +40,7 @@ _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 class Sight:
-    """What one place on one page shows: views of its own, and what the page has of them.
+    """Feed one place on one page: views of its own, and what the page has of them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Take pictures of a film: what its page shows, by a browser that is driven without a screen."""
+"""Take pictures of a replay's page, by a browser that is driven without a screen."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ def check(movie: bool = False) -> None:
         raise BnnvizError(f"Pictures need Chromium: {REMEDY}.")
 
 
-def stills(film: ReplayFrames, folder: str | Path, kind: str, at: int | None = None, dark: bool = False) -> list[Path]:
+def stills(
+    replay_frames: ReplayFrames, folder: str | Path, kind: str, at: int | None = None, dark: bool = False
+) -> list[Path]:
     """Write a picture of each view at one frame.
 
     Parameters
     ----------
-    film : ReplayFrames
+    replay_frames : ReplayFrames
     folder : str or Path
         Where the files ``VIEW.png`` or ``VIEW.svg`` go; it is made where there is none.
     kind : {"png", "svg"}
@@ -72,11 +74,11 @@ def stills(film: ReplayFrames, folder: str | Path, kind: str, at: int | None = N
         If there is no such frame, a package is missing, or the files cannot be written.
     """
     check()
-    count = len(film.frames)
+    count = len(replay_frames.frames)
     if at is not None and not 1 <= at <= count:
         raise BnnvizError(f"There is no frame {at}; the film has frames 1 to {count}.", "at")
     folder, made = Path(folder), []
-    with _opened(film, dark, _STILL, _CRISP) as shown:
+    with _opened(replay_frames, dark, _STILL, _CRISP) as shown:
         shown.evaluate(_SEEK, (at or count) - 1)
         for part, name in shown.evaluate(_CARDS):
             shown.evaluate(_FRONT, part)
@@ -98,7 +100,7 @@ _FRONT = """async (part) => {
 
 
 def movie(
-    film: ReplayFrames,
+    replay_frames: ReplayFrames,
     path: str | Path,
     speed: int = 10,
     dark: bool = False,
@@ -109,7 +111,7 @@ def movie(
 
     Parameters
     ----------
-    film : ReplayFrames
+    replay_frames : ReplayFrames
     path : str or Path
         Its ending says how: ``.gif``, which goes round, or ``.mp4``.
     speed : int, default 10
@@ -129,8 +131,8 @@ def movie(
     if path.suffix not in (".gif", ".mp4"):
         raise BnnvizError(f"{path} ends in neither .gif nor .mp4.", "out")
     check(movie=path.suffix == ".mp4")
-    with _opened(film, dark, size, 1) as shown:
-        pictures = _pictures(shown, len(film.frames), progress or (lambda share: None))
+    with _opened(replay_frames, dark, size, 1) as shown:
+        pictures = _pictures(shown, len(replay_frames.frames), progress or (lambda share: None))
         content = _gif(pictures, speed, dark) if path.suffix == ".gif" else _mp4(pictures, speed, size)
     save(path, content)
     return path
@@ -199,13 +201,13 @@ def _mp4(pictures: Iterator[Any], speed: int, size: tuple[int, int]) -> bytes:
 
 
 @contextmanager
-def _opened(film: ReplayFrames, dark: bool, size: tuple[int, int], scale: int) -> Iterator[Page]:
-    """Show a film's page in a browser without a network."""
+def _opened(replay_frames: ReplayFrames, dark: bool, size: tuple[int, int], scale: int) -> Iterator[Page]:
+    """Show the page of replay frames in a browser without a network."""
     from playwright.sync_api import Error, sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         place = Path(folder) / "film.html"
-        place.write_text(page(film, dark), encoding="utf-8")
+        place.write_text(page(replay_frames, dark), encoding="utf-8")
         try:
             browser = playwright.chromium.launch(executable_path=find_chromium(), args=BROWSER_FLAGS)
         except Error as error:

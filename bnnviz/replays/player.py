@@ -1,4 +1,4 @@
-"""Write a film as one HTML page that needs no server and no network.
+"""Write replay frames as one HTML page that needs no server and no network.
 
 The page has the Lab's views, its caption and its figures, and a bar to play, step and go to any frame. BokehJS lies in
 it, and so do the frames, compressed; the browser is told to let nothing out and nothing in.
@@ -36,27 +36,27 @@ _COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magent
 _ROLES = {kind.label: kind.role for kind in KINDS.values()}
 
 
-def page(film: ReplayFrames, dark: bool | None = None) -> str:
-    """Return a film as an HTML page of its own.
+def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
+    """Return replay frames as an HTML page of their own.
 
     Parameters
     ----------
-    film : ReplayFrames
+    replay_frames : ReplayFrames
     dark : bool, optional
         How the page begins; None follows the reader's browser.
 
     Raises
     ------
     BnnvizError
-        If the run that was filmed feeds no view.
+        If the run feeds no view.
     """
-    timeline = ReplayTimeline(film)
+    timeline = ReplayTimeline(replay_frames)
     if not timeline.views:
         raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
     sheets, numbers = timeline.columns()
-    content = {**_texts(film), **_figures(timeline), "sheets": sheets, "dark": dark}
+    content = {**_texts(replay_frames), **_figures(timeline), "sheets": sheets, "dark": dark}
     script = (_HERE / "player.js").read_text(encoding="utf-8")
-    title = str(film.scene["title"])
+    title = str(replay_frames.scene["title"])
     return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(title),
         policy=_policy(_bokeh_js(), script),
@@ -68,17 +68,17 @@ def page(film: ReplayFrames, dark: bool | None = None) -> str:
     )
 
 
-def write(film: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
-    """Write a film's page to a file, whole or not at all; the ending ``.html`` is added where there is none.
+def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
+    """Write the page of replay frames to a file, whole or not at all; ``.html`` is added where there is no ending.
 
     Raises
     ------
     BnnvizError
-        If the film feeds no view, or the file cannot be written.
+        If the frames feed no view, or the file cannot be written.
     """
     out = Path(out)
     out = out if out.suffix else out.with_suffix(".html")
-    save(out, page(film, dark).encode())
+    save(out, page(replay_frames, dark).encode())
     return out
 
 
@@ -125,12 +125,12 @@ def _places(shown: list[View]) -> set[str]:
     return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
 
 
-def _texts(film: ReplayFrames) -> dict[str, Any]:
-    """Return everything that is said in words: of the film, and at each frame."""
+def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:
+    """Return everything that is said in words: of the run, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
-    moves = "events" if "events" in film.scene["emits"] else "moves"
+    moves = "events" if "events" in replay_frames.scene["emits"] else "moves"
     rows: list[Any] = []
-    for number, frame in enumerate(film.frames):
+    for number, frame in enumerate(replay_frames.frames):
         told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
         caption.note(number, [told["text"], told.get("warning", "")])
         status.note(number, _cells(frame["status"], moves))
@@ -138,17 +138,17 @@ def _texts(film: ReplayFrames) -> dict[str, Any]:
         rows = frame.get("table", {"rows": rows})["rows"]
         table.note(number, rows)
     return {
-        "title": str(film.scene["title"]),
-        "version": str(film.header.get("bnnviz", VERSION)),
-        "steps": film.steps,
+        "title": str(replay_frames.scene["title"]),
+        "version": str(replay_frames.header.get("bnnviz", VERSION)),
+        "steps": replay_frames.steps,
         "caption": caption.plain(),
         "status": status.plain(),
         "table": table.plain(),
-        "marks": _marks(film),
-        "settings": _settings(film.header["spec"]),
-        "changes": [[step, json.dumps(settings)[:200]] for step, settings in film.header.get("changes", [])],
-        "command": _command(film.header["spec"]),
-        "notes": [str(note) for note in film.header.get("notes", [])],
+        "marks": _marks(replay_frames),
+        "settings": _settings(replay_frames.header["spec"]),
+        "changes": [[step, json.dumps(settings)[:200]] for step, settings in replay_frames.header.get("changes", [])],
+        "command": _command(replay_frames.header["spec"]),
+        "notes": [str(note) for note in replay_frames.header.get("notes", [])],
     }
 
 
@@ -169,10 +169,10 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) else "–"
 
 
-def _marks(film: ReplayFrames) -> list[dict[str, Any]]:
+def _marks(replay_frames: ReplayFrames) -> list[dict[str, Any]]:
     """Return the marks on the scrubber: stretches of one phase, changes, and what single steps came to."""
     marks: list[dict[str, Any]] = []
-    steps, frames = film.steps, film.frames
+    steps, frames = replay_frames.steps, replay_frames.frames
     for number, frame in enumerate(frames):
         status, before = frame["status"], frames[max(number - 1, 0)]["status"]
         if not number or status["phase"] != before["phase"]:

@@ -1,6 +1,6 @@
-"""Keep what a film's views show at each frame, small enough for a page and exact to a fraction of a pixel.
+"""Keep what the views show at each replay frame, small enough for a page and exact to a fraction of a pixel.
 
-Views are fed with the film as a page feeds them, and what changes in their figures is kept: columns of numbers in
+Views are fed with the frames as a page feeds them, and what changes in their figures is kept: columns of numbers in
 whole numbers of 16 bits where that is not seen, everything else as BokehJS reads it. What a key was at a frame is its
 last value at or before it, so that any frame can be shown without those before it.
 """
@@ -29,7 +29,7 @@ Key = tuple[str, str]
 
 
 class Series(NamedTuple):
-    """Keep what one thing was: each new value, and the frame from which on it holds."""
+    """Store the distinct values of one attribute and the frames where it changes."""
 
     at: list[int]
     values: list[Any]
@@ -57,11 +57,11 @@ class Series(NamedTuple):
 
 
 class ReplayTimeline:
-    """Feed a film's frames to its figures, and keep what changes in them.
+    """Feed replay frames to their figures, and keep what changes in them.
 
     Parameters
     ----------
-    film : ReplayFrames
+    replay_frames : ReplayFrames
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ class ReplayTimeline:
         By the name of a view its legend, light and dark.
     """
 
-    def __init__(self, film: ReplayFrames) -> None:
-        emitted = set(film.scene["emits"])
-        self.film = film
-        self.views: list[View] = [view(film.scene) for view in views() if emitted.issuperset(view.needs)]
+    def __init__(self, replay_frames: ReplayFrames) -> None:
+        emitted = set(replay_frames.scene["emits"])
+        self.replay_frames = replay_frames
+        self.views: list[View] = [view(replay_frames.scene) for view in views() if emitted.issuperset(view.needs)]
         self._doc = Document()
         for view in self.views:
             if view.root.toolbar.active_scroll is not None:
@@ -108,7 +108,7 @@ class ReplayTimeline:
         self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
         # Each new set of glyphs would make the document look for its models, which stay the same.
         with self._doc.models.freeze():
-            for number, frame in enumerate(film.frames):
+            for number, frame in enumerate(replay_frames.frames):
                 self._take(number, frame)
 
     def _hear(self, event: Any) -> None:
@@ -124,10 +124,10 @@ class ReplayTimeline:
         return themed
 
     def _take(self, number: int, frame: dict[str, Any]) -> None:
-        before = self.film.frames[number - 1]["status"]["era"] if number else frame["status"]["era"]
+        before = self.replay_frames.frames[number - 1]["status"]["era"] if number else frame["status"]["era"]
         for view in self.views:
             if frame["status"]["era"] != before and view.needs[0] in _OF_DRAWS:
-                view.reset(self.film.scene)
+                view.reset(self.replay_frames.scene)
             view.update(frame)
         changed, self._changed = self._changed, set()
         for name, words in self.words.items():
@@ -218,7 +218,7 @@ class ReplayTimeline:
 
 
 def _ordered(keys: set[Key]) -> list[Key]:
-    """Return keys in the order in which their models were made, so that a film has one page."""
+    """Return keys in the order in which their models were made, so that the same frames have one page."""
     return sorted(keys, key=lambda key: (len(key[0]), key))
 
 

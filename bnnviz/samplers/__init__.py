@@ -1,4 +1,4 @@
-"""Samplers by family, each registered under an explicit unique name.
+"""Register the samplers, by family, each under an explicit unique name.
 
 A module that is put into a family is found: nothing else has to name it.
 """

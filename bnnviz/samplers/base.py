@@ -1,4 +1,4 @@
-r"""What a sampler is: a pure kernel with settings, and the state that it moves.
+r"""Define a sampler: a pure kernel with settings, and the state that it moves.
 
 The law that it samples has the density $\pi(x) \propto \exp(-U(x) / T)$, where U is the target's potential and T the
 temperature. An instance holds its settings and what `Sampler.prepare` derives from target and mode. All that changes
@@ -27,7 +27,7 @@ from bnnviz.registry import Registry
 from bnnviz.samplers.moves import MoveDrawCollector, MoveStats, MoveTrace
 from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, StepBatch
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.text import Text
+from bnnviz.samplers.text import MoveText
 from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")
@@ -48,9 +48,10 @@ class Sampler(param.Parameterized):
     #: Fields of `Info` that are averaged over moves, zero where a step ends none, with what each is called.
     info_means: ClassVar[dict[str, str]] = {}
     #: What it says of its moves.
-    text: ClassVar[type[Text]] = Text
+    text: ClassVar[type[MoveText]] = MoveText
+    #: Whether a run must find a mode of the target before it begins (`Start.mode`).
     needs_mode: ClassVar[bool] = False
-    #: Whether its draws follow the target but for chance, as those of a method without a step size do.
+    #: Whether its draws follow the target but for Monte Carlo noise, as those of a method without a step size do.
     exact: ClassVar[bool] = True
     #: Whether its draws come with weights (`Draws.log_weight`): no sum over them is right without.
     weighted: ClassVar[bool] = False

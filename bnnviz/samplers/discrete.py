@@ -1,4 +1,4 @@
-"""Markov chains that move from point to point with a temperature and a step size: one step is one move of every chain.
+"""Move Markov chains from point to point with a temperature and a step size: a step is one move of every chain.
 
 A subclass gives the move, and the step size that it begins with.
 """

@@ -1,4 +1,4 @@
-"""Where a sampler's gradients come from: all data rows, or a batch of them."""
+"""Take a sampler's gradients from all data rows, or from a batch of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws, counts and the picture of samplers that move from point to point, taken from blocks of moves."""
+"""Collect draws, counts and the picture of samplers that move from point to point from blocks of moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
 class MoveDrawCollector(Checkpointed):
-    """Draws every few moves, of the chains that still move.
+    """Draw every few moves, of the chains that still move.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class MoveDrawCollector(Checkpointed):
 
 
 class MoveStats(Checkpointed):
-    """Counts of moves, and means of what the sampler reports of each (`Sampler.info_means`)."""
+    """Count moves, and average of what the sampler reports of each (`Sampler.info_means`)."""
 
     saved_names = ("moves", "sums")
 
@@ -97,7 +97,7 @@ class MoveStats(Checkpointed):
 
 
 class MoveTrace:
-    """Follows one chain: its last points, and what moved it."""
+    """Follow one chain: its last points, and what moved it."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler

@@ -1,4 +1,4 @@
-"""What is between a sampler and whoever observes it: batches of steps, and what collects, counts and follows them."""
+"""Observe a sampler: batches of steps, and what collects, counts and follows them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Draws(NamedTuple):
 
 
 class Checkpointed:
-    """What is written into a checkpoint by the names of some attributes."""
+    """Write some attributes, by their names, into a checkpoint."""
 
     #: The attributes, tensors and plain values.
     saved_names: ClassVar[tuple[str, ...]] = ()
@@ -63,7 +63,7 @@ class Checkpointed:
 
 
 class DrawCollector(Protocol):
-    """Turns steps into draws, outside of `step`."""
+    """Turn steps into draws, outside of `step`."""
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws that the steps made."""
@@ -76,7 +76,7 @@ class DrawCollector(Protocol):
 
 
 class SamplerStats(Protocol):
-    """Counts over all chains."""
+    """Count over all chains."""
 
     events: int
 
@@ -120,7 +120,7 @@ LATELY, MOVE = 4096, 6
 
 
 class ChainTrace(Protocol):
-    """Follows one chain closely enough to draw it.
+    """Follow one chain closely enough to draw it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Random numbers of a run: from its one generator, or drawn beforehand for a step that is compiled."""
+"""Draw a run's random numbers: from its one generator, or beforehand for a step that is compiled."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What a sampler says of its moves: sentences and rows of the table, from the numbers that it reports."""
+"""Say what a sampler's moves did: sentences and rows of the table, from the numbers that it reports."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 
-class Text:
-    """Says what the moves of a sampler did; without templates, by the names in its ``info_means``.
+class MoveText:
+    """Say what the moves of a sampler did; without templates, by the names in its ``info_means``.
 
     Parameters
     ----------

@@ -47,15 +47,15 @@ def _named(names: dict[str, Any], value: Any) -> str:
     return name
 
 
-def plain(value: Any) -> Any:
+def as_dicts(value: Any) -> Any:
     """Return a state as nested dicts by the names of its fields, for a checkpoint."""
     if hasattr(value, "_fields"):
-        return {name: plain(part) for name, part in zip(value._fields, value, strict=True)}
-    return [plain(part) for part in value] if isinstance(value, tuple | list) else value
+        return {name: as_dicts(part) for name, part in zip(value._fields, value, strict=True)}
+    return [as_dicts(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 def restored(kind: Any, saved: Any, device: torch.device) -> Any:
-    """Return the state of a type that `plain` made nested dicts of, its tensors on a device.
+    """Return the state of a type that `as_dicts` made nested dicts of, its tensors on a device.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The warm-up of a sampler: steps of its kernel, each followed by what it teaches, in windows.
+"""Warm a sampler up: steps of its kernel, each followed by what it teaches, in windows.
 
 A window has `WINDOW` steps, however the steps are grouped into blocks, so that stepping, playing and a batch run give
 the same draws. The warm-up ends with the first window after which the sampler is tuned, or at its `tuning_limit`.

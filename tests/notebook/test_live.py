@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.background import _Turns
+from bnnviz.engine.background import FairLock
 from bnnviz.notebook.widget import MOST_SIGHTS, Live
 from bnnviz.views import View
 
@@ -172,7 +172,7 @@ def test_a_bad_speed_is_told(run, speed):
 
 
 def test_who_waits_gets_the_next_turn():
-    turns, done, slices = _Turns(), threading.Event(), []
+    turns, done, slices = FairLock(), threading.Event(), []
 
     def work() -> None:
         while not done.is_set():

@@ -85,7 +85,7 @@ def test_in_a_race_they_set_out_from_random_points_and_end(tmp_path: Path, monke
     monkeypatch.setattr("bnnviz.engine.race.lane._DRAWS", 200)
     race = Race(RaceSpec(tuple(lanes), 30_000).checked())
     race.prepare()
-    assert "but those that look for one themselves, from random points" in race.start_told
+    assert "but those that look for one themselves, from random points" in race.start_sentence
     by_name = {lane.spec.sampler: lane for lane in race.lanes}
     assert torch.equal(by_name["map"].state.x, by_name["ensemble"].state.x)
     assert not torch.equal(by_name["map"].state.x, by_name["sgld"].state.x)

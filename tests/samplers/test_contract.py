@@ -19,7 +19,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers import warmup
 from bnnviz.samplers.base import Sampler, counters
 from bnnviz.samplers.random import RandomNumbers, seeded
-from bnnviz.samplers.tree import flat, plain, restored
+from bnnviz.samplers.tree import as_dicts, flat, restored
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Gaussian
@@ -144,7 +144,7 @@ def test_steps_change_nothing_of_the_sampler_and_states_come_back(name: str) -> 
     state = run.sampler.freeze(run.numbers, state)
     now = {key: value for key, value in vars(run.sampler).items() if not key.startswith("_param")}
     assert now.keys() == held.keys() and all(now[key] is held[key] for key in held)
-    again = restored(type(state), plain(state), torch.device("cpu"))
+    again = restored(type(state), as_dicts(state), torch.device("cpu"))
     assert type(again) is type(state)
     assert all(equal(a, b) for a, b in zip(flat(again), flat(state), strict=True))
 

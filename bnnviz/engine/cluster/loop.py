@@ -1,7 +1,7 @@
 """Advance the live runs of a worker in equal time slices, in one thread.
 
 Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Pages on its
-machine ask it for frames without the event loop (`framesocket`). Nothing here imports torch.
+machine ask it for frames without the event loop (`bnnviz.engine.cluster.frame_socket`). Nothing here imports torch.
 """
 
 from __future__ import annotations

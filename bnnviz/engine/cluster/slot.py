@@ -149,7 +149,7 @@ class Slot:
         """Whether somebody has pulled lately; a run without a lease needs nobody."""
         return self.lease_s is None or now - self.last_pull < self.lease_s / 5
 
-    def settled(self, seen: int, now: float) -> bool:
+    def is_up_to_date(self, seen: int, now: float) -> bool:
         """Whether a caller who has seen this version has seen everything."""
         return seen == self.version and now - self.changed_at > SETTLE_S
 
@@ -211,7 +211,7 @@ class Slot:
     def pull(self, seen: int) -> bool:
         """Note that somebody asks who has seen a version; return whether there may be anything new."""
         self.last_pull = time.monotonic()
-        return self.run is not None and not self.settled(seen, self.last_pull)
+        return self.run is not None and not self.is_up_to_date(seen, self.last_pull)
 
 
 def resolve_all(waiters: deque[Waiter]) -> None:

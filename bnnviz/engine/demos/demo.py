@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from bnnviz.engine.comparison import Comparison
+from bnnviz.engine.comparison import SamplerComparison
 
 
-class Demo(Comparison):
+class Demo(SamplerComparison):
     """Base of the demonstrations.
 
     Attributes

@@ -17,7 +17,7 @@ from bnnviz.engine.run import checkpoint
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import plain
+from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, DoubleWellSpec
 
 RUNS = 400
@@ -75,13 +75,13 @@ class Side:
         self.right += (draws > 0).sum(1)
         at = torch.bucketize(draws, self._edges)
         self.counts.scatter_add_(1, at, torch.ones_like(draws))
-        self.moves.append(self._told(info))
+        self.moves.append(self._watched_move(info))
 
     def _draw(self) -> Tensor:
         """Return draws (runs, draws) of the states as they are."""
         return self.state.x
 
-    def _told(self, info: Any) -> _Moved:
+    def _watched_move(self, info: Any) -> _Moved:
         x, momentum = self.state.x[:1], self.state.momentum[0]
         potential = float(self.sampler.target.potential(x))
         return _Moved(x[0], bool(info.accepted[0]), potential, 0.0, 0.5 * float(momentum.square().sum()))
@@ -100,7 +100,7 @@ class Side:
         """Return everything for a checkpoint."""
         kept = {name: getattr(self, name) for name in ("counts", "right", "places", "draws", "accepted")}
         return kept | {
-            "kernel": plain(self.state),
+            "kernel": as_dicts(self.state),
             "moves": [list(move) for move in self.moves],
         }
 
@@ -120,7 +120,7 @@ class FunctionalSide(Side):
         z = self._rng.normal(shape, self.state.c.dtype)
         return self.sampler.reading.at(self.state.c, z)[..., 0]
 
-    def _told(self, info: Any) -> _Moved:
+    def _watched_move(self, info: Any) -> _Moved:
         figures = (float(part[0]) for part in (info.potential, info.entropy, info.kinetic))
         return _Moved(self.state.c[0].clone(), bool(info.accepted[0]), *figures)
 

@@ -1,8 +1,8 @@
-"""Measure how wrong samplers with a step size are in the end, as it grows: a grid of samplers and step sizes.
+"""Measure the stationary error against the step size.
 
-On a target whose variance is known, many chains of each stochastic-gradient sampler at each of several step sizes, the
-gradients of all rows, beside a sampler that has none. It is driven as a run is: `StepSizeGrid.advance`, then
-`StepSizeGrid.frame`.
+On a target whose variance is known there are many chains of each stochastic-gradient sampler at each of several step
+sizes, with the gradients of all rows, beside a sampler that has none. It is driven as a run is: `StepSizeGrid.advance`,
+then `StepSizeGrid.frame`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bnnviz.samplers.observers import DrawCollector, StepBatch
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
-from bnnviz.samplers.tree import plain
+from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 
 CHAINS, SIZES = 512, 8
@@ -43,7 +43,7 @@ _ALIGNED = 1e-9  # by so much a direction may differ from a coordinate's
 
 
 @dataclass
-class _Cell:
+class StepSizeCell:
     """Hold the chains of one sampler at one step size, and what they have been so far."""
 
     sampler: StochasticGradient
@@ -74,7 +74,7 @@ class _Cell:
         kept = {name: getattr(self, name) for name in ("moves", "tuned", "squares", "draws")}
         draw_collector = None if self.draw_collector is None else self.draw_collector.save()
         kept |= {"counts": torch.as_tensor(self.counts), "emitter": draw_collector}
-        return kept | {"kernel": plain(self.state)}
+        return kept | {"kernel": as_dicts(self.state)}
 
     def load(self, saved: dict[str, Any], rng: RandomNumbers) -> None:
         """Take everything over."""
@@ -128,7 +128,7 @@ class StepSizeGrid:
         self._reference = _reference(target, seed)
         self._turn = 0
 
-    def _cells(self, cls: type[StochasticGradient], sizes: int) -> list[_Cell]:
+    def _cells(self, cls: type[StochasticGradient], sizes: int) -> list[StepSizeCell]:
         limit = self._limit(cls())
         sizes_of_it = np.geomspace(0.0095, 0.95, sizes) * limit
         return [self._cell(cls(step_size=float(size), every=_BLOCK), limit) for size in sizes_of_it]
@@ -145,7 +145,7 @@ class StepSizeGrid:
         seed = int(torch.randint(2**31, (), generator=self.rng))
         return sampler.init(torch.as_tensor(self.target.exact_draws(self.chains, seed=seed)).double(), self.numbers)
 
-    def _cell(self, sampler: StochasticGradient, limit: float) -> _Cell:
+    def _cell(self, sampler: StochasticGradient, limit: float) -> StepSizeCell:
         state, size = self._begun(sampler), sampler.step_size
         recursion = sampler.recursion(size, self.precision)
         # A variance forgets twice as fast as a position; where nothing is known, as under SGLD with the size it found.
@@ -154,7 +154,7 @@ class StepSizeGrid:
         )
         wait = math.log(_LEFT) / (2 * math.log(max(abs(forgotten), 0.5)))
         nothing = torch.zeros(self.chains, dtype=torch.float64)
-        return _Cell(
+        return StepSizeCell(
             sampler,
             size,
             math.inf if recursion is None else limit,
@@ -202,7 +202,7 @@ class StepSizeGrid:
         self._look(self._everyone[self._turn % len(self._everyone)])
         self._turn += 1
 
-    def _look(self, cell: _Cell) -> None:
+    def _look(self, cell: StepSizeCell) -> None:
         """Move a cell's chains on, and count where they are."""
         if cell.draw_collector is None:
             self._tune(cell)
@@ -220,7 +220,7 @@ class StepSizeGrid:
             cell.draws.index_add_(0, rows.chain, torch.ones_like(x))
             cell.counts += np.histogram(x.numpy(), self._edges)[0]
 
-    def _tune(self, cell: _Cell) -> None:
+    def _tune(self, cell: StepSizeCell) -> None:
         for _ in range(warmup.WINDOW):
             cell.state, _ = warmup.step(cell.sampler, self.numbers, cell.state)
         cell.tuned += warmup.WINDOW
@@ -254,7 +254,7 @@ class StepSizeGrid:
             "density": {"label": self._label(), "x": x, "y": self._exact(x), "curved": False},
         }
 
-    def _described(self, name: str, cells: list[_Cell]) -> dict[str, Any]:
+    def _described(self, name: str, cells: list[StepSizeCell]) -> dict[str, Any]:
         sampler = cells[0].sampler
         sizes = np.array([cell.size for cell in cells])
         fine = np.geomspace(sizes[0], sizes[-1], _CURVE)
@@ -290,7 +290,7 @@ class StepSizeGrid:
         errors = [self._errors(name, cells) for name, cells in self.cells.items()]
         return {"errors": {"samplers": errors, "reference": self._reference_error()}, "cell": self._seen()}
 
-    def _errors(self, name: str, cells: list[_Cell]) -> dict[str, Any]:
+    def _errors(self, name: str, cells: list[StepSizeCell]) -> dict[str, Any]:
         sizes = np.array([cell.size for cell in cells])
         error, se = np.array([self._error(cell) for cell in cells]).T
         chosen = (np.abs(error) > _LEAST_ERRORS * se) & (sizes <= _LINEAR * sizes[-1])
@@ -298,7 +298,7 @@ class StepSizeGrid:
         moves = np.array([cell.counted for cell in cells])
         return {"name": name, "size": sizes, "error": error, "se": se, "slope": slope, "moves": moves}
 
-    def _error(self, cell: _Cell) -> tuple[float, float]:
+    def _error(self, cell: StepSizeCell) -> tuple[float, float]:
         """Return the relative error of a cell's variance and its standard error; nan before it counts."""
         if not cell.counted or cell.diverged:
             return float("nan"), float("nan")

@@ -42,7 +42,7 @@ class _Space(NamedTuple):
             x + eps / self.sd * sign, (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
         )
 
-    def told(self, x: Tensor) -> np.ndarray:
+    def in_unit(self, x: Tensor) -> np.ndarray:
         """Return rows in the unit."""
         return torch.clamp(x * self.sd + self.mean, self.low, self.high).float().cpu().numpy()
 
@@ -145,9 +145,9 @@ def attack(
         "examples": {
             "rows": numbers[few],
             "observed": observed[few],
-            "inputs": np.stack([space.told(space.moved(x, sign, size)[few]) for size in steps]),
-            "predicted": np.stack([each.chances[few].argmax(1) for each in found]),
-            "chance": np.stack([each.chances[few].max(1) for each in found]),
+            "inputs": np.stack([space.in_unit(space.moved(x, sign, size)[few]) for size in steps]),
+            "predicted": np.stack([each.probabilities[few].argmax(1) for each in found]),
+            "chance": np.stack([each.probabilities[few].max(1) for each in found]),
         },
     }
 
@@ -229,7 +229,7 @@ def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y
 
 def _figures(found: Predictive, observed: np.ndarray, seed: int) -> dict[str, float]:
     """Return what is told of one size of the step."""
-    right = found.chances.argmax(1) == observed
+    right = found.probabilities.argmax(1) == observed
     accuracy = diagnostics.share_interval(right.sum(), len(right))
     entropy = diagnostics.mean_interval(found.entropy, seed=seed)
     return {

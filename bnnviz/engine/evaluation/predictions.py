@@ -17,7 +17,7 @@ from bnnviz.targets import BNN
 _GRID = 100
 _MAP = 36  # points on each side of a map
 _MOST = 400
-_SETTLED = 24  # draws that make a band; until then those of the warm-up are shown with them
+_BAND_DRAWS = 24  # draws that make a band; until then those of the warm-up are shown with them
 _CHUNK = 64
 _LAYER_NUMBERS = 2_000_000  # of one layer's activations, in draws x rows x units
 _FUNCTIONS = 20
@@ -164,7 +164,7 @@ class Predictor:
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
         values, now = self._shown(store, alive, current)
-        return self._part(values, now, len(self.keys), len(self.keys) < _SETTLED)
+        return self._part(values, now, len(self.keys), len(self.keys) < _BAND_DRAWS)
 
     def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame that these draws (draws, dim) make; else the current point."""
@@ -192,7 +192,7 @@ class Predictor:
         """Return the rows of the draws to be shown, and that of this moment."""
         now = self.update(store, alive, current)
         values = self.values
-        if len(values) < _SETTLED:
+        if len(values) < _BAND_DRAWS:
             early = store.settling(alive).flatten(0, 1)
             found = self._rows(early) if len(early) else values
             values = np.concatenate([values, found]) if len(values) else found

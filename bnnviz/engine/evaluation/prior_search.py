@@ -144,14 +144,14 @@ def _check(spec: Spec, low: float, high: float, tries: int, by: str) -> None:
         raise BnnvizError("A search needs runs that end; say how many draws to make.", "draws")
 
 
-def _try(spec: Spec, prior_sd: float, by: str, told: Callable[[float], Any]) -> dict[str, Any]:
+def _try(spec: Spec, prior_sd: float, by: str, progress: Callable[[float], Any]) -> dict[str, Any]:
     """Run the spec with one standard deviation, and judge its draws by the validation rows."""
     settings = {**spec.target_settings, "prior_sd": prior_sd, "evaluate": "validation"}
     run = Run(resolved(spec.replace(target_settings=settings).checked()))
     task = run.target.likelihood.task
     if by != "nll" and (by == "accuracy") != (task == "classification"):
         raise BnnvizError(f"A {task} has no {by}; search by nll.", "by")
-    drive(run, _SLICE_S, lambda: told(run.progress))
+    drive(run, _SLICE_S, lambda: progress(run.progress))
     value = None
     if run.phase == "done":
         found = measure(run, resamples=1 if by == "nll" else RESAMPLES)

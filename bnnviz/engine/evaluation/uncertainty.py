@@ -35,14 +35,23 @@ _BYTE = 255.0
 class Predictive(NamedTuple):
     """Hold what draws together say of rows.
 
-    ``chances`` (rows, classes), the mean of the draws'; ``entropy``, ``expected`` and ``mutual`` (rows,): of that mean,
-    the mean of the draws' own, and their difference.
+    ``probabilities`` (rows, classes), the mean of the draws'; ``entropy``, ``expected`` and ``mutual`` (rows,): of that
+    mean, the mean of the draws' own, and their difference.
     """
 
-    chances: np.ndarray
+    probabilities: np.ndarray
     entropy: np.ndarray
     expected: np.ndarray
     mutual: np.ndarray
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the fields by the names that results have for them."""
+        return {
+            "chances": self.probabilities,
+            "entropy": self.entropy,
+            "expected": self.expected,
+            "mutual": self.mutual,
+        }
 
 
 def predictive(
@@ -148,7 +157,7 @@ def uncertainty(
     outside = None if ood is None else outside_rows(target, ood, most_outside, seed)
     inner = predictive(target, theta, x, weights, base, known)
     outer = None if outside is None else predictive(target, theta, outside, weights, base)
-    reliability = diagnostics.reliability(inner.chances, observed, bins)
+    reliability = diagnostics.reliability(inner.probabilities, observed, bins)
     ess, unknown = _function_ess(given, x)
     detected = None
     if outer is not None and diagnostics.has_learn():
@@ -161,7 +170,7 @@ def uncertainty(
         "chains": given.chains,
         "base": base,
         "class_names": class_names(target),
-        **_scored(inner.chances, observed, target),
+        **_scored(inner.probabilities, observed, target),
         "ece": reliability.ece,
         "bins": bins,
         "test": _summed(inner, seed),
@@ -171,8 +180,8 @@ def uncertainty(
         "unknown": unknown,
     }
     arrays = {
-        "test": inner._asdict(),
-        "ood": None if outer is None else outer._asdict(),
+        "test": inner.arrays(),
+        "ood": None if outer is None else outer.arrays(),
         "observed": observed,
         "reliability": reliability._asdict(),
         "intervals": _intervals(target, theta, weights, x, observed, rows),

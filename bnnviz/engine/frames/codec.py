@@ -69,7 +69,7 @@ class _Packer:
             return {_ARRAY: [value.dtype.name, list(value.shape), self._place(value)]}
         if isinstance(value, dict):
             if not all(isinstance(key, str) and not key.startswith("$") for key in value):
-                raise TypeError(f"a film's keys are texts, and none begins with a $: {list(value)}")
+                raise TypeError(f"the keys of frames are texts, and none begins with a $: {list(value)}")
             return {key: self.put(each) for key, each in value.items()}
         if isinstance(value, tuple):
             return {_TUPLE: [self.put(each) for each in value]}
@@ -81,7 +81,7 @@ class _Packer:
 
     def _place(self, array: np.ndarray) -> int:
         if array.dtype.kind not in "biuf":
-            raise TypeError(f"a film's arrays are of numbers, not {array.dtype}")
+            raise TypeError(f"the arrays of frames are of numbers, not {array.dtype}")
         name = array.dtype.name
         key = (name, array.tobytes())
         if key not in self._known:

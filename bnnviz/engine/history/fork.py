@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.drive import LONGEST, make_changes
-from bnnviz.engine.history.timeline import MAGIC, Change, Checkpoint, Timeline, asked
+from bnnviz.engine.history.timeline import MAGIC, Checkpoint, LoggedChange, Timeline, asked
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
@@ -62,7 +62,7 @@ class Branch:
     since: int
     drawn: int
     era: int
-    script: deque[Change] = field(default_factory=deque)
+    script: deque[LoggedChange] = field(default_factory=deque)
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class Fork:
         self.at, self.branches, self.followed = at, branches, followed
 
     @classmethod
-    def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[Change]) -> Fork:
+    def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[LoggedChange]) -> Fork:
         """Part a run in two: it goes on as it was, with the changes of a script, and another one goes beside it."""
         fork = cls(run.steps, [_branch(_FIRST, run, timeline, deque(script))])
         run.show_here()
@@ -407,7 +407,7 @@ def _alone(part: Any) -> Any:
     return part
 
 
-def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[Change]) -> Branch:
+def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[LoggedChange]) -> Branch:
     drawn = int(run.store.made.min()) - run.spec.warmup
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bnnviz.engine.drive import replay
-from bnnviz.engine.protocol import Change, Forked, ShownRun
+from bnnviz.engine.protocol import Forked, LoggedChange, ShownRun
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Checkpoint(NamedTuple):
 Restore = Callable[[Checkpoint, "BlockStore | None"], "ShownRun | Forked"]
 
 
-def asked(changes: list[Change]) -> list[Change]:
+def asked(changes: list[LoggedChange]) -> list[LoggedChange]:
     """Return the entries of a change log that somebody has asked for: the compiled kernel comes by itself."""
     return [change for change in changes if set(change[1]) != _KERNEL]
 
@@ -52,8 +52,8 @@ def asked(changes: list[Change]) -> list[Change]:
 class Log(NamedTuple):
     """Hold change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
 
-    lead: list[Change]
-    branches: dict[str, list[Change]]
+    lead: list[LoggedChange]
+    branches: dict[str, list[LoggedChange]]
 
 
 def log_of(run: ShownRun | Forked) -> Log:
@@ -122,7 +122,7 @@ class Timeline:
 
 
 class History:
-    """Keep what a live run has behind it, and after somebody went back what it had before it.
+    """Keep the checkpoints and change logs of a live run.
 
     Checkpoints are dense near the present and the sparser the older they are.
 
@@ -293,7 +293,7 @@ class ReplayTo:
 
     def __init__(self, run: ShownRun | Forked, goal: int, log: Log) -> None:
         self.run, self.goal = run, goal
-        self.left: deque[Change] = deque()
+        self.left: deque[LoggedChange] = deque()
         if run.is_fork:
             for branch in run.branches:
                 branch.script = _rest(branch.run, log.branches.get(branch.letter, log.lead))
@@ -310,7 +310,7 @@ class ReplayTo:
         return replay(self.run, self.left, self.goal, seconds=seconds, slice_s=seconds)
 
 
-def _rest(run: ShownRun, log: list[Change]) -> deque[Change]:
+def _rest(run: ShownRun, log: list[LoggedChange]) -> deque[LoggedChange]:
     """Return the changes that a run has not made yet; a kernel that was compiled at some step is so again there."""
     rest = deque(log[len(run.changes) :])
     if run.compiled_since is None and any(set(settings) == _KERNEL for _, settings in rest):

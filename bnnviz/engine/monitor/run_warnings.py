@@ -67,10 +67,10 @@ def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Ite
         )
 
 
-def _of_variance_inflation(widening: dict[str, Any] | None) -> Iterator[str]:
-    if widening is None or not is_clear(widening["share"], widening["se"]):
+def _of_variance_inflation(inflation: dict[str, Any] | None) -> Iterator[str]:
+    if inflation is None or not is_clear(inflation["share"], inflation["se"]):
         return
-    share, error = 100 * widening["share"], 100 * widening["se"]
+    share, error = 100 * inflation["share"], 100 * inflation["se"]
     if share > 0:
         yield f"By Stein's identity the variances are {share:.0f} ± {error:.0f} % too large: the settings bias them."
     else:

@@ -33,7 +33,7 @@ class TrueMoments(NamedTuple):
     scale: np.ndarray
 
 
-class Error(NamedTuple):
+class EstimateError(NamedTuple):
     """Hold how far estimates are from the truth, in its standard deviations.
 
     Attributes
@@ -59,10 +59,10 @@ def known_truth(target: Target) -> TrueMoments | None:
     return TrueMoments(target.mean(), sd, sd)
 
 
-def error(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> Error:
+def error(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> EstimateError:
     """Return how far means and standard deviations (quantities,) are from the truth."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return Error(
+        return EstimateError(
             float(np.sqrt(np.mean(((mean - truth.mean) / truth.scale) ** 2))),
             float(np.sqrt(np.mean(((sd - truth.sd) / truth.scale) ** 2))),
         )

@@ -29,7 +29,7 @@ _LOOK_S = 0.03  # at once
 _AT_ONCE_S = 2.0  # that somebody waits for all lanes
 
 
-class Moment(NamedTuple):
+class CoursePoint(NamedTuple):
     """Hold how well a lane's draws predicted when it had worked for so many seconds."""
 
     seconds: float
@@ -49,7 +49,7 @@ class ImageLane(Lane):
         What its draws say of the test rows.
     ood : PredictiveCache or None
         What they say of out-of-distribution rows; None where there are none.
-    course : list of Moment
+    course : list of CoursePoint
         How well it predicted on the way.
     """
 
@@ -58,7 +58,7 @@ class ImageLane(Lane):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.course: list[Moment] = []
+        self.course: list[CoursePoint] = []
         self._scored: tuple[int, dict[str, float]] = (0, {})
 
     def _note(self, before: int) -> None:
@@ -87,7 +87,7 @@ class ImageLane(Lane):
         """Note how well it predicts now."""
         found = self.scores()
         if found:
-            self.course.append(Moment(self.seconds, self.gradients, self.predictive_cache.asked, **found))
+            self.course.append(CoursePoint(self.seconds, self.gradients, self.predictive_cache.asked, **found))
 
 
 class ImageRace(Race):

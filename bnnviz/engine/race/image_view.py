@@ -63,7 +63,7 @@ class ImageRaceView(RaceView):
             "lanes": lanes,
             "names": self._names,
             "measured": "",
-            "start": race.start_told,
+            "start": race.start_sentence,
             "classes": list(images.class_names),
             "shape": list(images.shape),
             "tests": len(images.y_test),

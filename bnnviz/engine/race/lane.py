@@ -63,7 +63,7 @@ class Lane(ViewedRun):
         self.budget = 0
         self.recorded: list[Note] = []
         self.estimates = Estimates(self)
-        self._figures = _Figures(self)
+        self._figures = LaneFigures(self)
 
     @property
     def capacity(self) -> int:
@@ -157,7 +157,7 @@ class Lane(ViewedRun):
         self.recorded = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
 
 
-class _Figures:
+class LaneFigures:
     """Take figures of a lane's draws that are too expensive for each frame."""
 
     def __init__(self, lane: Lane) -> None:

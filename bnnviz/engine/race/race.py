@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from bnnviz.engine.comparison import Comparison
+from bnnviz.engine.comparison import SamplerComparison
 from bnnviz.engine.race.estimates import TrueMoments, known_truth
 from bnnviz.engine.race.lane import Lane
 from bnnviz.engine.race.reference import Reference
@@ -20,7 +20,7 @@ _DESCENT_STEPS = 10
 _STEP_S = 0.02  # of the reference, when somebody steps while it alone is under way
 
 
-class Race(Comparison):
+class Race(SamplerComparison):
     """Run a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
 
     The lanes set out from the same points with the same seed. It is always the turn of the lane that has spent least.
@@ -233,15 +233,15 @@ class Race(Comparison):
         self._next_phase()
 
     @property
-    def start_told(self) -> str:
+    def start_sentence(self) -> str:
         """Where all chains of all lanes set out from, in words."""
         if not self._at_mode:
             return "All lanes set out from the same random points."
-        told = "All lanes set out from the same modes, each chain from the end of its own descent"
+        sentence = "All lanes set out from the same modes, each chain from the end of its own descent"
         if any(lane.sampler.needs_mode for lane in self.lanes):
-            told = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
+            sentence = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
         searches = any(lane.sampler.descends for lane in self.lanes)
-        return told + (", but those that look for one themselves, from random points." if searches else ".")
+        return sentence + (", but those that look for one themselves, from random points." if searches else ".")
 
     # what is looked at
 

@@ -54,7 +54,7 @@ class Reference:
         self._run: Run | None = None
         self._estimates: Estimates | None = None
         self._truth: TrueMoments | None = None
-        self._told: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
+        self._status: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
         self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = self._load()
 
@@ -69,7 +69,7 @@ class Reference:
         phase = "done" if self.finished else "start" if run is None else run.phase
         draws = {} if run is None else {"draws": run.store.common(run.alive) * int(run.alive.sum())}
         facts = {"title": self.title, "phase": phase, "wanted": self._wanted, "error": self.error}
-        return {**facts, "finished": self.finished, **self._told, **draws}
+        return {**facts, "finished": self.finished, **self._status, **draws}
 
     def advance(self, seconds: float) -> int:
         """Work for about so many seconds; return the steps that were done."""
@@ -106,7 +106,7 @@ class Reference:
         columns = np.unique(np.linspace(0, values.shape[2] - 1, _MEASURED).astype(int))
         measured = [(diagnostics.rhat(values[..., i]), diagnostics.ess(values[..., i])) for i in columns]
         rhat, ess = (np.array(column) for column in zip(*measured, strict=True))
-        self._told = {
+        self._status = {
             "draws": run.store.common(run.alive) * int(run.alive.sum()),
             "rhat": float(np.nanmax(rhat)) if np.isfinite(rhat).any() else float("nan"),
             "ess": float(np.nanmin(ess)) if np.isfinite(ess).any() else float("nan"),
@@ -132,13 +132,13 @@ class Reference:
         except (OSError, ValueError, KeyError, EOFError) as error:
             log.warning("the reference %s cannot be read and is made again: %s", self._path, error)
             return False
-        self._told = {"draws": int(draws), "rhat": rhat, "ess": ess}
+        self._status = {"draws": int(draws), "rhat": rhat, "ess": ess}
         self._wanted = int(draws)
         return True
 
     def _store(self) -> None:
         """Leave it to later races; a disk that is full or closed is no reason to stop this one."""
-        truth, told = self._truth, [self._told[name] for name in ("draws", "rhat", "ess")]
+        truth, told = self._truth, [self._status[name] for name in ("draws", "rhat", "ess")]
         try:
             folder = self._path.parent
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from bnnviz.engine.protocol import Simulation
-from bnnviz.engine.race.estimates import Error, TrueMoments, error
+from bnnviz.engine.race.estimates import EstimateError, TrueMoments, error
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.race.reference import Reference
 
 _LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
-_UNKNOWN = Error(math.nan, math.nan)
+_UNKNOWN = EstimateError(math.nan, math.nan)
 _RATE_S = 0.5
 
 
@@ -51,7 +51,7 @@ class RaceSource(Simulation, Protocol):
         """What the lanes are measured against."""
 
     @property
-    def start_told(self) -> str:
+    def start_sentence(self) -> str:
         """Where the lanes set out from, in words."""
 
 
@@ -77,7 +77,7 @@ class RaceView:
         self._names = race.spec.names()
         self._seq = 0
         self._rate, self._at = math.nan, (time.perf_counter(), race.gradients)
-        self._known: dict[int, list[tuple[Any, Error]]] = {}
+        self._known: dict[int, list[tuple[Any, EstimateError]]] = {}
         self.parts: dict[str, Callable[[], dict[str, Any]]] = {
             "status": self._status,
             "caption": self._caption,
@@ -110,11 +110,11 @@ class RaceView:
             "pictures": pictures,
             "budget": race.spec.budget,
             "lanes": [{"name": name} | scene for name, scene in zip(self._names, scenes, strict=True)],
-            "measured": self._measured(),
-            "start": race.start_told,
+            "measured": self._error_meaning(),
+            "start": race.start_sentence,
         }
 
-    def _measured(self) -> str:
+    def _error_meaning(self) -> str:
         """Return what the error is, in words."""
         lane, reference = self._race.lanes[0], self._race.reference
         against = "the truth" if reference is None else f"a long run of {reference.title}"
@@ -143,8 +143,8 @@ class RaceView:
             **{name: value for name, value in race.spec.to_json().items() if name != "lanes"},
             "dim": race.lanes[0].target.dim,
             "phase": race.phase,
-            "start": race.start_told,
-            "measured": self._measured(),
+            "start": race.start_sentence,
+            "measured": self._error_meaning(),
             "reference": self._reference(),
             "said": self._caption()["text"],
             "lanes": self.table(),
@@ -199,7 +199,7 @@ class RaceView:
             return []
         return ["nll", "accuracy", "ece"] if target.likelihood.task == "classification" else ["nll", "rmse"]
 
-    def _errors(self, number: int) -> list[Error]:
+    def _errors(self, number: int) -> list[EstimateError]:
         """Return the errors of what a lane has recorded, against the truth as it is known now."""
         truth, recorded = self._race.truth, self._race.lanes[number].recorded
         if truth is None:
@@ -279,9 +279,8 @@ class RaceView:
         spent = max(lane.gradients for lane in race.lanes)
         over = all(lane.over for lane in race.lanes)
         if not spent:
-            return (
-                f"Each lane may spend {race.spec.budget:,} gradients. {race.start_told} Press play, or take one step."
-            )
+            budget = f"Each lane may spend {race.spec.budget:,} gradients. {race.start_sentence}"
+            return f"{budget} Press play, or take one step."
         after = f"After {race.spec.budget if over else spent:,} gradients each: "
         return after + self._standing() + self._against()
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.recording.export import Kept, kept
+from bnnviz.engine.recording.export import ExportedDraws, kept
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 
@@ -44,7 +44,7 @@ class CoordinateCurves(NamedTuple):
     ess: float
 
 
-def readable(recording: Recording) -> Kept:
+def readable(recording: Recording) -> ExportedDraws:
     """Return a recording's draws for a picture.
 
     Raises
@@ -63,7 +63,7 @@ def readable(recording: Recording) -> Kept:
     return kept(recording)
 
 
-def seen(found: Kept, coordinate: int) -> CoordinateCurves:
+def seen(found: ExportedDraws, coordinate: int) -> CoordinateCurves:
     """Return what is drawn of one coordinate."""
     values = found.draws[..., coordinate].astype(np.float64)
     every = max(1, values.shape[1] // _MOST_POINTS)

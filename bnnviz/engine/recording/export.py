@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class Kept(NamedTuple):
+class ExportedDraws(NamedTuple):
     """Hold a recording's living chains: draws (chains, draws, dim), log weights, names, header."""
 
     draws: np.ndarray
@@ -30,7 +30,7 @@ class Kept(NamedTuple):
     header: dict[str, Any]
 
 
-def kept(recording: Recording) -> Kept:
+def kept(recording: Recording) -> ExportedDraws:
     """Return the draws that all living chains of a recording have.
 
     Raises
@@ -49,9 +49,9 @@ def kept(recording: Recording) -> Kept:
         from bnnviz.engine.recording.resume import resume
 
         run = resume(recording.folder)
-        return Kept(run.draws, run.log_weights, list(run.target.names()), header)
+        return ExportedDraws(run.draws, run.log_weights, list(run.target.names()), header)
     logs = None if logs is None else logs[chosen, : recording.whole]
-    return Kept(draws[chosen, : recording.whole], logs, recording.names(), header)
+    return ExportedDraws(draws[chosen, : recording.whole], logs, recording.names(), header)
 
 
 def to_arviz(recording: Recording) -> xarray.DataTree:

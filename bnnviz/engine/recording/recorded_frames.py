@@ -1,8 +1,8 @@
 """Take frames of a run while it is recorded, as somebody sees it who looks on.
 
-A film does a run again; this is for where that cannot be, on another machine than the GPU's, or would take too long.
-Frames are taken at the rate of a display at first, then after strides that grow by a share of the steps since the last
-change, and never for more than a share of the run's time.
+Replay frames are taken by doing a run again; this is for where that cannot be, on another machine than the GPU's, or
+would take too long. Frames are taken at the rate of a display at first, then after strides that grow by a share of the
+steps since the last change, and never for more than a share of the run's time.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ class RecordedFrames:
         if not last and not self._due():
             return
         if self._shown is None:
-            self._shown = replay_frames.plain(run.scene())
+            self._shown = replay_frames.copied(run.scene())
         if again and self._open:
             self._open.pop()
-        self._open.append(replay_frames.plain(self._taken(last)))
+        self._open.append(replay_frames.copied(self._taken(last)))
         self._last, self._complete = run.steps, last
         self._pace.spent()
         self._next = run.steps + max(1, int(POLICY.growth * (run.steps - self._since)))
@@ -203,7 +203,7 @@ def until(recording: Recording, step: int) -> FramesSoFar:
 def shown(
     recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None
 ) -> replay_frames.ReplayFrames:
-    """Return the film that a recording has of its run.
+    """Return the frames that a recording has of its run.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def frames_of(
     recorded: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> replay_frames.ReplayFrames:
-    """Return the film of what a path names: done again, or as it was recorded.
+    """Return the replay frames of what a path names: done again, or as it was recorded.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Take a film: what a run showed at a few hundred of its steps, for whoever has no run at hand.
+"""Take replay frames: what a run showed at a few hundred of its steps, for whoever has no run at hand.
 
-A run is its spec and its change log, so a film is taken by doing the run again, and looking on. It tells a story:
+A run is its spec and its change log, so its frames are taken by doing the run again, and looking on. They tell a story:
 the first steps one by one, so that each proposal is seen, then longer and longer strides until the end.
 """
 
@@ -20,7 +20,7 @@ import scipy
 from bnnviz import optional
 from bnnviz.engine.drive import LONGEST, make_changes, replay
 from bnnviz.engine.frames import codec
-from bnnviz.engine.protocol import ShownRun
+from bnnviz.engine.protocol import LoggedChange, ShownRun
 from bnnviz.engine.recording.reader import Recording, is_recording_name, place
 from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
@@ -40,12 +40,10 @@ _ENDLESS = 20_000  # steps of a run that has no end of its own
 _CLOCKS = ("events_per_s", "gradients_per_s", "elapsed")
 _SKIPPED = ("selection",)
 
-Change = tuple[int, dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class ReplayFrames:
-    """Hold the frames of a run, and its scene: a film.
+    """Hold the replay frames of a run, and its scene; a user's file of them is called a film.
 
     Parameters
     ----------
@@ -67,7 +65,7 @@ class ReplayFrames:
         return [frame["status"]["step"] for frame in self.frames]
 
     def save(self, path: str | Path) -> Path:
-        """Write the film to a file, whole or not at all; the ending ``.npz`` is added where there is none.
+        """Write the frames to a file, whole or not at all; the ending ``.npz`` is added where there is none.
 
         Raises
         ------
@@ -80,22 +78,22 @@ class ReplayFrames:
         return path
 
     def pack(self) -> bytes:
-        """Return the film as the bytes of an npz file: one array of each type, and their places as JSON."""
+        """Return the frames as the bytes of an npz file: one array of each type, and their places as JSON."""
         return codec.pack({"scene": self.scene, "frames": self.frames, "header": self.header})
 
     @classmethod
     def load(cls, path: str | Path) -> ReplayFrames:
-        """Read a film.
+        """Read a file of frames.
 
         Raises
         ------
         BnnvizError
-            If the file is no film that this version reads.
+            If the file holds no frames that this version reads.
         """
         try:
             tree = codec.unpack(Path(path).read_bytes())
-            film = cls(tree["scene"], tree["frames"], tree["header"])
-            whole = bool(film.steps) and {"emits", "title", "spec"} <= film.scene.keys() and "spec" in film.header
+            found = cls(tree["scene"], tree["frames"], tree["header"])
+            whole = bool(found.steps) and {"emits", "title", "spec"} <= found.scene.keys() and "spec" in found.header
         except OSError as error:
             raise BnnvizError(f"The film {path} cannot be read ({error.strerror or error}).", "run") from error
         except codec.OtherFormat:
@@ -104,7 +102,7 @@ class ReplayFrames:
             whole = False
         if not whole:
             raise BnnvizError(f"{path} is no film, or it is damaged; make it again with bnnviz replay.", "run")
-        return film
+        return found
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ class PastRun:
     """
 
     spec: Spec
-    changes: list[Change] = field(default_factory=list)
+    changes: list[LoggedChange] = field(default_factory=list)
     steps: int | None = None
     device: str | None = None
     target: Target | None = None
@@ -138,7 +136,7 @@ def take_frames(
     steps: int | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
-    """Do a run again, and take its film.
+    """Do a run again, and take its replay frames.
 
     Parameters
     ----------
@@ -167,7 +165,7 @@ def take_frames(
     taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
     taking.progress = progress or (lambda share, phase: None)
     run.prepare()
-    scene = plain(run.scene())
+    scene = copied(run.scene())
     taken = [_frame(run, scene)]
     stride, known = 1.0, False
     while not taking.ended and len(taken) < frames:
@@ -181,13 +179,13 @@ def take_frames(
             stride = next_stride(stride, left, more)
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
         taken.append(_frame(run, scene))
-    header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": plain(past.changes)}
+    header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": copied(past.changes)}
     notes = [*([note] if note else []), *run.notes]
     return ReplayFrames(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
 
 
 def check_frames(frames: int) -> None:
-    """Refuse a number of frames that no film has.
+    """Refuse a number of frames that no replay has.
 
     Raises
     ------
@@ -208,7 +206,7 @@ def is_here(device: str | None) -> bool:
 
 
 def next_stride(last: float, left: int, more: int) -> float:
-    """Return how many steps lie between a film's last frame and its next: strides that grow by one factor to the end.
+    """Return how many steps lie between the last frame and the next: strides that grow by one factor to the end.
 
     Parameters
     ----------
@@ -357,7 +355,7 @@ class _Taking:
         The last step; None where the run has an end of its own.
     """
 
-    def __init__(self, run: ShownRun, changes: Iterable[Change], last: int | None) -> None:
+    def __init__(self, run: ShownRun, changes: Iterable[LoggedChange], last: int | None) -> None:
         self.run, self.last = run, last
         self._changes = deque(changes)
         self.progress: Callable[[float, str], Any]
@@ -400,7 +398,7 @@ class _Taking:
 
 
 def parts(scene: dict[str, Any]) -> list[str]:
-    """Return the parts that a film's frames have."""
+    """Return the parts that replay frames have."""
     return [part for part in scene["emits"] if part not in _SKIPPED]
 
 
@@ -412,7 +410,7 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
 def _frame(run: ShownRun, scene: dict[str, Any]) -> dict[str, Any]:
     """Take a frame as of a run at rest, which leaves nothing out."""
     run.frame([])
-    return plain(timeless(run.frame(parts(scene))))
+    return copied(timeless(run.frame(parts(scene))))
 
 
 def save(path: Path, content: bytes) -> None:
@@ -430,14 +428,14 @@ def save(path: Path, content: bytes) -> None:
         raise BnnvizError(f"{path} cannot be written ({error.strerror or error}).", "out") from error
 
 
-def plain(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """Return a value with numpy's numbers as Python's; the arrays in it are kept, in copies of their own."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: copied(each) for key, each in value.items()}
     if isinstance(value, tuple):
-        return tuple(plain(each) for each in value)
-    return [plain(each) for each in value] if isinstance(value, list) else value
+        return tuple(copied(each) for each in value)
+    return [copied(each) for each in value] if isinstance(value, list) else value

@@ -15,7 +15,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.recording import reader
-from bnnviz.engine.recording.export import Kept, kept
+from bnnviz.engine.recording.export import ExportedDraws, kept
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.run.start_points import ABOUT, DRAWS, LAST, NAMELESS, StartPoints, attached, held
 from bnnviz.errors import BnnvizError
@@ -105,7 +105,7 @@ def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
     return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
 
 
-def _log_weights(recording: Recording, found: Kept, spec: dict[str, Any]) -> np.ndarray | None:
+def _log_weights(recording: Recording, found: ExportedDraws, spec: dict[str, Any]) -> np.ndarray | None:
     """Return the logarithms of the weights that draws came with, or that undo the bias of where they were taken."""
     if found.log_weights is not None:
         return found.log_weights

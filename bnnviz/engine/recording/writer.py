@@ -33,7 +33,7 @@ from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.files import HALF_WRITTEN, plain, write_json, write_whole
+from bnnviz.files import HALF_WRITTEN, to_json, write_json, write_whole
 
 if TYPE_CHECKING:
     import zarr
@@ -83,7 +83,7 @@ class RecordingWriter:
         self._whole = 0  # draws of all chains that are on disk
         self._checkpoints: list[dict[str, Any]] = []
         self._log = StepLog()
-        self._frames, self._looks_on = RecordedFrames(run), frames
+        self._frames, self._keeps_frames = RecordedFrames(run), frames
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             known = (self.folder / PROGRESS).exists()
@@ -110,7 +110,7 @@ class RecordingWriter:
         BnnvizError
             If the disk is full or cannot be written to; what was written before stays.
         """
-        if self._looks_on:
+        if self._keeps_frames:
             self._frames.look()
         if not now and not self._due():
             return False
@@ -157,8 +157,8 @@ class RecordingWriter:
         """
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
-        self._looks_on = self._looks_on and asks
-        if self._looks_on:
+        self._keeps_frames = self._keeps_frames and asks
+        if self._keeps_frames:
             self._frames.end()
         self.note(now=True)
         try:
@@ -167,7 +167,7 @@ class RecordingWriter:
             elif self.run.phase == "done":
                 self._cut()
             if summary and asks and self.run.store.common(self.run.alive):
-                write_json(self.folder / SUMMARY, {"format": FORMAT, **plain(summarise(self.run))})
+                write_json(self.folder / SUMMARY, {"format": FORMAT, **to_json(summarise(self.run))})
             self._write_header()
             (self.folder / LOCK).unlink(missing_ok=True)
         except OSError as error:
@@ -305,7 +305,7 @@ class RecordingWriter:
         write_json(self.folder / PROGRESS, progress)
 
     def _write_header(self) -> None:
-        write_json(self.folder / HEADER, {"format": FORMAT, **plain(header(self.run))})
+        write_json(self.folder / HEADER, {"format": FORMAT, **to_json(header(self.run))})
 
     # --- ending
 

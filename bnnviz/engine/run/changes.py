@@ -1,4 +1,4 @@
-"""Changes of a run's settings: which are the sampler's, which the target's, and which are refused."""
+"""Sort changes of a run's settings: which are the sampler's, which the target's, and which are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved of whatever can go on, as bytes."""
+"""Write checkpoints, all that is needed to go on, as bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles a step, in a process of its own: ``python -m bnnviz.engine.run.compile_worker PROGRAM OUT THREADS``."""
+"""Compile a step in a process of its own: ``python -m bnnviz.engine.run.compile_worker PROGRAM OUT THREADS``."""
 
 from __future__ import annotations
 

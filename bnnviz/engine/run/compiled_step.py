@@ -1,4 +1,4 @@
-"""The step of a sampler as compiled code: traced here, compiled in a process of its own, kept on disk.
+"""Compile the step of a sampler: traced here, compiled in a process of its own, kept on disk.
 
 A step is a pure function of a state and of random numbers (`Sampler.kernel`), so it can be written down
 operation by operation as it is taken (`trace`), whatever module or density is in it. PyTorch's compiler
@@ -39,8 +39,8 @@ _AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be
 _ONE = threading.Lock()
 
 
-class Trace(NamedTuple):
-    """A step written down.
+class TracedStep(NamedTuple):
+    """Hold the traced program of a step.
 
     Attributes
     ----------
@@ -75,12 +75,12 @@ class CompiledKernel:
     ----------
     sampler : Sampler
         Whose step it is; it draws what depends on the state.
-    trace : Trace
+    trace : TracedStep
     code : callable
         From a list of tensors to a list of tensors.
     """
 
-    def __init__(self, sampler: Sampler, trace: Trace, code: Any) -> None:
+    def __init__(self, sampler: Sampler, trace: TracedStep, code: Any) -> None:
         self._sampler, self._trace, self._code = sampler, trace, code
         self._state, self._numbers = None, []
         self._states = len(flat(trace.after))
@@ -148,7 +148,7 @@ class Compilation:
             first = str(error).strip().splitlines()
             self.error = f"The step could not be compiled ({first[0] if first else type(error).__name__})."
 
-    def _code(self, traced: Trace) -> Any:
+    def _code(self, traced: TracedStep) -> Any:
         """Return the compiled step, which is kept from before or made now."""
         path = paths.compiled() / f"{_key(traced, self._threads)}.pt2"
         if path.is_file():
@@ -159,13 +159,13 @@ class Compilation:
         self._make(traced, path)
         return _load(path)
 
-    def _make(self, traced: Trace, path: Path) -> None:
+    def _make(self, traced: TracedStep, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
             self._compile(traced, Path(work)).replace(path)
         _prune(path.parent)
 
-    def _compile(self, traced: Trace, work: Path) -> Path:
+    def _compile(self, traced: TracedStep, work: Path) -> Path:
         """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
         program, made = work / "program.pt", work / "step.pt2"
         torch.save((traced.program, traced.examples), program)
@@ -200,7 +200,7 @@ class Compilation:
 
 
 class KernelSwitch:
-    """Has a sampler's step compiled, and takes it over between two blocks.
+    """Have a sampler's step compiled, and take it over between two blocks.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def remarks(sampler: Sampler, target: Target) -> list[str]:
     return []
 
 
-def trace(sampler: Sampler, state: Any) -> Trace:
+def trace(sampler: Sampler, state: Any) -> TracedStep:
     """Write down the step of a sampler after its warm-up: what it has learnt is a constant."""
     device = flat(state)[0].device
     sampler = copy.copy(sampler)
@@ -288,7 +288,7 @@ def trace(sampler: Sampler, state: Any) -> Trace:
 
     program = make_fx(step)(*examples)
     constants = _lift_constants(program)
-    return Trace(program, [*examples, *constants], draws, pre_drawn, constants, _moving(after), info)
+    return TracedStep(program, [*examples, *constants], draws, pre_drawn, constants, _moving(after), info)
 
 
 def _moving(state: Any) -> Any:
@@ -327,7 +327,7 @@ def _filled(pre_drawn: Any, template: Any) -> list[Tensor]:
     return [tensor for parts in zip(pre_drawn, template, strict=True) for tensor in _filled(*parts)]
 
 
-def _key(traced: Trace, threads: int) -> str:
+def _key(traced: TracedStep, threads: int) -> str:
     """Return a name for what is compiled: the same program for the same processor has the same one."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
     machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
@@ -342,7 +342,7 @@ def _load(path: Path) -> Any:
     return loader.run
 
 
-def _compare(traced: Trace, code: Any) -> None:
+def _compare(traced: TracedStep, code: Any) -> None:
     """Raise unless the compiled step does on an example what the other one does."""
     expected, got = traced.program(*traced.examples), code(list(traced.examples))
     if not all(number.is_contiguous() for number in got):

@@ -1,4 +1,4 @@
-"""The device that a run computes on, the time that its work takes there, and the memory that it frees."""
+"""Choose the device that a run computes on, time its work there, and free its memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Timed(Protocol):
 
 
 class Clock:
-    """Adds the time of a stretch of work to a run, and gives it the run's number of threads.
+    """Add the time of a stretch of work to a run, and give it the run's number of threads.
 
     Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
     waited for.

@@ -1,4 +1,4 @@
-"""The draws of a run, one buffer for all chains; and where the draws lie of many checkpoints of one run.
+"""Keep the draws of a run in one buffer for all chains, and those of many checkpoints of one run.
 
 Draws are only added to, until a store thins itself, so checkpoints of one run have most of theirs in common.
 """
@@ -31,7 +31,7 @@ BLOCK = 16  # draws of each chain
 
 
 class BlockStore:
-    """Keeps blocks of draws by their content: each stretch of them once, whoever has it.
+    """Keep blocks of draws by their content: each stretch of them once, whoever has it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def _name(block: Tensor) -> str:
 
 
 class DrawStore:
-    """Keeps draws up to a limit, or thins itself where there is none; many of large networks in a file.
+    """Keep draws up to a limit, or thin them where there is none; many of large networks in a file.
 
     Parameters
     ----------

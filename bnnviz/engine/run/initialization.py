@@ -1,4 +1,4 @@
-"""The way down to a mode."""
+"""Find where chains start: random points, modes or given points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has drawn: draws, their weights, and a few integrals along the paths; what follows from them."""
+"""Keep what a run has drawn: draws, their weights, and a few integrals along the paths; and what follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints of version 7, and logs of their time: infos had other names.
+"""Read checkpoints of version 7, and logs of their time: infos had other names.
 
 What samplers had learnt lay beside their states, which were lists of tensors.
 """
@@ -95,14 +95,14 @@ def stats(saved: dict[str, Any]) -> dict[str, Any]:
     return saved | {"sums": {INFO_NAMES.get(name, name): value for name, value in saved["sums"].items()}}
 
 
-def log_by_name(names: list[str], told: np.ndarray) -> dict[str, np.ndarray]:
+def log_by_name(names: list[str], values: np.ndarray) -> dict[str, np.ndarray]:
     """Return the figures of a stored log (steps, names) by the names that they have now."""
-    named = {INFO_NAMES.get(name, name): told[:, k] for k, name in enumerate(names)}
+    named = {INFO_NAMES.get(name, name): values[:, k] for k, name in enumerate(names)}
     if _GRADIENTS in named:
         named["n_steps"] = named.pop(_GRADIENTS) - 1
     return named
 
 
-def log_as_stored(names: list[str], told: np.ndarray) -> np.ndarray:
+def log_as_stored(names: list[str], values: np.ndarray) -> np.ndarray:
     """Return new figures (steps, names) as a log that was begun with these names holds them."""
-    return told + [name == _GRADIENTS for name in names]
+    return values + [name == _GRADIENTS for name in names]

@@ -1,4 +1,4 @@
-"""Runs that go on from a checkpoint, with the same draws, on the same target."""
+"""Restore runs from a checkpoint, with the same draws, on the same target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bnnviz.engine.run import checkpoint, old_checkpoints
 from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.kept_draws import KeptDraws
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.tree import plain
+from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 
@@ -22,11 +22,11 @@ _PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
 
 
-class TargetMark:
-    """The dimension of a target, and U where the first chain was in an era.
+class TargetFingerprint:
+    """Identify a target by its dimension, and U where the first chain was in an era.
 
     A caller's target may be another one when the run is restored, and so may the rows of a named data set, of which a
-    part may be here. A density that the spec says completely has no mark.
+    part may be here. A density that the spec says completely has no fingerprint.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class TargetMark:
         self.taken: dict[str, Any] | None = None
 
     def take(self, x: Tensor | None, era: int) -> dict[str, Any] | None:
-        """Return the mark, taken where chains are, x (chains, dim), if the era has none yet."""
+        """Return the fingerprint, taken where chains are, x (chains, dim), if the era has none yet."""
         known = self.taken is not None and self.taken.get("era", era) == era
         if not known and self._may_differ and x is not None and x.shape[-1] == self._target.dim:
             potential = float(self._target.potential(x[:1]))
@@ -48,7 +48,7 @@ class TargetMark:
         return self.taken
 
     def check(self, taken: dict[str, Any] | None) -> None:
-        """Take over the mark of a checkpoint.
+        """Take over the fingerprint of a checkpoint.
 
         Raises
         ------
@@ -108,9 +108,9 @@ class Restorable(KeptDraws):
             **self.saved_draws(draws, block_store),
             "tally": self.sampler_stats.save(),
             "events": self.events,
-            "given": self._mark.take(self._x, self.era),
+            "given": self._target_fingerprint.take(self._x, self.era),
             "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
-            "kernel": None if self.state is None else plain(self.state),
+            "kernel": None if self.state is None else as_dicts(self.state),
             "compiled_since": self.compiled_since,
         }
         return checkpoint.pack(saved)
@@ -151,7 +151,7 @@ class Restorable(KeptDraws):
         return run
 
     def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        self._mark.check(saved.get("given"))
+        self._target_fingerprint.check(saved.get("given"))
         for name in _PLAIN:
             setattr(self, name, saved[name])
         self._switch.compiled_since = saved["compiled_since"]

@@ -1,4 +1,4 @@
-"""A run: the execution of a spec. It finds its start, tunes, warms up, samples, changes, and gives checkpoints.
+"""Execute a spec: a run finds its start, tunes, warms up, samples, changes, and gives checkpoints.
 
 Whoever looks on is a listener; `bnnviz.engine.viewed_run` has those that make frames.
 """
@@ -18,7 +18,7 @@ from bnnviz.engine.run.changes import Change
 from bnnviz.engine.run.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
 from bnnviz.engine.run.initialization import Descent, Start, StartSearch, refit, starts_at_mode
-from bnnviz.engine.run.restorable import Restorable, TargetMark
+from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
@@ -118,7 +118,7 @@ class Run(Restorable):
         self.state, self.draw_collector = None, None
         self.sampler_stats = self.sampler.sampler_stats()
         self.events: torch.Tensor | None = None
-        self._mark = TargetMark(self.target, self.own_target or isinstance(self.target, BNN))
+        self._target_fingerprint = TargetFingerprint(self.target, self.own_target or isinstance(self.target, BNN))
         self.begin_draws()
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
@@ -295,7 +295,7 @@ class Run(Restorable):
             self.notes.append(error)
 
     def _account(self, step_batch: StepBatch) -> None:
-        self._mark.take(self._x, self.era)  # now, as a target that has failed could not be asked
+        self._target_fingerprint.take(self._x, self.era)  # now, as a target that has failed could not be asked
         counted = self.alive & ~self.store.full()
         self.gradients += self.sampler.gradient_cost(step_batch, counted)
         self.sampler_stats.add(step_batch, counted)

@@ -1,4 +1,4 @@
-"""The points that a run's chains set out from, which travel with its spec (`bnnviz.specs.run.Spec.start_points`).
+"""Hold the points that chains set out from, which travel with the spec (`bnnviz.specs.run.Spec.start_points`).
 
 `bnnviz.engine.recording.warm_start` takes them from a recording or from a run; nothing here reads one.
 """

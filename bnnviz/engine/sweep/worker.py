@@ -23,7 +23,7 @@ from bnnviz.engine.recording import archive
 from bnnviz.engine.recording.reader import LOCK, Recording
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.files import plain, write_json
+from bnnviz.files import to_json, write_json
 
 if TYPE_CHECKING:
     from bnnviz.engine.recording.writer import RecordingWriter
@@ -210,7 +210,7 @@ def _note(folder: Path, writer: RecordingWriter, now: bool = False) -> None:
 def _write_row(folder: Path, run: Run) -> None:
     from bnnviz.engine.monitor.summary import summarise
 
-    figures = {key: value for key, value in plain(summarise(run)).items() if not isinstance(value, list | dict)}
+    figures = {key: value for key, value in to_json(summarise(run)).items() if not isinstance(value, list | dict)}
     write_json(folder / ROW, {"row": {"error": run.error, "seconds": run.seconds, "figures": figures}})
 
 

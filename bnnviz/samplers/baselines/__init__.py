@@ -1,1 +1,1 @@
-"""What the papers compare with: optimisers, ensembles, variational and Laplace approximations."""
+"""Train what the papers compare with: optimisers, ensembles, variational and Laplace approximations."""

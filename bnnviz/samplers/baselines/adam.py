@@ -1,4 +1,4 @@
-r"""Samplers that are trained: one step is one step of Adam for every chain, on a loss that a subclass gives.
+r"""Train samplers by Adam: one step is one step for every chain, on a loss that a subclass gives.
 
 With g the gradient of the loss in step t,
 
@@ -161,7 +161,7 @@ class Trained(Sampler):
 
 
 class Untrained(NamedTuple):
-    """What the states of all of them begin with, before the first step.
+    """Hold what the states of trained samplers begin with.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Bayes by Backprop."""
+"""Sample by Bayes by Backprop."""
 
 from __future__ import annotations
 

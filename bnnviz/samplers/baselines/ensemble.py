@@ -1,4 +1,4 @@
-"""Deep ensembles."""
+"""Sample by deep ensembles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Laplace approximations.
+r"""Sample from Laplace approximations.
 
 With m a mode of $\pi(x) \propto \exp(-U(x))$ and P the curvature of U there, draws are independent ones of
 $N(m, P^{-1})$. References: D. J. C. MacKay, A practical Bayesian framework for backpropagation networks, Neural

@@ -1,4 +1,4 @@
-"""The most probable weights."""
+"""Find the most probable weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Monte Carlo dropout."""
+"""Sample by Monte Carlo dropout."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class MCDropout(Descending):
     width = 4
 
     drop = settings.Number(
-        0.5, bounds=(0.0, 0.95), step=0.05, label="p", doc="Chance that a hidden unit is dropped; 0 is the MAP."
+        0.5, bounds=(0.0, 0.95), step=0.05, label="p", doc="Probability that a hidden unit is dropped; 0 is the MAP."
     )
 
     presets = [

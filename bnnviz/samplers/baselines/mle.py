@@ -1,4 +1,4 @@
-"""Maximum likelihood."""
+"""Maximise the likelihood."""
 
 from __future__ import annotations
 

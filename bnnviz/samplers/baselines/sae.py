@@ -1,4 +1,4 @@
-"""Sequential anchored ensembles."""
+"""Sample by sequential anchored ensembles."""
 
 from __future__ import annotations
 

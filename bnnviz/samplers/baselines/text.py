@@ -1,17 +1,17 @@
-"""What the samplers that are trained, and the Laplace approximation, say of their moves."""
+"""Say what the moves of trained samplers, and of the Laplace approximation, did."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bnnviz.samplers.base import length
-from bnnviz.samplers.text import Text
+from bnnviz.samplers.text import MoveText
 
 _LOSS = "{loss:.4g} = {fit:.4g} + {penalty:.4g}"
 
 
-class TrainedText(Text):
-    """Says what a step of Adam did, and the parts of the loss."""
+class TrainedText(MoveText):
+    """Say what a step of Adam did, and the parts of the loss."""
 
     move = "the loss was {loss:.4g}; Adam at learning rate {learning_rate:.2g} moves the chain by {jump_distance:.3g}."
     table = {"Loss = fit + penalty": _LOSS}
@@ -23,7 +23,7 @@ class TrainedText(Text):
 
 
 class DescentText(TrainedText):
-    """Says how far descents are."""
+    """Say how far descents are."""
 
     waiting = "The descent has not begun yet."
     table = {"Loss = fit + prior": _LOSS}
@@ -54,13 +54,13 @@ class DescentText(TrainedText):
 
 
 class DropoutText(DescentText):
-    """Says what is drawn of a network whose units are dropped."""
+    """Say what is drawn of a network whose units are dropped."""
 
     at_rest = "each draw drops other units of the network that it came to."
 
 
 class ELBOText(DescentText):
-    """Says how far descents of -ELBO are."""
+    """Say how far descents of -ELBO are."""
 
     table = {"-ELBO = fit + KL": _LOSS}
     words = "with an ELBO of {elbo:.4g} on average"
@@ -80,7 +80,7 @@ class ELBOText(DescentText):
 
 
 class AnchoredText(TrainedText):
-    """Says how members of a sequential anchored ensemble are trained, and how their anchors walk."""
+    """Say how members of a sequential anchored ensemble are trained, and how their anchors walk."""
 
     waiting = "The first member is not trained yet."
     move = (
@@ -104,8 +104,8 @@ class AnchoredText(TrainedText):
         ]
 
 
-class LaplaceText(Text):
-    """Says where draws of a normal law around the mode are."""
+class LaplaceText(MoveText):
+    """Say where draws of a normal law around the mode are."""
 
     waiting = "Nothing has been drawn yet."
     move = "a draw of the normal law around the mode, {distance:.3g} away from it."

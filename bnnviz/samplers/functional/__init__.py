@@ -1,1 +1,1 @@
-"""Samplers of functions and of distributions."""
+"""Sample functions and distributions."""

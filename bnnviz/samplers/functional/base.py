@@ -1,4 +1,4 @@
-r"""Functionals: distributions over states that a sampler moves as wholes, and what is drawn from them.
+r"""Describe functionals: distributions over states that a sampler moves as wholes, and what is drawn from them.
 
 A functional is the law of $\theta(z)$, $z \sim N(0, I)$, with coefficients c (chains, K, dim): a mean-field Gaussian
 $\theta = \mu + \sigma(\rho) z$, or a sum of Hermite polynomials $\theta = \sum_k a_k \mathrm{He}_k(z)$. Its energy is
@@ -166,7 +166,7 @@ class Hermite:
 
 
 class Energy(NamedTuple):
-    """Of functionals: mean of U and entropy (chains,); the gradient (chains, K, dim) of the first less the second."""
+    """Hold mean of U and entropy (chains,) of functionals, and the gradient (chains, K, dim) of their difference."""
 
     expected: Tensor
     entropy: Tensor
@@ -208,7 +208,7 @@ def quadrature(like: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class FunctionalDrawCollector(MoveDrawCollector):
-    """Draws a number of states from the functional of every few moves.
+    """Draw a number of states from the functional of every few moves.
 
     Their random numbers come from a generator of its own, so that draws do not depend on how moves are grouped.
     """
@@ -256,7 +256,7 @@ class FunctionalDrawCollector(MoveDrawCollector):
 
 
 class FunctionalTrace(MoveTrace):
-    """Follows one chain: its functionals' means, and on a line their densities."""
+    """Follow one chain: its functionals' means, and on a line their densities."""
 
     def __init__(self, sampler: Any) -> None:
         super().__init__(sampler)

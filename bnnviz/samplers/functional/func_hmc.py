@@ -1,4 +1,4 @@
-r"""Functional Hamiltonian Monte Carlo.
+r"""Sample by functional Hamiltonian Monte Carlo.
 
 The state is a functional: the law of $\theta(z)$, z standard normal, with coefficients c. Hamiltonian Monte Carlo
 (`bnnviz.samplers.mcmc.hmc`) moves c with the energy

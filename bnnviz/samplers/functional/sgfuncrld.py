@@ -1,4 +1,4 @@
-r"""Stochastic-gradient functional Riemannian Langevin dynamics.
+r"""Sample by stochastic-gradient functional Riemannian Langevin dynamics.
 
 The state is a mean-field Gaussian with coefficients $c = (\mu, \rho)$, and g the gradient of its energy
 $E(c) = \mathrm E[U] - T \cdot \text{entropy}$ at one draw $\theta = \mu + \sigma(\rho) z$. With G a running mean of
@@ -25,7 +25,7 @@ from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
 from bnnviz.samplers.sgmcmc.psgld import Preconditioning
 from bnnviz.targets import Target
 
-_LOOKS = 20  # gradients that the mean square begins with
+_INITIAL_GRADIENTS = 20  # gradients that the mean square begins with
 _MEMORIES = 2  # of the mean square that the tuning lasts
 _SAFE = 0.1  # step size, in units of one over the curvature
 _LEAST_CURVATURE = 2.0  # that of the energy along log sd, at its best
@@ -111,7 +111,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         # The first numbers are drawn for a step size that is found anew at once.
         self._size_for(rng, x0, torch.ones(2, self.target.dim, dtype=x0.dtype, device=x0.device))
         c, batch = self.begun(x0), self.source.draw
-        draws = [self._gradient(rng, c, batch((), len(x0), rng))[1].square() for _ in range(_LOOKS)]
+        draws = [self._gradient(rng, c, batch((), len(x0), rng))[1].square() for _ in range(_INITIAL_GRADIENTS)]
         square, centre = torch.stack(draws).mean(0), self.reading.centre(c)
         found = Preconditioning(self._size_for(rng, centre, square.mean(0)), False)
         return State(centre, torch.zeros_like(c), *counters(x0), c, square, found)
@@ -155,7 +155,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         if state.adaptation.frozen:
             return mean, state.square
         if self.variant == "corrected":
-            moves = moves + _LOOKS
+            moves = moves + _INITIAL_GRADIENTS
         return mean, state.square + (_weight(self.smoothing, moves) * (g.square() - state.square)).to(g.dtype)
 
     def is_tuned(self, state: State) -> bool:

@@ -1,4 +1,4 @@
-"""What the samplers of functionals say of their moves."""
+"""Say what the moves of the samplers of functionals did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bnnviz.samplers.mcmc.text import LeapfrogText
 
 
 class FuncHMCText(LeapfrogText):
-    """Says what became of functionals, and their ledger."""
+    """Say what became of functionals, and their ledger."""
 
     move = (
         "the energy changed by {energy_error:.3g}; the new functional, of acceptance probability"

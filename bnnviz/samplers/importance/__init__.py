@@ -1,1 +1,1 @@
-"""Adaptive importance sampling: populations of proposals."""
+"""Sample by adaptive importance sampling: populations of proposals."""

@@ -1,4 +1,4 @@
-"""Draws, counts and the picture of a population of proposals, taken from blocks of phases."""
+"""Collect draws, counts and the picture of a population of proposals from blocks of phases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEMBERED = 400  # iterations of which the effective number of draws is known
 
 
 class PopulationDrawCollector(Checkpointed):
-    """Hands on the draws of each iteration when they have been weighed."""
+    """Hand on the draws of each iteration when they have been weighed."""
 
     spacing = float("nan")
     saved_names = ("made",)
@@ -48,7 +48,7 @@ class PopulationDrawCollector(Checkpointed):
 
 
 class PopulationStats(Checkpointed):
-    """Counts over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
+    """Count over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
 
     saved_names = ("counts", "weight_ess", "weighed")
     _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
@@ -113,7 +113,7 @@ class PopulationStats(Checkpointed):
 
 
 class PopulationTrace:
-    """Holds the population as it is after the last phase, and the effective number of draws of each iteration."""
+    """Hold the population as it is after the last phase, and the effective number of draws of each iteration."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler

@@ -1,4 +1,4 @@
-r"""Covariances of normal proposals, full or diagonal, and the logarithm of their mixture's density.
+r"""Compute covariances of normal proposals, full or diagonal, and the logarithm of their mixture's density.
 
 With factors $\Sigma_m = L_m L_m^\top$ it is, in d dimensions,
 

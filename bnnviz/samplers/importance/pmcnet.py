@@ -1,4 +1,4 @@
-"""PMCnet: population Monte Carlo with gradient steps and robust covariances, of full matrices.
+"""Sample by PMCnet: population Monte Carlo with gradient steps and robust covariances, of full matrices.
 
 The formulas are those of `bnnviz.samplers.importance.population`. Reference: Huang, Chouzenoux, Elvira and Pesquet
 2023, Algorithm 1, equations 10 to 13, doi:10.1016/j.jfranklin.2023.08.044. The text also wants eta_T = 0; nothing is

@@ -1,4 +1,4 @@
-r"""PMCnet-light: diagonal covariances, and gradient steps on batches of rows.
+r"""Sample by PMCnet-light: diagonal covariances, and gradient steps on batches of rows.
 
 It differs from `bnnviz.samplers.importance.population` in the phases *adapt*, whose covariances are diagonal (equation
 15), and *move*: the rows are divided into B batches, and with $\pi_b = p^{1/B} \ell_b$ of prior p and the

@@ -1,4 +1,4 @@
-r"""Populations of proposals: adaptive importance sampling, one phase of an iteration a step.
+r"""Adapt populations of proposals: adaptive importance sampling, one phase of an iteration a step.
 
 A chain is a proposal $N(\mu_m, \Sigma_m)$, m = 1, ..., M. For the target $\pi = e^{-U}$ iteration t has five phases:
 
@@ -216,7 +216,7 @@ class Population(Sampler):
         """Draw K points of each proposal (equation 10)."""
         z = rng.normal(state.draws.shape, state.x.dtype)
         draws = state.x[:, None] + self.covariance.scaled(state.factor, z)
-        return state._replace(origin=state.x, draws=draws), _told(DRAW, state)
+        return state._replace(origin=state.x, draws=draws), _info(DRAW, state)
 
     def _weigh(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Weigh every draw by the target over the mixture of all proposals (equation 11)."""
@@ -228,7 +228,7 @@ class Population(Sampler):
         logs = torch.where(finite, logs, -math.inf)
         lost = int((~finite.any(1)).sum())
         examples = self.target.examples * len(points)
-        info = _told(WEIGH, state)._replace(examples=examples, weightless=int((~finite).sum()), lost=lost)
+        info = _info(WEIGH, state)._replace(examples=examples, weightless=int((~finite).sum()), lost=lost)
         return state._replace(logs=logs), info
 
     def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
@@ -245,13 +245,13 @@ class Population(Sampler):
         chosen = torch.where(has_weight, place, -1)
         survivors = state.draws.flatten(0, 1)[place]
         x = torch.where(has_weight[:, None], survivors, state.x)
-        return state._replace(x=x, landed=x, chosen=chosen), _told(RESAMPLE, state)
+        return state._replace(x=x, landed=x, chosen=chosen), _info(RESAMPLE, state)
 
     def _adapt(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Mix the covariances with those of the weighted draws, and by clipped weights (equation 13)."""
         usable = torch.isfinite(state.logs).any(1)
         if not self.adapt_covariance or self.draws_each < 2:
-            return state, _told(ADAPT, state)
+            return state, _info(ADAPT, state)
         clipped_share = self._clipped_share(state)
         logs = torch.where(usable[:, None], state.logs, 0.0)
         weights = torch.softmax(logs, 1).to(state.x.dtype)
@@ -263,7 +263,7 @@ class Population(Sampler):
         factor, sound = self.covariance.mixed(state.factor, old, state.draws, [weights, clipped], parts)
         keep = usable & sound
         factor = torch.where(keep.view(-1, *[1] * (factor.ndim - 1)), factor, state.factor)
-        return state._replace(factor=factor), _told(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
+        return state._replace(factor=factor), _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
 
     def _clipped_share(self, state: State) -> float:
         """Return eta, the share of the clipped estimate: 1 / t, t from 1."""
@@ -363,7 +363,7 @@ class Population(Sampler):
         return state._replace(x=x, landed=x, phase=torch.zeros_like(state.phase))
 
 
-def _told(phase: int, state: State) -> Info:
+def _info(phase: int, state: State) -> Info:
     return Info(phase, torch.zeros_like(state.alive))
 
 

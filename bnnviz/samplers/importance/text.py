@@ -1,16 +1,16 @@
-"""What adaptive importance samplers warn of."""
+"""Warn of what is wrong with the weights of adaptive importance samplers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.samplers.text import Text
+from bnnviz.samplers.text import MoveText
 
 ALARM = 0.05  # weight ESS, as a share of the draws, below which the weights have collapsed
 
 
-class WeightsText(Text):
-    """Says where the weights have collapsed."""
+class WeightsText(MoveText):
+    """Say where the weights have collapsed."""
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Say where the weights have collapsed."""

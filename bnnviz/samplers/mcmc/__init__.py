@@ -1,1 +1,1 @@
-"""Hamiltonian Monte Carlo and NUTS."""
+"""Sample by Hamiltonian Monte Carlo and NUTS."""

@@ -1,4 +1,4 @@
-r"""What the Hamiltonian samplers share: the leapfrog, the acceptance, and a warm-up that finds step size and scales.
+r"""Share what Hamiltonian samplers need: leapfrog, acceptance, and a warm-up that finds step size and scales.
 
 They sample $\pi(x, p) \propto \exp(-H(x, p) / T)$ with the energy $H = U(x) + |p|^2 / 2$. In coordinates divided by
 scales s a leapfrog step of size h is
@@ -39,7 +39,7 @@ _PRIOR_MOVES = 5.0  # that the coordinates' common variance counts for
 
 
 class DualAveraging(NamedTuple):
-    """Finds the logarithm of a step size such that the acceptance is the wanted one (Hoffman and Gelman 2014, 5).
+    """Find the logarithm of a step size such that the acceptance is the wanted one (Hoffman and Gelman 2014, 5).
 
     Attributes
     ----------

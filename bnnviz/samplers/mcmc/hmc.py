@@ -1,4 +1,4 @@
-r"""Hamiltonian Monte Carlo.
+r"""Sample by Hamiltonian Monte Carlo.
 
 From position x with momentum p a move follows L leapfrog steps of $H = U(x) + |p|^2 / 2$
 (`bnnviz.samplers.mcmc.hamiltonian`) to $(x^*, p^*)$ and goes there with probability

@@ -1,4 +1,4 @@
-r"""The No-U-Turn Sampler.
+r"""Sample by the No-U-Turn Sampler.
 
 A trajectory of leapfrog steps of $H = U(x) + |p|^2 / 2$ (`bnnviz.samplers.mcmc.hamiltonian`) doubles, forward or back
 in time, until a stretch of it turns back. With $\rho$ the sum of the momenta of a stretch, less half of those at its

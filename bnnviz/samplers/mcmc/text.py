@@ -1,14 +1,14 @@
-"""What the Hamiltonian samplers say of their moves."""
+"""Say what the moves of the Hamiltonian samplers did."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.samplers.text import Text
+from bnnviz.samplers.text import MoveText
 
 
-class LeapfrogText(Text):
-    """Says what HMC and its relatives have in common: the step size."""
+class LeapfrogText(MoveText):
+    """Say what HMC and its relatives have in common: the step size."""
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the step size."""
@@ -16,7 +16,7 @@ class LeapfrogText(Text):
 
 
 class HMCText(LeapfrogText):
-    """Says what became of trajectories."""
+    """Say what became of trajectories."""
 
     move = (
         "the energy changed by {energy_error:.3g} along the trajectory; its end, of acceptance probability"
@@ -32,7 +32,7 @@ class HMCText(LeapfrogText):
 
 
 class NUTSText(LeapfrogText):
-    """Says how trees have ended."""
+    """Say how trees have ended."""
 
     waiting = "The first tree has not ended yet."
     move = (

@@ -1,1 +1,1 @@
-"""Piecewise deterministic Markov processes."""
+"""Sample by piecewise deterministic Markov processes."""

@@ -1,4 +1,4 @@
-"""The base of the piecewise deterministic samplers: their settings, and how a run of one begins.
+"""Share the base of the piecewise deterministic samplers: their settings, and how a run of one begins.
 
 A subclass gives the dynamics (`bnnviz.samplers.pdmp.dynamics`); the kernel is the event loop
 (`bnnviz.samplers.pdmp.event_loop`).

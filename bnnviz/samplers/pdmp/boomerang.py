@@ -1,4 +1,4 @@
-r"""The Boomerang sampler.
+r"""Sample by the Boomerang sampler.
 
 Relative to a Gaussian reference $N(x_*, \Sigma)$, here N(x*, S) and in texts N(w*, S), the target is
 $\pi(x) \propto e^{-E(x)} N(x; x_*, \Sigma)$, with velocity $v \sim N(0, \Sigma)$; with g the gradient of E at x:

@@ -1,4 +1,4 @@
-r"""The Bouncy Particle Sampler (BPS).
+r"""Sample by the Bouncy Particle Sampler (BPS).
 
 Target $\pi(x) \propto e^{-U(x)}$, velocity $v \sim N(0, \sigma^2 I)$; with g the gradient of U at x:
 

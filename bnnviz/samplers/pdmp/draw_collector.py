@@ -1,4 +1,4 @@
-"""Draws and counts of piecewise deterministic processes, taken from blocks of steps."""
+"""Collect draws and counts of piecewise deterministic processes from blocks of steps."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _COUNTS = ("evaluations", "bounces", "refreshes", "proposals", "violations")
 _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
-class _DrawCollector(Checkpointed):
-    """Moves to the draws of a block, and keeps what lies along the path up to each of them.
+class PathCollectorBase(Checkpointed):
+    """Move to the draws of a block, and keeps what lies along the path up to each of them.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class _DrawCollector(Checkpointed):
         return Draws(chain, index, self.sampler.flow(x, v, t, self.scaling)[0], path)
 
 
-class PathDrawCollector(_DrawCollector):
-    """Draws uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
+class PathDrawCollector(PathCollectorBase):
+    """Draw uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
 
     saved_names = ("made", "path", "origin", "spacing")
 
@@ -95,8 +95,8 @@ class PathDrawCollector(_DrawCollector):
         return self._draws(step_batch, step, chain, index, s)
 
 
-class EventDrawCollector(_DrawCollector):
-    """Draws at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
+class EventDrawCollector(PathCollectorBase):
+    """Draw at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
 
     spacing = float("nan")
 
@@ -111,7 +111,7 @@ class EventDrawCollector(_DrawCollector):
 
 
 class RatioStats(Checkpointed):
-    """Counts of events and proposals, and how rate / envelope was distributed."""
+    """Count events and proposals, and see how rate / envelope was distributed."""
 
     saved_names = (*_COUNTS, "excess", "least", "most", "ratios")
 

@@ -1,4 +1,4 @@
-r"""A piecewise deterministic Markov process (PDMP), by what a sampler gives of it.
+r"""Describe a piecewise deterministic Markov process (PDMP) by what a sampler gives of it.
 
 Its state (x, v) follows a flow $\phi_t$ between events. Events come at rate $\lambda(x, v)$, and
 refreshments at a constant rate $\lambda_r$. Its generator (Davis 1984, doi:10.1111/j.2517-6161.1984.tb01308.x) is

@@ -1,4 +1,4 @@
-r"""The event loop of a PDMP in lock-step: one step is one evaluation of the rate for every chain.
+r"""Run the event loop of a PDMP in lock-step: one step is one evaluation of the rate for every chain.
 
 Event times are found by thinning (`bnnviz.samplers.pdmp.thinning`). Where Algorithm 2 of Goan, Perrin, Mengersen and
 Fookes 2023 (doi:10.48550/arXiv.2302.08724) loops until an event, a chain here is in one of a few states between two

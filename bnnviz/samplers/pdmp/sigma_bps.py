@@ -1,4 +1,4 @@
-r"""The Bouncy Particle Sampler with its scales learnt in a warm-up (sigma-BPS).
+r"""Sample by the Bouncy Particle Sampler with scales learnt in a warm-up (sigma-BPS).
 
 Target $\pi(x) \propto e^{-U(x)}$; with A = diag(std) of the path in a warm-up, and g the gradient of U at x:
 

@@ -1,4 +1,4 @@
-"""What a piecewise deterministic sampler holds between two steps, and what it says of a step."""
+"""Hold what a piecewise deterministic sampler has between two steps, and what it says of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences on piecewise deterministic samplers: captions of a chain, what the statistics say, and warnings."""
+"""Say what piecewise deterministic samplers do: captions of a chain, what the statistics say, and warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 from bnnviz.samplers.pdmp.trace.segment import Evaluation
-from bnnviz.samplers.text import Text
+from bnnviz.samplers.text import MoveText
 
 KINDS = {
     PROBE: "probe",
@@ -23,8 +23,8 @@ KINDS = {
 _SMALL_EXCESS = 0.03
 
 
-class ProcessText(Text):
-    """Says what is known to be wrong with the settings."""
+class ProcessText(MoveText):
+    """Say what is known to be wrong with the settings."""
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Return a sentence on violations, held batches and draws at events, and remedies."""
@@ -53,7 +53,7 @@ class ProcessText(Text):
 
 
 class BoomerangText(ProcessText):
-    """Says also how far from the reference the chains are."""
+    """Say also how far from the reference the chains are."""
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return how far from x* the chains are, where 1 is the distance of a draw of the reference."""

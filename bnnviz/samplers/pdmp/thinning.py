@@ -1,4 +1,4 @@
-r"""Event times of a piecewise deterministic process by thinning.
+r"""Draw event times of a piecewise deterministic process by thinning.
 
 A chain's rate along its path, t counted from the last event, is the positive part of a *signed rate* f,
 

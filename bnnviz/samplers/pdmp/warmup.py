@@ -1,4 +1,4 @@
-r"""Moments of a path from its exact integrals, for what a warm-up learns.
+r"""Compute moments of a path from its exact integrals, for what a warm-up learns.
 
 Along a path x(t) of length T, with time and not events counting,
 

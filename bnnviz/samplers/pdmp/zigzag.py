@@ -1,4 +1,4 @@
-r"""The Zig-Zag sampler.
+r"""Sample by the Zig-Zag sampler.
 
 Target $\pi(x) \propto e^{-U(x)}$, velocity $v \in \{-c, c\}^d$; each coordinate turns round at a rate of
 its own, with g the gradient of U at x:

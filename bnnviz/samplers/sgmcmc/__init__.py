@@ -1,1 +1,1 @@
-"""Stochastic-gradient MCMC."""
+"""Sample by stochastic-gradient MCMC."""

@@ -1,4 +1,4 @@
-r"""Samplers that move by the gradient of a batch and by noise, without an accept step.
+r"""Share what samplers do that move by the gradient of a batch and by noise, without an accept step.
 
 They sample $\pi(x) \propto \exp(-U(x) / T)$ but for an error that vanishes with the step size
 $\epsilon_t = \epsilon (1 + t / t_0)^{-\gamma}$. The gradient of a batch B of the N rows is
@@ -35,7 +35,7 @@ class Info(NamedTuple):
         U before the move, as the batch has it.
     step_size : Tensor
     drift, noise : Tensor
-        How far the gradient, and how far chance, moved the chain.
+        How far the gradient, and how far noise, moved the chain.
     failed : Tensor, bool
         The chain met a value that is not finite.
     """
@@ -48,7 +48,7 @@ class Info(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Where a move leads: position and momentum (chains, dim), and the parts of gradient and chance in it."""
+    """Where a move leads: position and momentum (chains, dim), and the parts of gradient and noise in it."""
 
     x: Tensor
     momentum: Tensor
@@ -60,7 +60,7 @@ class StochasticGradient(Discrete):
     """Base of the stochastic-gradient samplers: batches, the size of a step and its schedule."""
 
     exact = False
-    info_means = {"drift": "by the gradient", "noise": "by chance"}
+    info_means = {"drift": "by the gradient", "noise": "by noise"}
     text = DriftText
 
     step_size = settings.Number(

@@ -1,4 +1,4 @@
-r"""Preconditioned stochastic-gradient Langevin dynamics.
+r"""Sample by preconditioned stochastic-gradient Langevin dynamics.
 
 $$V \leftarrow \beta V + (1 - \beta) (\nabla U(x) / N)^2, \qquad G = (\lambda + \sqrt V)^{-1},$$
 $$x \leftarrow x - \tfrac\epsilon2 (G \nabla U(x) - T \Gamma) + \xi, \qquad \xi \sim N(0, \epsilon T G), \qquad

@@ -1,4 +1,4 @@
-r"""Stochastic-gradient Hamiltonian Monte Carlo.
+r"""Sample by stochastic-gradient Hamiltonian Monte Carlo.
 
 $$p \leftarrow (1 - a) p - \epsilon \nabla U(x) + \xi, \quad \xi \sim N(0, 2 a \epsilon T I), \qquad
   x \leftarrow x + p,$$

@@ -1,4 +1,4 @@
-r"""Stochastic-gradient Langevin dynamics.
+r"""Sample by stochastic-gradient Langevin dynamics.
 
 $$x \leftarrow x - \tfrac\epsilon2 \nabla U(x) + \xi, \qquad \xi \sim N(0, \epsilon T I),$$
 

@@ -1,18 +1,18 @@
-"""What the samplers that move by the gradient of a batch say of their moves."""
+"""Say what moves by the gradient of a batch did."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.samplers.text import Text
+from bnnviz.samplers.text import MoveText
 
 
-class DriftText(Text):
-    """Says how far gradient and chance move chains."""
+class DriftText(MoveText):
+    """Say how far gradient and noise move chains."""
 
-    move = "U was {potential:.4g}; the gradient moves the chain by {drift:.3g}, chance by {noise:.3g}."
-    table = {"A move: by gradient, by chance": "{drift:.3g}, {noise:.3g}"}
-    words = "on average {drift:.3g} by the gradient and {noise:.3g} by chance"
+    move = "U was {potential:.4g}; the gradient moves the chain by {drift:.3g}, noise by {noise:.3g}."
+    table = {"A move: by gradient, by noise": "{drift:.3g}, {noise:.3g}"}
+    words = "on average {drift:.3g} by the gradient and {noise:.3g} by noise"
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the step size."""
@@ -21,7 +21,7 @@ class DriftText(Text):
 
 
 class PreconditionedText(DriftText):
-    """Says also how far the preconditioner's entries lie apart."""
+    """Say also how far the preconditioner's entries lie apart."""
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the step size, and the preconditioner's smallest and largest entry."""

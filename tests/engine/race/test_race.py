@@ -183,7 +183,7 @@ def test_all_lanes_set_out_from_the_same_points_bit_for_bit(own_home, target, la
     assert all(torch.equal(lane.state.x, first) for lane in race.lanes)
     assert all(lane.gradients == 0 for lane in race.lanes), "the search for the start is charged to nobody"
     assert torch.equal(first[0], first[1]) is one
-    assert ("one mode" in race.start_told) is one
+    assert ("one mode" in race.start_sentence) is one
 
 
 @pytest.mark.demand
@@ -281,7 +281,7 @@ def test_what_is_not_finite_never_ranks(errors):
     """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
     race = ended()
     known = iter(errors)
-    race._view._errors = lambda number: [estimates.Error(*[next(known)] * 2)]
+    race._view._errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
     rows = race.table()
     ranked = [row["error"] for row in rows if row["rank"] is not None]
     assert ranked == sorted(error for error in errors if math.isfinite(error))

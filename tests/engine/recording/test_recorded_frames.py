@@ -82,7 +82,7 @@ def test_what_was_recorded_is_what_the_run_shows(recorded: tuple[ViewedRun, Reco
         while again.steps < frame["status"]["step"]:
             again.take(1)
         again.frame([])
-        now = replay_frames.plain(replay_frames.timeless(again.frame(["status", "path", "envelope"])))
+        now = replay_frames.copied(replay_frames.timeless(again.frame(["status", "path", "envelope"])))
         same({name: frame[name] for name in now}, now)
 
 
@@ -99,7 +99,7 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
             run._frames._paces.clear()  # no part waits because the last one took long
         for part in want:
             runs[0].aside(part, 40)
-        recorded, alone = (replay_frames.plain(replay_frames.timeless(run.frame(want))) for run in runs)
+        recorded, alone = (replay_frames.copied(replay_frames.timeless(run.frame(want))) for run in runs)
         assert recorded["seq"] == alone["seq"]
         assert recorded["caption"]["kind"] == alone["caption"]["kind"] == "summary"
         for part in ("status", "path", "trace"):

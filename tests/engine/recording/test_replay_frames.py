@@ -12,9 +12,9 @@ from bnnviz.engine.recording.arviz import save
 from bnnviz.engine.recording.replay_frames import (
     PastRun,
     ReplayFrames,
+    copied,
     next_stride,
     past_of,
-    plain,
     read_past,
     take_frames,
 )
@@ -88,13 +88,13 @@ def test_tuning_leaves_frames_for_what_comes_after(shot: ReplayFrames) -> None:
 def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: ReplayFrames) -> None:
     run = ViewedRun(SPEC)
     run.prepare()
-    scene = plain(run.scene())
+    scene = copied(run.scene())
     assert same(scene | {"run": ""}, shot.scene | {"run": ""})
     for frame in shot.frames[:-1]:
         while run.steps < frame["status"]["step"]:
             run.step_proposal()
         run.frame([])
-        direct = plain(run.frame([part for part in scene["emits"] if part != "selection"]))
+        direct = copied(run.frame([part for part in scene["emits"] if part != "selection"]))
         kept = {name: direct["status"][name] for name in frame["status"]}
         if run.store.full().any():
             # What such a chain does is counted until the end of a block.
@@ -106,7 +106,7 @@ def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: ReplayFrames
     while not run.finished:
         run.step_proposal()
     run.frame([])
-    assert same(plain(run.frame(["trace"]))["trace"], shot.frames[-1]["trace"])
+    assert same(copied(run.frame(["trace"]))["trace"], shot.frames[-1]["trace"])
 
 
 def test_changes_are_made_at_their_steps() -> None:
@@ -119,7 +119,7 @@ def test_changes_are_made_at_their_steps() -> None:
         run.advance(1.0)
     told = take_frames(PastRun(SPEC, run.changes, run.steps), 30)
     run.frame([])
-    assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
+    assert same(told.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
     assert told.frames[-1]["status"]["era"] == 1
 
 
@@ -133,7 +133,7 @@ def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
     while not run.finished:
         run.advance(1.0)
     told = take_frames(run, 10)
-    assert same(told.frames[-1]["trace"], plain(run.frame(["trace"]))["trace"])
+    assert same(told.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
 
 
 def test_a_run_without_an_end_ends_at_the_step_that_is_asked_for() -> None:
@@ -236,7 +236,7 @@ def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_pa
     assert past.spec.settings["refresh_rate"] not in (0.5, 3.0)
     again = take_frames(past, frames=10)
     assert again.steps[-1] == run.steps
-    assert same(again.frames[-1]["events"], plain(run.frame(["events"])["events"]))
+    assert same(again.frames[-1]["events"], copied(run.frame(["events"])["events"]))
 
 
 def test_what_is_no_run_is_one_sentence(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Envelopes of the rate of a piecewise deterministic process."""
+"""Bound the rate of a piecewise deterministic process by envelopes."""

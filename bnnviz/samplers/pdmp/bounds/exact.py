@@ -1,4 +1,4 @@
-r"""Event times without an approximation, where the gradient of U is linear: a Gaussian target.
+r"""Find event times without an approximation, where the gradient of U is linear: a Gaussian target.
 
 The rate is, or lies under, a sum of clipped lines,
 

@@ -1,4 +1,4 @@
-r"""Envelopes of lines over the cells of a grid, from rates and their derivatives.
+r"""Bound the rate by lines over the cells of a grid, from rates and their derivatives.
 
 Over a cell $[t_0, t_1]$ of width w the rate is taken for the cubic with its values $f_0, f_1$ and slopes $d_0, d_1$ at
 the ends. With the chord's slope $c = (f_1 - f_0) / w$, the cubic lies above its chord by at most

@@ -1,4 +1,4 @@
-r"""The papers' envelope: a line through the last two evaluated points of the rate (Algorithm 2).
+r"""Bound the rate as the papers do: by a line through the last two evaluated points of it (Algorithm 2).
 
 From the signed rates $f_0, f_1$ at $t_0, t_1$ it is
 

@@ -1,4 +1,4 @@
-r"""The grid bound for rates that every evaluation sees through another batch of the data.
+r"""Bound rates by a grid where every evaluation sees them through another batch of the data.
 
 The event is taken at the rate of the batch that the proposal has drawn, and that is exact while the envelope bounds the
 rates of all batches. Here the grid's line g is raised by a *reach* r for one unit of speed,

@@ -1,1 +1,1 @@
-"""The picture of one chain of a piecewise deterministic process."""
+"""Draw one chain of a piecewise deterministic process."""

@@ -1,4 +1,4 @@
-"""Follows one chain of a piecewise deterministic process: its segments, events and envelopes."""
+"""Follow one chain of a piecewise deterministic process: its segments, events and envelopes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "sl
 
 
 class PathTrace:
-    """Follows one chain: its segments, its events, its evaluations, and the envelopes they were thinned under."""
+    """Follow one chain: its segments, its events, its evaluations, and the envelopes they were thinned under."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler

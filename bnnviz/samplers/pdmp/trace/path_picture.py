@@ -1,4 +1,4 @@
-"""The path of one chain as it is drawn in a plane."""
+"""Draw the path of one chain in a plane."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JUMP = 1e-6  # of a distance: rounding alone changes less
 
 
 class PathPicture:
-    """Draws the last segments of a path in a plane; each that has ended is projected once.
+    """Draw the last segments of a path in a plane; each that has ended is projected once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""The rate along a segment, from where it was evaluated.
+r"""Draw the rate along a segment, from where it was evaluated.
 
 Between two evaluations it is the cubic Hermite curve through their values f and slopes d: over a piece of length w,
 with u from 0 to 1,

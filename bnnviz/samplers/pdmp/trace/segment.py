@@ -1,4 +1,4 @@
-"""The path of one chain between two events, and what was evaluated along it."""
+"""Hold the path of one chain between two events, and what was evaluated along it."""
 
 from __future__ import annotations
 
