@@ -103,7 +103,7 @@ def block() -> tuple[str, str]:
     """Return where the page says that its block is saved, and the block."""
     text = PAGE.read_text(encoding="utf-8")
     (place,) = re.findall(r"Save this as `(bnnviz/samplers/\w+/\w+\.py)`", text)
-    (code,) = re.findall(r"^```python\n(\"\"\".*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (code,) = re.findall(r"^```python\n(r?\"\"\".*?)^```$", text, re.MULTILINE | re.DOTALL)
     return place, code
 
 

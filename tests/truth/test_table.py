@@ -24,15 +24,15 @@ FEW = {"draws": 40, "chains": 300}
 EVERY = [cls.registered for cls in samplers.REGISTRY if cls.exact]
 
 
-def half_reflection(self, x, v, g):
+def half_reflection(self, rng, x, v, g, scaling):
     return v - (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g
 
 
-def first_coordinate(self, x, v, g):
+def first_coordinate(self, rng, x, v, g, scaling):
     return torch.cat([-v[:, :1], v[:, 1:]], dim=1)
 
 
-def reflection_of_the_wrong_sign(self, x, v, g):
+def reflection_of_the_wrong_sign(self, rng, x, v, g, scaling):
     return -(v - 2 * (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g)
 
 
