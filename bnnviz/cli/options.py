@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -34,6 +34,17 @@ TargetColumn = Annotated[str | None, typer.Option(metavar="NAME", help="The colu
 Task = Annotated[
     str | None,
     typer.Option(metavar="TASK", help="What that column is: regression or classification; default: told apart."),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="The decimal mark of the CSV file, a point or a comma; default: told apart."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VALUE",
+        help="What stands for a missing value in the CSV file, such as -999; may be given many times; none: no number.",
+    ),
 ]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
@@ -95,11 +106,32 @@ def figure_place(out: Path | None, option: str) -> Path | None:
 # --- --target, --data, --target-column, --task
 
 
+class TableOptions(NamedTuple):
+    """What the options say of a CSV file, as `bnnviz.data.read_table` takes it; None where they say nothing."""
+
+    target_column: str | None
+    task: str | None
+    decimal: str | None
+    missing: list[str] | None
+
+    @property
+    def first(self) -> str | None:
+        """The first option that is given."""
+        return next((name.replace("_", "-") for name, value in self._asdict().items() if value is not None), None)
+
+    def read(self, data: str) -> UserTable:
+        """Read the file."""
+        from bnnviz.data import read_table
+
+        missing = self.missing and [each for each in self.missing if each != "none"]
+        return read_table(data, self.target_column, self.task, decimal=self.decimal, missing=missing)
+
+
 def enter_target(
-    request: dict[str, Any], target: str | None, data: str | None, target_column: str | None, task: str | None
+    request: dict[str, Any], target: str | None, data: str | None, table_options: TableOptions
 ) -> UserTable | None:
     """Enter the target, data set or CSV file of the options; return the file's table."""
-    table = _open_table(data, target_column, task)
+    table = _open_table(data, table_options)
     if table is not None:
         data = catalogue.own_data()
         request.pop("file", None)
@@ -107,10 +139,9 @@ def enter_target(
     return table
 
 
-def _open_table(data: str | None, target_column: str | None, task: str | None) -> UserTable | None:
+def _open_table(data: str | None, given: TableOptions) -> UserTable | None:
     """Read the CSV file of the options; return None where they name a data set or nothing."""
-    given = {"target-column": target_column, "task": task}
-    option = next((name for name, value in given.items() if value is not None), None)
+    option = given.first
     names = [item["name"] for item in catalogue.load()["data"]]
     if data is None or (data in names and not Path(data).is_file()):
         if option is not None:
@@ -120,9 +151,7 @@ def _open_table(data: str | None, target_column: str | None, task: str | None) -
         return None
     if option is None and not Path(data).exists() and not Path(data).suffix:
         raise BnnvizError(f"There is no data set and no file {data!r}; choose one of {', '.join(names)}.", "data")
-    from bnnviz.data import read_table
-
-    return read_table(data, target_column, task)
+    return given.read(data)
 
 
 def _name_target(request: dict[str, Any], target: str | None, data: str | None) -> None:

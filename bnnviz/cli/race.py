@@ -64,6 +64,8 @@ def race(
     data: options.Data = None,
     target_column: options.TargetColumn = None,
     task: options.Task = None,
+    decimal: options.Decimal = None,
+    missing: options.Missing = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,7 +88,7 @@ def race(
     and not ranked; the others finish.
     """
     request, own = _read_lanes(lanes)
-    file = options.enter_target(request, target, data, target_column, task)
+    file = options.enter_target(request, target, data, options.TableOptions(target_column, task, decimal, missing))
     options.enter_options(request, chains=chains, seed=seed, device=device, budget=budget)
     _apply_settings(request, own, settings or [])
     spec = RaceSpec.from_json({**request, "lanes": own}, None if file is None else file.pack())

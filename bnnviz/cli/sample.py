@@ -43,6 +43,8 @@ def sample(
     data: options.Data = None,
     target_column: options.TargetColumn = None,
     task: options.Task = None,
+    decimal: options.Decimal = None,
+    missing: options.Missing = None,
     sampler: Annotated[str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -94,7 +96,7 @@ def sample(
     Ctrl-C stops early and keeps the draws made so far.
     """
     request = options.read_request(spec) if spec is not None else {}
-    table = options.enter_target(request, target, data, target_column, task)
+    table = options.enter_target(request, target, data, options.TableOptions(target_column, task, decimal, missing))
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
         request["settings"] = {}

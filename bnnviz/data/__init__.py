@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bnnviz.data.csv_file import read_csv, read_header, read_table
 from bnnviz.data.dataset import DataSet, Standardiser
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
@@ -18,7 +17,8 @@ from bnnviz.data.registry import (
     register,
     remark,
 )
-from bnnviz.data.table import UserTable
+from bnnviz.data.tables.csv_file import read_csv, read_header, read_table
+from bnnviz.data.tables.user_table import UserTable
 
 __all__ = [
     "DataSet",

@@ -14,7 +14,7 @@ from bnnviz.data.dataset import DataSet
 from bnnviz.data.entry import KINDS, DataEntry, Kind
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
-from bnnviz.data.table import UserTable
+from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 
 _entries: dict[str, DataEntry] = {}

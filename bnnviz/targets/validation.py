@@ -6,10 +6,10 @@ import copy
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
 
 
@@ -62,17 +62,8 @@ def rows(what: str, given: Any) -> Tensor:
     BnnvizError
         If they are not numbers in one shape.
     """
-    if isinstance(given, Tensor):
-        found = given.detach().clone()
-    else:
-        try:
-            found = torch.tensor(np.asarray(given))
-        except (TypeError, ValueError) as error:
-            raise BnnvizError(
-                f"The {what} are not all numbers in one shape ({error}); code words as numbers, fill gaps, and give"
-                " every row as many.",
-                "data",
-            ) from error
+    found = given.detach().to_dense() if isinstance(given, Tensor) else torch.tensor(arrays.numbers(what, given))
+    found = found.clone() if isinstance(given, Tensor) else found
     if found.is_complex():
         raise BnnvizError(f"The {what} are complex numbers; give their parts as columns.", "data")
     if not found.ndim:

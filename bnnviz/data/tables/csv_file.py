@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import errno
 import hashlib
 import io
 import os
 import re
 import warnings
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from reprlib import repr as short_repr
 from types import ModuleType
 from typing import TYPE_CHECKING, get_args
@@ -21,23 +17,25 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.table import UserTable
+from bnnviz.data.tables import layout
+from bnnviz.data.tables import source as source_file
+from bnnviz.data.tables.layout import MISSING, MOST_COLUMNS, Layout
+from bnnviz.data.tables.numerals import Decimal, Readings, chosen, decimal_of, is_number
+from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_BYTES = 50_000_000
-MOST_ROWS = 200_000
-MOST_COLUMNS = 2_000
 MOST_CATEGORIES = 20
 FEWEST_ROWS = 5
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _LARGEST = 1e30  # its square has to fit into single precision after scaling
-_CHUNK = 1 << 20
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
-_MISSING = ("?", "-", "--", ".")
-_COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")
+_INDEX = re.compile(
+    r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames|no|nr|#", re.IGNORECASE
+)
+_SENTINELS = [sign * number for number in (99, 999, 9999, 99999, 999999) for sign in (-1.0, 1.0)]
+_FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
 _SHOWN = 12  # names in a sentence
 
 
@@ -73,8 +71,8 @@ def read_header(source: str | os.PathLike | bytes, name: str | None = None) -> l
     BnnvizError
         If it is no CSV file.
     """
-    content, name = _content(source, name)
-    return _column_names(_first_line(_decode(content, name), name)[0], name, [])
+    content, name = source_file.content(source, name)
+    return layout.find(source_file.decode(content, name), name).names
 
 
 def read_table(
@@ -82,6 +80,9 @@ def read_table(
     target_column: str | None,
     task: Task | None = None,
     name: str | None = None,
+    *,
+    decimal: Decimal | None = None,
+    missing: Sequence[str] | None = None,
 ) -> UserTable:
     """Read a CSV file into a table of numbers.
 
@@ -98,6 +99,12 @@ def read_table(
         few different whole ones.
     name : str or None, default None
         What to call it; the file's name where not given.
+    decimal : {".", ","} or None, default None
+        The mark before the decimals of its numbers. None takes what its columns show, and asks where a number such as
+        ``1,952`` can be read in both ways.
+    missing : sequence of str or None, default None
+        What stands in a cell without a value, besides nothing, ``?``, ``-`` and what pandas takes for it. None asks
+        where a number such as -999 looks like it; an empty sequence takes all numbers as they are.
 
     Returns
     -------
@@ -110,17 +117,17 @@ def read_table(
     BnnvizError
         If the file cannot be used; the sentence names the cause and the remedy.
     """
-    content, name = _content(source, name)
+    content, name = source_file.content(source, name)
     if task is not None and task not in get_args(Task):
         raise BnnvizError(f"The task cannot be {task!r}; choose {' or '.join(get_args(Task))}.", "task")
-    notes: list[str] = []
-    text = _decode(content, name)
-    first, separator = _first_line(text, name)
-    names = _column_names(first, name, notes)
-    target = _find_target(target_column, names, name)
-    frame = _parse(text, names, separator, not _is_header(first), name)
-    columns = {key: _column(frame[key], key, key == target, separator, name, notes) for key in names}
-    columns = _complete(columns, name, notes)
+    if decimal is not None and decimal not in get_args(Decimal):
+        raise _wrong(f"The decimal mark cannot be {decimal!r}; choose a point or a comma.")
+    found = layout.find(source_file.decode(content, name), name, target_column)
+    notes = list(found.notes)
+    target = _find_target(target_column, found.names, name)
+    columns = _columns(_parse(found, name, missing), found, target, decimal, name, notes)
+    columns = _without_index(columns, found, target, notes)
+    columns = _complete(_with_gaps(columns, missing, found, name, notes), name, notes)
     y, class_names, task = _target(columns.pop(target), target, task)
     inputs = _inputs(columns, name, notes)
     return UserTable(
@@ -145,117 +152,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-# --- bytes
-
-
-def _content(source: str | os.PathLike | bytes, name: str | None) -> tuple[bytes, str]:
-    if isinstance(source, bytes):
-        name = _clean(name or "your file")
-        _check_size(len(source), name)
-        content = source
-    else:
-        path = Path(source)
-        name = _clean(name or path.name)
-        content = _read_file(path, name)
-    # Counted before anything is made of them: each line becomes many objects.
-    if content.count(b"\n") > MOST_ROWS + 1 or content.count(b"\r") > MOST_ROWS + 1:
-        raise _wrong(f"The file {name} has more than {MOST_ROWS:,} rows; give a random part of them.")
-    return content, name
-
-
-def _clean(name: str) -> str:
-    return "".join(letter for letter in Path(name).name if letter.isprintable())[:100] or "your file"
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > MOST_BYTES:
-        raise _wrong(
-            f"The file {name} has {size / 1e6:,.0f} MB; the limit is {MOST_BYTES / 1e6:.0f} MB:"
-            " give fewer rows or columns."
-        )
-
-
-def _read_file(path: Path, name: str) -> bytes:
-    pieces: list[bytes] = []
-    size = lines = total = 0
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a folder")
-        with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            # A pipe has no size.
-            while max(size, total) <= MOST_BYTES and lines <= MOST_ROWS + 1 and (piece := stream.read(_CHUNK)):
-                pieces.append(piece)
-                lines += piece.count(b"\n")
-                total += len(piece)
-    except FileNotFoundError as error:
-        raise _wrong(f"There is no file {path}; give the path of a CSV file.") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name is no path"
-        raise _wrong(f"{short_repr(str(path))} cannot be read ({reason}); give the path of a CSV file.") from error
-    _check_size(max(size, total), name)
-    return b"".join(pieces)
-
-
-def _decode(content: bytes, name: str) -> str:
-    if content.startswith(_COMPRESSED):
-        raise _wrong(f"The file {name} is a spreadsheet or compressed; save or unpack it as CSV first.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
-    if "\0" in text:
-        raise _wrong(f"The file {name} is no text; give a CSV file in UTF-8.")
-    if not text.strip():
-        raise _wrong(f"The file {name} is empty; give one with a line of names and a line for each row.")
-    return text
-
-
-# --- cells
-
-
-def _first_line(text: str, name: str) -> tuple[list[str], str]:
-    """Return the cells of the first line that is not blank, and the separator that makes most of them."""
-    line = re.search(r"[^\r\n]*\S[^\r\n]*", text)[0]
-    if len(line) > MOST_BYTES // 50:
-        raise _wrong(f"The first line of {name} is longer than {MOST_BYTES // 50:,} characters; is it a CSV file?")
-    try:
-        cells = {mark: next(csv.reader([line], delimiter=mark, skipinitialspace=True)) for mark in _SEPARATORS}
-    except csv.Error as error:
-        raise _wrong(f"The first line of {name} cannot be read ({error}); check its quotes.") from error
-    separator = max(cells, key=lambda mark: len(cells[mark]))
-    first = [cell.strip() for cell in cells[separator]]
-    if len(first) == 1:
-        marks = ", ".join(_SEPARATORS.values())
-        raise _wrong(
-            f"The file {name} has one column only; it needs a target and an input, separated by one of {marks}."
-        )
-    if len(first) > MOST_COLUMNS:
-        raise _wrong(f"The file {name} has {len(first):,} columns; give at most {MOST_COLUMNS:,}.")
-    return first, separator
-
-
-def _is_header(first: list[str]) -> bool:
-    return not any(_is_number(cell) for cell in first)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
-def _column_names(first: list[str], name: str, notes: list[str]) -> list[str]:
-    if not _is_header(first):
-        notes.append(f"The first line of {name} holds a number: it is a row, and the columns are c1 to c{len(first)}.")
-        return [f"c{i + 1}" for i in range(len(first))]
-    names = [cell[:100] or f"c{i + 1}" for i, cell in enumerate(first)]
-    twice = [key for key, count in Counter(names).items() if count > 1]
-    if twice:
-        raise _wrong(f"Two columns of {name} are called {twice[0]}; give each its own name.")
-    return names
+# --- rows
 
 
 def _find_target(target: str | None, names: list[str], name: str) -> str:
@@ -268,34 +165,52 @@ def _find_target(target: str | None, names: list[str], name: str) -> str:
     return target
 
 
-def _parse(text: str, names: list[str], separator: str, headless: bool, name: str) -> pd.DataFrame:
+def _parse(layout: Layout, name: str, missing: Sequence[str] | None) -> pd.DataFrame:
+    """Return the cells, as texts where numbers may be written with commas."""
     pandas = _pandas()
+    texts = layout.separator != "," or '"' in layout.body
+    names, ending = layout.names, _ending(layout)
     try:
         with warnings.catch_warnings():
             # A row with more cells than names is cut with a warning only.
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             frame = pandas.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                names=names,
-                header=None if headless else 0,
+                io.StringIO(layout.body),
+                sep=layout.separator,
+                names=[*names, ending] if ending else names,
+                header=None,
                 index_col=False,
                 skipinitialspace=True,
-                na_values=list(_MISSING),
+                na_values=[*MISSING, *(missing or ())],
+                dtype=str if texts else None,
                 low_memory=False,
             )
+    except pandas.errors.EmptyDataError as error:
+        raise _wrong(f"The file {name} has names but no rows; add rows.") from error
     except pandas.errors.ParserWarning as error:
         raise _wrong(f"Lines of {name} have more cells than the {len(names)} columns; check its separators.") from error
     except (ValueError, OverflowError) as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         if found:
-            sentence = f"Line {found[2]} of {name} has {found[3]} cells, but there are {found[1]} columns"
+            line = layout.lines_before + int(found[2])
+            sentence = f"Line {line} of {name} has {found[3]} cells, but there are {found[1]} columns"
         else:
             sentence = f"The file {name} cannot be read ({str(error).splitlines()[0].strip().rstrip('.')})"
         raise _wrong(f"{sentence}; check its separators and quotes.") from error
     if len(frame) == 0:
         raise _wrong(f"The file {name} has names but no rows; add rows.")
-    return frame
+    if ending and frame[ending].notna().any():
+        raise _wrong(f"Lines of {name} have more cells than the {len(names)} columns; check its separators.")
+    return frame[names]
+
+
+def _ending(layout: Layout) -> str | None:
+    """Return a name for the empty cell at the end of every row, where rows end with a separator; None where not."""
+    rows = (line.rstrip() for line in layout.body.splitlines())
+    ends = [row.endswith(layout.separator.strip() or layout.separator) for row in rows if row]
+    first = next((line for line in layout.body.splitlines() if line.strip()), "")
+    more = first.count(layout.separator) == len(layout.names)
+    return "".join(layout.names) if ends and all(ends) and more else None
 
 
 def _pandas() -> ModuleType:
@@ -305,26 +220,46 @@ def _pandas() -> ModuleType:
 # --- columns
 
 
+def _columns(
+    frame: pd.DataFrame, layout: Layout, target: str, decimal: Decimal | None, name: str, notes: list[str]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return each column as floats, or as texts, and which of its cells hold something."""
+    texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
+    cells = {key: (series.notna().to_numpy(), _stripped(series)) for key, series in texts.items()}
+    readings = {key: Readings.of(found[present]) for key, (present, found) in cells.items()}
+    mark = decimal_of(readings, decimal)
+    columns = {}
+    for key in layout.names:
+        if key in texts:
+            columns[key] = _column(key, *cells[key], readings[key], mark, layout, key == target, name, notes)
+        else:
+            columns[key] = _numbers(frame[key].to_numpy(dtype=float), key)
+    return columns
+
+
+def _stripped(cells: pd.Series) -> np.ndarray:
+    return np.where(cells.notna().to_numpy(), cells.astype(str).str.strip().to_numpy(dtype=object), "")
+
+
 def _column(
-    cells: pd.Series, key: str, is_target: bool, separator: str, name: str, notes: list[str]
+    key: str,
+    present: np.ndarray,
+    texts: np.ndarray,
+    reading: Readings,
+    mark: Decimal | None,
+    layout: Layout,
+    is_target: bool,
+    name: str,
+    notes: list[str],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a column as floats, or as texts, and which of its cells hold something."""
-    pandas = _pandas()
-    if cells.dtype.kind in "iuf":
-        return _numbers(cells.to_numpy(dtype=float), key)
-    present = cells.notna().to_numpy()
-    texts = np.where(present, cells.astype(str).str.strip().to_numpy(dtype=object), "")
+    """Return a column of texts as floats where they are numbers, and which of its cells hold something."""
     found = texts[present]
-    numbers = pandas.to_numeric(pandas.Series(found, dtype=object), errors="coerce").to_numpy(dtype=float)
-    if separator != "," and np.isnan(numbers).any():
-        commas = pandas.Series([text.replace(",", ".", 1) for text in found], dtype=object)
-        with_points = pandas.to_numeric(commas, errors="coerce").to_numpy(dtype=float)
-        if not np.isnan(with_points).any():
-            notes.append(f"The commas in the numbers of {key} are read as decimal points.")
-            numbers = with_points
-    strange = np.isnan(numbers) & (np.char.lower(found.astype(str)) != "nan")
-    if len(found) and not strange.any():
-        values = np.full(len(cells), np.nan)
+    row = int(np.flatnonzero(present)[reading.differing.argmax()]) if reading.is_open else 0
+    numbers, said = chosen(key, reading, mark, f"line {layout.line_of(row)} of {name}" if reading.is_open else "")
+    strange = np.isnan(numbers)
+    if len(found) == 0 or not strange.any():
+        notes += [said] if said else []
+        values = np.full(len(texts), np.nan)
         values[present] = numbers
         return _numbers(values, key)
     is_mixed = not strange.all()
@@ -335,6 +270,70 @@ def _column(
             " those cells empty, or leave the column out."
         )
     return texts, present
+
+
+def _without_index(
+    columns: dict[str, tuple[np.ndarray, np.ndarray]], layout: Layout, target: str, notes: list[str]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Leave out what numbers or names the rows: it says where a row stands in the file, and nothing else.
+
+    That is a first column without a name whose cells are all different, as table programs write it, or one called as an
+    index is that counts the rows; and any unnamed column without cells, as lines that end with a separator have it.
+    """
+    left = {key for key in layout.unnamed if key != target and not columns[key][1].any()}
+    first = layout.names[0]
+    values, present = columns[first]
+    if first != target and present.all() and len(np.unique(values.astype(str))) == len(values):
+        counts = values.dtype != object and (np.diff(values) == 1).all()
+        whole = values.dtype == object or (values == np.round(values)).all()
+        if (first in layout.unnamed and whole) or (counts and _INDEX.fullmatch(first)):
+            what = "without a name" if first in layout.unnamed else first
+            notes.append(f"The first column, {what}, numbers or names the rows and is left out.")
+            left.add(first)
+    return {key: column for key, column in columns.items() if key not in left}
+
+
+def _with_gaps(
+    columns: dict[str, tuple[np.ndarray, np.ndarray]],
+    missing: Sequence[str] | None,
+    layout: Layout,
+    name: str,
+    notes: list[str],
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Take the numbers that stand for no value out; ask where a number looks like one.
+
+    Raises
+    ------
+    BnnvizError
+        If a number such as -999 lies far off all others of its column, and nobody has said what it is.
+    """
+    given = [float(text) for text in missing or () if is_number(text)]
+    for key, (values, present) in columns.items():
+        if values.dtype == object:
+            continue
+        present &= ~np.isin(values, given)
+        suspect = _sentinel(values[present]) if missing is None else None
+        if suspect is not None:
+            line = layout.line_of(int(np.flatnonzero(values == suspect)[0]))
+            raise _wrong(
+                f"Does {suspect:g} in the column {key}, line {line} of {name}, stand for a missing value? Say"
+                f" --missing {suspect:g}, or leave those cells empty; --missing none keeps it as a number."
+            )
+    if given:
+        notes.append(f"Cells with {_listed([f'{number:g}' for number in given])} count as missing.")
+    return columns
+
+
+def _sentinel(values: np.ndarray) -> float | None:
+    """Return a number that is used for a missing value and lies far off all others; None where there is none."""
+    for number in np.intersect1d(values, _SENTINELS):
+        others = values[values != number]
+        if len(others) < FEWEST_ROWS:
+            continue
+        low, high = others.min(), others.max()
+        if max(low - number, number - high) > _FAR * max(high - low, 1e-12):
+            return float(number)
+    return None
 
 
 def _numbers(values: np.ndarray, key: str) -> tuple[np.ndarray, np.ndarray]:

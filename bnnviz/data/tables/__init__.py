@@ -1,0 +1,1 @@
+"""Read and pack tables of the user's own."""

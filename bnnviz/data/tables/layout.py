@@ -1,0 +1,177 @@
+"""Find the lines of a CSV file: its separator, its comments, the names of its columns, and where its rows begin."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from bnnviz.data.tables.numerals import is_number
+from bnnviz.errors import BnnvizError
+
+MOST_COLUMNS = 2_000
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_LONGEST_LINE = 1_000_000
+_LOOKED_AT = 50  # rows that tell names from numbers
+MISSING = ("?", "-", "--", ".")
+"""What stands in a cell without a value, besides what pandas knows."""
+
+_WITHOUT_VALUE = {*MISSING, "na", "n/a", "nan", "null", "none", "#n/a"}
+_HINT = re.compile(r'"?sep=(?P<mark>[,;\t])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
+
+
+class Layout(NamedTuple):
+    """How a file is laid out.
+
+    Attributes
+    ----------
+    names : list of str
+        Of its columns.
+    separator : str
+    body : str
+        Its rows, without the line of names.
+    lines_before : int
+        Lines of the file before the rows.
+    unnamed : list of str
+        Those names that are made up, since the line of names has none there.
+    notes : list of str
+        What was done, one sentence each.
+    """
+
+    names: list[str]
+    separator: str
+    body: str
+    lines_before: int
+    unnamed: list[str]
+    notes: list[str]
+
+    def line_of(self, row: int) -> int:
+        """Return the line of the file in which a row, counted from 0, ends."""
+        reader = csv.reader(io.StringIO(self.body), delimiter=self.separator)
+        rows = (reader.line_num for cells in reader if any(cell.strip() for cell in cells))
+        return self.lines_before + next(itertools.islice(rows, row, None), 0)
+
+
+def find(text: str, name: str, target: str | None = None) -> Layout:
+    """Return the layout of a file.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        What the file is called.
+    target : str or None, default None
+        The column to predict: a first line that names it is the line of names, even if it holds numbers.
+
+    Raises
+    ------
+    BnnvizError
+        If it has no two columns, or more than `MOST_COLUMNS`, or two of one name.
+    """
+    lines = text.splitlines(keepends=True)
+    notes: list[str] = []
+    at, separator, comment = _passed(lines, name)
+    if at == len(lines):
+        raise BnnvizError(f"The file {name} holds comments alone; add a line of names and rows.", "data")
+    first, separator = _cells(lines[at], separator, name)
+    looked_at = [_split(line, separator, name) for line in lines[at + 1 : at + 1 + _LOOKED_AT] if line.strip()]
+    if comment is not None and all(is_number(cell) for cell in first):
+        names = _split(comment, separator, name)
+        if len(names) == len(first) and not any(is_number(cell) for cell in names):
+            return _named(names, separator, lines, at, notes, name)
+    if _is_header(first, looked_at, target):
+        if any(is_number(cell) for cell in first):
+            notes.append(f"The first line of {name} is read as names, though some are numbers.")
+        return _named(first, separator, lines, at + 1, notes, name)
+    notes.append(f"The first line of {name} holds a number: it is a row, and the columns are c1 to c{len(first)}.")
+    return _named([f"c{i + 1}" for i in range(len(first))], separator, lines, at, notes, name)
+
+
+def _named(names: list[str], separator: str, lines: list[str], at: int, notes: list[str], name: str) -> Layout:
+    unnamed = [f"c{i + 1}" for i, cell in enumerate(names) if not cell]
+    names = [cell[:100] or f"c{i + 1}" for i, cell in enumerate(names)]
+    twice = [key for key, count in Counter(names).items() if count > 1]
+    if twice:
+        raise BnnvizError(f"Two columns of {name} are called {twice[0]}; give each its own name.", "data")
+    body = lines[at:]
+    if any(line.startswith("#") for line in lines[:at]):
+        # A file with comments at its head may have others further down.
+        body = ["\n" if line.startswith("#") else line for line in body]
+    return Layout(names, separator, "".join(body), at, unnamed, notes)
+
+
+def _passed(lines: list[str], name: str) -> tuple[int, str | None, str | None]:
+    """Return the number of the first line with cells, the separator that a line before names, and the last comment."""
+    separator = comment = None
+    for at, line in enumerate(lines):
+        hint = _HINT.fullmatch(line)
+        if hint is not None and separator is None:
+            separator = hint["mark"]
+        elif line.startswith("#") and not _continues(line, lines[at + 1 :]):
+            comment = line.lstrip("# ")
+        elif line.strip():
+            return at, separator, comment
+    return len(lines), separator, comment
+
+
+def _continues(line: str, later: list[str]) -> bool:
+    """Tell whether a line that begins with # is the line of names: of as many cells as the next, which has numbers."""
+    following = next((each for each in later if each.strip()), "")
+    if not following or following.startswith("#"):
+        return False
+    mark = max(_SEPARATORS, key=following.count)
+    cells = [cell.strip() for cell in following.split(mark)]
+    is_row = len(cells) > 1 and line.count(mark) + 1 == len(cells) and any(is_number(cell) for cell in cells)
+    # numpy.savetxt puts "# " before its names.
+    return is_row and not line.startswith("# ")
+
+
+def _cells(line: str, separator: str | None, name: str) -> tuple[list[str], str]:
+    """Return the cells of a line, and the separator that is given or makes most of them."""
+    if len(line) > _LONGEST_LINE:
+        raise BnnvizError(
+            f"The first line of {name} is longer than {_LONGEST_LINE:,} characters; is it a CSV file?", "data"
+        )
+    marks = _SEPARATORS if separator is None else {separator: ""}
+    cells = {mark: _split(line, mark, name) for mark in marks}
+    separator = max(cells, key=lambda mark: len(cells[mark]))
+    first = cells[separator]
+    if len(first) == 1:
+        marks = ", ".join(_SEPARATORS.values())
+        raise BnnvizError(
+            f"The file {name} has one column only; it needs a target and an input, separated by one of {marks}.", "data"
+        )
+    if len(first) > MOST_COLUMNS:
+        raise BnnvizError(f"The file {name} has {len(first):,} columns; give at most {MOST_COLUMNS:,}.", "data")
+    return first, separator
+
+
+def _split(line: str, separator: str, name: str) -> list[str]:
+    try:
+        cells = next(csv.reader([line.rstrip("\r\n")], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise BnnvizError(f"The first line of {name} cannot be read ({error}); check its quotes.", "data") from error
+    return [cell.strip() for cell in cells]
+
+
+def _is_header(first: list[str], rows: list[list[str]], target: str | None) -> bool:
+    """Tell whether the first line names the columns.
+
+    It does where it holds no number, where it names the target, and where it has a text above a column of numbers.
+    """
+    if not any(is_number(cell) for cell in first) or target in first:
+        return True
+    columns = (
+        [row[i] for row in rows if i < len(row) and row[i] and row[i].lower() not in _WITHOUT_VALUE]
+        for i in range(len(first))
+    )
+    return any(
+        bool(cell and column)
+        and not is_number(cell)
+        and cell.lower() not in _WITHOUT_VALUE
+        and all(is_number(each) for each in column)
+        for cell, column in zip(first, columns, strict=True)
+    )

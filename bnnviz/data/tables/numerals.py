@@ -1,0 +1,150 @@
+"""Read numbers as people write them: with a decimal point or comma, with or without marks between thousands.
+
+One writing holds for a whole file. A number such as ``1,952`` can be 1.952 or 1952, so a column that can be read both
+ways is read as the other columns are; where none of them tells, somebody is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+
+Decimal = Literal[".", ","]
+
+_SPACES = " \u00a0\u2009\u202f"
+_NAMES = {".": "points", ",": "commas"}
+
+
+def _pattern(decimal: Decimal) -> re.Pattern[str]:
+    """Return what a number looks like with a decimal mark; the mark between its thousands is another one."""
+    other = "," if decimal == "." else "."
+    grouped = rf"[1-9]\d{{0,2}}(?P<mark>[{re.escape(other)}'’{_SPACES}])\d{{3}}(?:(?P=mark)\d{{3}})*"
+    return re.compile(
+        rf"(?P<sign>[+\-−]?)(?P<whole>{grouped}|\d*)(?:[{decimal}](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
+    )
+
+
+_PATTERNS: dict[Decimal, re.Pattern[str]] = {".": _pattern("."), ",": _pattern(",")}
+_WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a finite number with either decimal mark."""
+    return any(np.isfinite(_value(text, decimal)) for decimal in _PATTERNS)
+
+
+def _value(text: str, decimal: Decimal) -> float:
+    """Return the number that a text stands for; nan where it is none."""
+    found = _PATTERNS[decimal].fullmatch(text)
+    if found is None or not (found["whole"] or found["part"]):
+        return float("nan")
+    whole = re.sub(r"\D", "", found["whole"])
+    sign = "-" if found["sign"] in ("-", "−") else ""
+    return float(f"{sign}{whole or 0}.{found['part'] or 0}{found['power'] or ''}")
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the texts of a column are as numbers, in both writings.
+
+    Parameters
+    ----------
+    values : dict of {".", ","} to ndarray
+        The numbers by decimal mark; nan where a text is none.
+    texts : ndarray of str
+    """
+
+    values: dict[Decimal, np.ndarray]
+    texts: np.ndarray
+
+    @classmethod
+    def of(cls, texts: np.ndarray) -> Readings:
+        """Read texts in both writings; those that say inf or nan are no finite numbers and no texts either."""
+        kinds, places = np.unique(texts.astype(str), return_inverse=True)
+        words = np.array([_WORD.fullmatch(kind) is not None for kind in kinds], dtype=bool)
+        values = {
+            decimal: np.where(words, np.inf, [_value(kind, decimal) for kind in kinds])[places] for decimal in _PATTERNS
+        }
+        return cls(values, texts)
+
+    @property
+    def whole(self) -> list[Decimal]:
+        """The decimal marks with which every text is a number."""
+        return [decimal for decimal, values in self.values.items() if not np.isnan(values).any()]
+
+    @property
+    def differing(self) -> np.ndarray:
+        """Where both writings give a number, and not the same one."""
+        point, comma = self.values["."], self.values[","]
+        return np.isfinite(point) & np.isfinite(comma) & (point != comma)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be read in both ways.
+
+        Numbers with three decimals and a point are decimals where all have a point: nobody's whole numbers all have
+        as many thousands.
+        """
+        if len(self.whole) < 2 or not self.differing.any():
+            return False
+        pointed = np.array(["." in text for text in self.texts.astype(str)])
+        return not pointed.all()
+
+
+def decimal_of(columns: Mapping[str, Readings], given: Decimal | None) -> Decimal | None:
+    """Return the decimal mark that a file's columns show, or that is given; None where they show none, or both."""
+    if given is not None:
+        return given
+    shown = {column.whole[0] for column in columns.values() if len(column.whole) == 1}
+    return shown.pop() if len(shown) == 1 else None
+
+
+def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> tuple[np.ndarray, str]:
+    """Return a column's numbers, nan where a text is none, and a sentence on what its marks are read as.
+
+    Parameters
+    ----------
+    key : str
+        What the column is called.
+    column : Readings
+    decimal : {".", ","} or None
+        The decimal mark of the file, where it is known.
+    place : str
+        Where a text is that can be read in both ways, such as ``line 3 of mine.csv``.
+
+    Raises
+    ------
+    BnnvizError
+        If it can be read in both ways and nothing tells which is meant.
+    """
+    if column.is_open and decimal is None:
+        at = int(column.differing.argmax())
+        point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)
+        raise BnnvizError(
+            f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}; write the numbers without"
+            " marks between thousands, or say which mark is the decimal one: --decimal . or --decimal ,",
+            "data",
+        )
+    best = decimal if decimal in column.whole or not column.whole else column.whole[0]
+    values = column.values[best or "."]
+    return values, _said(key, column, best or ".")
+
+
+def _said(key: str, column: Readings, decimal: Decimal) -> str:
+    """Say what the marks in a column are read as, where they are not decimal points."""
+    other: Decimal = "," if decimal == "." else "."
+    texts = column.texts.astype(str)
+    if np.isnan(column.values[decimal]).any():
+        return ""
+    if decimal == "," and any("," in text for text in texts):
+        more = ", the points as marks between thousands" if any("." in text for text in texts) else ""
+        return f"The commas in the numbers of {key} are read as decimal points{more}."
+    if any(other in text for text in texts):
+        return f"The {_NAMES[other]} in the numbers of {key} are read as marks between thousands."
+    return ""

@@ -1,0 +1,96 @@
+"""Get at the text of a CSV file within limits on its size, or say in one sentence why not."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from reprlib import repr as short_repr
+
+from bnnviz.errors import BnnvizError
+
+MOST_BYTES = 50_000_000
+MOST_ROWS = 200_000
+_CHUNK = 1 << 20
+_COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")
+
+
+def content(source: str | os.PathLike | bytes, name: str | None) -> tuple[bytes, str]:
+    """Return the bytes of a file, or those that are given, and what it is called.
+
+    Raises
+    ------
+    BnnvizError
+        If it cannot be read, or is too large.
+    """
+    if isinstance(source, bytes):
+        name = _clean(name or "your file")
+        _check_size(len(source), name)
+        found = source
+    else:
+        path = Path(source)
+        name = _clean(name or path.name)
+        found = _read_file(path, name)
+    # Counted before anything is made of them: each line becomes many objects.
+    if found.count(b"\n") > MOST_ROWS + 1 or found.count(b"\r") > MOST_ROWS + 1:
+        raise _wrong(f"The file {name} has more than {MOST_ROWS:,} rows; give a random part of them.")
+    return found, name
+
+
+def _clean(name: str) -> str:
+    return "".join(letter for letter in Path(name).name if letter.isprintable())[:100] or "your file"
+
+
+def _check_size(size: int, name: str) -> None:
+    if size > MOST_BYTES:
+        raise _wrong(
+            f"The file {name} has {size / 1e6:,.0f} MB; the limit is {MOST_BYTES / 1e6:.0f} MB:"
+            " give fewer rows or columns."
+        )
+
+
+def _read_file(path: Path, name: str) -> bytes:
+    pieces: list[bytes] = []
+    size = lines = total = 0
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        with path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            # A pipe has no size.
+            while max(size, total) <= MOST_BYTES and lines <= MOST_ROWS + 1 and (piece := stream.read(_CHUNK)):
+                pieces.append(piece)
+                lines += piece.count(b"\n")
+                total += len(piece)
+    except FileNotFoundError as error:
+        raise _wrong(f"There is no file {path}; give the path of a CSV file.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "its name is no path"
+        raise _wrong(f"{short_repr(str(path))} cannot be read ({reason}); give the path of a CSV file.") from error
+    _check_size(max(size, total), name)
+    return b"".join(pieces)
+
+
+def decode(content: bytes, name: str) -> str:
+    """Return the text of a file's bytes.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no text in UTF-8, or empty.
+    """
+    if content.startswith(_COMPRESSED):
+        raise _wrong(f"The file {name} is a spreadsheet or compressed; save or unpack it as CSV first.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
+    if "\0" in text:
+        raise _wrong(f"The file {name} is no text; give a CSV file in UTF-8.")
+    if not text.strip():
+        raise _wrong(f"The file {name} is empty; give one with a line of names and a line for each row.")
+    return text
+
+
+def _wrong(sentence: str) -> BnnvizError:
+    return BnnvizError(sentence, "data")
