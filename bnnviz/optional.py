@@ -169,3 +169,9 @@ def _missing(module: str, purpose: str, field: str | None, extra: str | None) ->
     return BnnvizError(
         f"{purpose} {package.name}; install it with: pip install 'bnnviz[{extra or package.extra}]'.", field
     )
+
+
+def in_notebook() -> bool:
+    """Return whether this program runs in the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from bnnviz import optional
 from bnnviz.api.run import WithFigures
@@ -71,6 +72,7 @@ class BackgroundRace(WithFigures):
         return f"<Race {', '.join(self.spec.names())}: {self.said}>"
 
 
+@torch.inference_mode(False)
 def race(
     target: Any,
     lanes: Sequence[Any] = (),

@@ -156,11 +156,26 @@ class BackgroundRun(WithFigures):
         with self._lock:
             return self._run.save(path)
 
+    def __reduce__(self) -> tuple:
+        """Pickle the run as it is now; it comes back paused, with its draws, and can go on.
+
+        A target or network of the caller's travels with it. A recording of it does not.
+        """
+        with self._lock:
+            return _unpickled, (self._run.checkpoint(), self._run.target if self._run.own_target else None)
+
     def __repr__(self) -> str:
         shape = "x".join(str(n) for n in self.draws.shape)
         return f"<Run {self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}, draws {shape}>"
 
 
+@torch.inference_mode(False)
+def _unpickled(checkpoint: bytes, target: targets.Target | None) -> BackgroundRun:
+    """Return a run that was pickled."""
+    return BackgroundRun(ViewedRun.restore(checkpoint, target=target), paused=True).begin()
+
+
+@torch.inference_mode(False)
 def start(
     target: Any,
     sampler: Any = "bps",
@@ -292,6 +307,7 @@ def recording(word: str | Path) -> PublicRecording:
     return PublicRecording(reader.find(word))
 
 
+@torch.inference_mode(False)
 def resume(
     word: str | Path, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None, **options: Any
 ) -> BackgroundRun:

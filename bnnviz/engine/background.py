@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import math
+import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any, Self
 
+from bnnviz import optional
 from bnnviz.engine.drive import Pace
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+
+log = logging.getLogger(__name__)
 
 _SLICE_S = 0.1
 _WATCHED_SLICE_S = 0.02
 _WATCHED_FOR_S = 1.0  # after a frame
 _CALLBACK_S = 0.1
 _LEAVE_S = 2.0
+_SIGNAL_S = 0.5  # a signal that came in is heard after so long at most
+EXIT_INTERRUPTED = 130
 
 _RUNNING: weakref.WeakSet[Background] = weakref.WeakSet()
 
@@ -31,8 +39,12 @@ def _stop_all() -> None:
         run._stop.set()
         run._wake.set()
     end = time.monotonic() + _LEAVE_S
-    for run in runs:
-        run._thread.join(max(end - time.monotonic(), 0.0))
+    ended = [run._join(max(end - time.monotonic(), 0.0)) for run in runs]
+    if not all(ended):
+        # One step takes longer than that: leave without the abort and its core file.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(EXIT_INTERRUPTED)
 
 
 class FairLock:
@@ -70,17 +82,23 @@ class Background:
         self._calls, self._seen = Throttle(least=_CALLBACK_S), -math.inf
         self._failure: Exception | None = None
         self._listeners: list[Callable[[], Any]] = []
-        self._stop, self._wake = threading.Event(), threading.Event()
+        self._stop, self._wake, self._done = threading.Event(), threading.Event(), threading.Event()
         # numpy's and torch's own locks make reading draws while they are written safe enough only
         # between two slices of work.
         self._lock = FairLock()
-        self._thread = threading.Thread(target=self._work, name="bnnviz-run", daemon=True)
+        self._thread = threading.Thread(target=self._main, name="bnnviz-run", daemon=True)
 
     def begin(self) -> Self:
         """Start its thread; return this object."""
         _RUNNING.add(self)
         self._thread.start()
         return self
+
+    def _main(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._done.set()
 
     def _work(self) -> None:
         try:
@@ -108,6 +126,17 @@ class Background:
             return False
         watched = self._pace.speed is not None or now - self._seen < _WATCHED_FOR_S
         self._pace.advance(run, _WATCHED_SLICE_S if watched else _SLICE_S)
+        return True
+
+    def _join(self, timeout: float | None = None) -> bool:
+        """Wait for the end of its thread, where a signal can come in between; return whether it has ended.
+
+        ``Thread.join`` takes a thread for ended once it was interrupted itself (Python 3.11 and 3.12).
+        """
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._done.wait(min(_SIGNAL_S, max(end - time.monotonic(), 0.0))):
+            if time.monotonic() >= end:
+                return False
         return True
 
     def _rest(self) -> float | None:
@@ -147,7 +176,7 @@ class Background:
     @property
     def running(self) -> bool:
         """Whether it has not ended; it may be paused."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._done.is_set()
 
     @property
     def playing(self) -> bool:
@@ -262,7 +291,7 @@ class Background:
         """
         if timeout is None and not (self._playing or self._ended):
             raise BnnvizError("The run is paused and would be waited for in vain; play() it first.")
-        self._thread.join(timeout)
+        self._join(timeout)
         if self._failure is not None:
             raise self._failure
         if self._run.error is not None:
@@ -270,19 +299,37 @@ class Background:
         return self
 
     def run_to_end(self) -> Self:
-        """Wait for the end as `wait`; what fails or is interrupted is stopped first."""
+        """Wait for the end as `wait`; what fails or is interrupted is stopped first.
+
+        Returns
+        -------
+        Run
+            In a notebook an interrupted one too: the cell has what was drawn until then.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Outside of a notebook, if it was interrupted (Ctrl-C); its ``run`` is the run as far as it came.
+        """
         try:
             return self.wait()
-        except (KeyboardInterrupt, BnnvizError):
+        except KeyboardInterrupt as interrupt:
+            self.stop()
+            if optional.in_notebook():
+                log.warning("Interrupted; the run is kept as far as it came.")
+                return self
+            interrupt.run = self
+            raise
+        except BnnvizError:
             self.stop()
             raise
 
     def stop(self) -> Self:
-        """End the run early and keep its draws."""
+        """End the run early and keep its draws; return it when the step under way is done."""
         self._stop.set()
         self._wake.set()
         if self._thread is not threading.current_thread():
-            self._thread.join()
+            self._join()
         return self
 
     def summary(self) -> dict[str, Any]:

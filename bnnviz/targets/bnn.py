@@ -56,6 +56,7 @@ class BNN(NetworkCurvature):
     emits = frozenset({"prediction"})
     start_at_mode = True
 
+    @torch.inference_mode(False)
     def __init__(
         self,
         module: nn.Module,
