@@ -166,3 +166,49 @@ def test_a_narrow_approximation_is_not_said_to_be_under_way() -> None:
     run.advance(0.2)
     remark = run._frames._variances.remark()
     assert "it is an approximation" in remark
+
+
+# --- Laplace, where Adam has not come to the mode
+
+
+def regression(scales: tuple[float, ...], seed: int = 0) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return U of a linear regression on columns of these scales, with the mean and the sds of its normal posterior."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([scale * (1 + 0.15 * rng.normal(size=200)) for scale in scales])
+    y = x @ (rng.normal(size=len(scales)) / scales) + 18 * rng.normal(size=200)
+    rows, values = torch.tensor(x), torch.tensor(y)
+
+    def potential(b: torch.Tensor) -> torch.Tensor:
+        residual = (values.to(b) - b @ rows.T.to(b)) / 18
+        return (residual.square().sum(-1) + (b / 100).square().sum(-1)) / 2
+
+    precision = x.T @ x / 18**2 + np.eye(len(scales)) / 100**2
+    cov = np.linalg.inv(precision)
+    return potential, cov @ x.T @ y / 18**2, np.sqrt(np.diag(cov))
+
+
+@pytest.mark.parametrize("scales", [(1, 100, 2000), (1, 1e-3), (1, 1e4), (0.01, 50, 3e3, 7)], ids=str)
+def test_laplace_finds_the_mode_on_raw_scales(scales):
+    potential, mean, sd = regression(scales)
+    run = bnnviz.sample(potential, "laplace", dim=len(scales), draws=500, warmup=0, chains=4, dtype="float64")
+    draws = run.draws.reshape(-1, len(scales))
+    assert np.abs((draws.mean(0) - mean) / sd).max() < 5 / len(draws) ** 0.5
+    assert np.abs(draws.std(0) / sd - 1).max() < 5 / (2 * len(draws)) ** 0.5
+
+
+def test_laplace_forgets_correlations_at_the_mode_itself():
+    potential, mean, sd = regression((1, 100, 2000))
+    run = bnnviz.sample(potential, "laplace", dim=3, draws=400, chains=4, settings={"structure": "diagonal"})
+    assert np.abs((run.draws.mean((0, 1)) - mean) / sd).max() < 0.2
+
+
+def test_laplace_away_from_a_mode_is_refused():
+    with pytest.raises(BnnvizError, match="posterior standard deviations away"):
+        bnnviz.sample(
+            lambda x: 50 * (x - 3).square().sum(-1),
+            "laplace",
+            dim=1200,
+            draws=5,
+            chains=2,
+            settings={"structure": "diagonal", "mode_steps": 2},
+        )
