@@ -102,6 +102,10 @@ class Sampler(param.Parameterized):
         self.host_sync = target.device.type == "cpu"
         self.set_mode(mode)
 
+    def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
+        """Return the mode (dim,) that it is prepared with, from where a run's descent has come to."""
+        return mode
+
     def set_mode(self, mode: Tensor | None) -> None:
         """Compute what depends on the mode (dim,)."""
 

@@ -228,8 +228,11 @@ class Run(Restorable):
         return starts_at_mode(self.target, self.sampler)
 
     def _set_out(self, start: Start) -> None:
-        self.mode, self.origin = start.mode, start.x[0].clone()
-        self.sampler.prepare(self.target, start.mode)
+        self.sampler.check(self.target)
+        mode = start.mode
+        self.mode = mode if mode is None else self.sampler.refined_mode(self.target, mode)
+        self.origin = start.x[0].clone()
+        self.sampler.prepare(self.target, self.mode)
         self.notes += [*self.target.remarks(), *self.sampler.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.numbers)
         if self._points is not None and not torch.allclose(self.state.x, self._points):
@@ -400,7 +403,8 @@ class Run(Restorable):
             return
         state = old.resume(self.numbers, self.state)
         if moved and new.needs_mode:
-            self.mode, gradients = refit(self.target, self.mode)
+            mode, gradients = refit(self.target, self.mode)
+            self.mode = new.refined_mode(self.target, mode)
             self.gradients += gradients
         new.prepare(self.target, self.mode)
         self.state = new.resume(self.numbers, state, moved=moved)

@@ -16,14 +16,13 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY, Sampler, counters, length
+from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.text import LaplaceText
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_NEWTON_STEPS = 50
-_NEWTON_MOST = 1000  # weights up to which a matrix is made for that alone
-_ARRIVED = 1e-6  # squared posterior sds from the mode, in each direction
-_MOST_SLOPE = 0.25  # gradients in single precision are as far off zero as a tenth of this on large networks
+_NEWTON_MOST = 1000  # weights up to which a matrix is made for Newton's steps alone
+_MOST_AWAY = 0.25  # gradients in single precision are as far off zero as a tenth of this on large networks
 _MOST = 5000  # weights that a full matrix is made of: 100 MB
 
 
@@ -122,76 +121,50 @@ class Laplace(Sampler):
     def _part(self, target: Target) -> slice:
         return target.last_layer() if self.subset == "last_layer" else slice(None)
 
+    def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
+        """Return the mode (dim,) by Newton's steps from where Adam has come to.
+
+        Raises
+        ------
+        BnnvizError
+            If the gradient there is not zero, in the metric of the curvature.
+        """
+        part = self._part(target)
+        first, last, _ = part.indices(target.dim)
+        if self.structure == "full" or last - first <= _NEWTON_MOST:
+            mode = newton.refined(target, mode, part)
+            precision = newton.curvature(target, mode, part)
+            precision = precision if self.structure == "full" else precision.diagonal()
+        else:
+            precision = target.curvature_diagonal(mode, part).double() + (target.prior_precision or 0.0)
+        away = newton.distance(target, mode, part, precision)
+        if not away < _MOST_AWAY:
+            raise BnnvizError(
+                f"The descent has not come to a mode: it is about {away**0.5:.2g} posterior standard deviations away in"
+                " each direction; raise mode_steps, scale the inputs, or choose another sampler.",
+                "mode_steps",
+            )
+        return mode
+
     def set_mode(self, mode: Tensor | None) -> None:
-        """Find the curvature at a mode (dim,), which is descended to where the gradient is not zero yet."""
+        """Find the curvature at a mode (dim,)."""
         if mode is None:
             return
         self.mode, part = mode, self._part(self.target)
-        first, last, _ = part.indices(self.target.dim)
-        if self.structure == "full" or last - first <= _NEWTON_MOST:
-            precision = self._arrived(part)
-        else:
-            precision = self.target.curvature_diagonal(mode, part).double() + (self.target.prior_precision or 0.0)
+        prior = self.target.prior_precision or 0.0
         if self.structure == "diagonal":
-            precision = precision if precision.ndim == 1 else precision.diagonal()
+            precision = self.target.curvature_diagonal(mode, part).double() + prior
             self._refuse_saddle(int((precision <= 0).sum()))
-            self._refuse_slope(self._slope(part, precision))
             self.scale = precision.rsqrt().to(mode.dtype)
             return
+        precision = self.target.curvature_matrix(mode, part).double()
+        precision.diagonal().add_(prior)
         factor, failed = torch.linalg.cholesky_ex(precision)
         if bool(failed):
             self._refuse_saddle(max(1, int((torch.linalg.eigvalsh(precision) <= 0).sum())))
-        self._refuse_slope(self._slope(part, precision))
         # With P = L L', the rows of z L^-1 have the covariance P^-1.
         unit = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
         self.scale = torch.linalg.solve_triangular(factor, unit, upper=False).to(mode.dtype)
-
-    def _arrived(self, part: slice) -> Tensor:
-        """Take Newton's steps to where the gradient is zero; return the curvature there, a matrix."""
-        precision = self._precision(part)
-        for _ in range(_NEWTON_STEPS):
-            if self._slope(part, precision) < _ARRIVED or not self._descend(part, precision):
-                break
-            precision = self._precision(part)
-        return precision
-
-    def _precision(self, part: slice) -> Tensor:
-        precision = self.target.curvature_matrix(self.mode, part).double()
-        precision.diagonal().add_(self.target.prior_precision or 0.0)
-        return precision
-
-    def _slope(self, part: slice, precision: Tensor) -> float:
-        """Return g' P^-1 g / dim: the squared distance to the mode, by Newton's step, in posterior sds."""
-        g = self.target.gradient(self.mode[None])[1][0, part].double()
-        step = g / precision if precision.ndim == 1 else torch.linalg.lstsq(precision, g[:, None]).solution[:, 0]
-        return float((g * step).sum().abs()) / len(g)
-
-    def _descend(self, part: slice, precision: Tensor) -> bool:
-        """Take a step of Newton's that lowers U, damped as much as that needs; return whether there is one.
-
-        Damping adds a multiple of P's diagonal (Marquardt 1963, doi:10.1137/0111030).
-        """
-        potential, g = self.target.gradient(self.mode[None])
-        diagonal = precision.diagonal().abs().clamp_min(1e-12)
-        for damping in (0.0, *(10.0**power for power in range(-4, 5))):
-            factor, failed = torch.linalg.cholesky_ex(precision + damping * torch.diag(diagonal))
-            if bool(failed):
-                continue
-            step = torch.cholesky_solve(g[0, part, None].double(), factor)[:, 0]
-            x = self.mode.clone()
-            x[part] -= step.to(x.dtype)
-            if float(self.target.gradient(x[None])[0]) < float(potential):
-                self.mode = x
-                return True
-        return False
-
-    def _refuse_slope(self, slope: float) -> None:
-        if not slope < _MOST_SLOPE:
-            raise BnnvizError(
-                f"The descent has not come to a mode: it is about {slope**0.5:.2g} posterior standard deviations away"
-                " in each direction; raise mode_steps, scale the inputs, or choose another sampler.",
-                "mode_steps",
-            )
 
     def _refuse_saddle(self, directions: int) -> None:
         if directions:

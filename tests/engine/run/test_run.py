@@ -217,10 +217,9 @@ def test_a_tuning_that_sees_too_little_says_so(monkeypatch):
 
 
 def test_a_change_takes_effect_in_the_kernel():
-    run = prepared(spec(draws=None))
-    run.advance(0.3)
+    run = walked(prepared(spec(draws=None)), 300)
     run.change({"refresh_rate": 20.0})
-    run.advance(0.3)
+    walked(run, 600)
     figures = run.sampler_stats.summary()
     assert figures["refreshes"] > 3 * figures["bounces"]
 
