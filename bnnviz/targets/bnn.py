@@ -194,17 +194,16 @@ class BNN(NetworkCurvature):
 
     def _try_module(self) -> modules.CallRules:
         """Return what the module needs when it is called, by trying."""
+        rows = self.seen(modules.some_rows(self.x)).to(torch.float64)
         own = [p.detach().flatten() for p in modules.trainable(self.module).values()]
         own += [self.x.new_zeros(1, dtype=torch.float64)] * self.noise_is_learnt
 
         def outputs(theta: Tensor, x: Tensor, rules: modules.CallRules) -> Tensor:
             self.rules = rules
-            each = x.ndim > self.seen(self.x).ndim
-            return self._outputs_of_each(theta, x) if each else self._outputs_of(theta, x)
+            return self._outputs_of_each(theta, x) if x.ndim > rows.ndim else self._outputs_of(theta, x)
 
         theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
-        x = self.seen(self.x).to(torch.float64)
-        return modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], x, modules.places(self.module))
+        return modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], rows, modules.places(self.module))
 
     def _count_units(self) -> tuple[int, int]:
         """Return how many numbers the network computes of one row, which a gradient keeps, and its multiply-adds."""

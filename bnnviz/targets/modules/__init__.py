@@ -2,7 +2,7 @@
 
 from bnnviz.targets.modules.calls import CallRules, call, copied, move
 from bnnviz.targets.modules.structure import aliases, check_structure, places, trainable
-from bnnviz.targets.modules.trial import check_precision, rules_of, unreadable
+from bnnviz.targets.modules.trial import check_precision, rules_of, some_rows, unreadable
 
 __all__ = [
     "CallRules",
@@ -14,6 +14,7 @@ __all__ = [
     "move",
     "places",
     "rules_of",
+    "some_rows",
     "trainable",
     "unreadable",
 ]

@@ -60,6 +60,7 @@ def rules_of(
     own : Tensor, shape (1, weights)
         The module's own, for a module that does not bear others.
     x : Tensor, shape (rows, ...)
+        A few rows (`some_rows`).
     names : tuple of pairs of str
         As of `CallRules`.
 
@@ -68,7 +69,6 @@ def rules_of(
     BnnvizError
         If outputs differ from one call to the next, one row's depend on the others, or the weights have no say in them.
     """
-    x = _some(x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rules = CallRules(one_by_one=True, names=names)
@@ -92,7 +92,7 @@ def check_precision(module: nn.Module, x: Tensor, dtype: torch.dtype) -> None:
     """
     try:
         with torch.no_grad():
-            module(x[:1].to(dtype))
+            calls.call(module, {}, x[:1].to(dtype), CallRules(restores=True))
     except Exception as error:  # whatever the user's own code raises
         name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
         raise BnnvizError(
@@ -124,7 +124,7 @@ def _other(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype == torch.float64 else torch.float64
 
 
-def _some(x: Tensor) -> Tensor:
+def some_rows(x: Tensor) -> Tensor:
     """Return a few rows, evenly spread; two of them at least, which may be the same."""
     if not len(x):
         return x.new_zeros(2, *x.shape[1:])
