@@ -203,7 +203,13 @@ class BNN(NetworkCurvature):
             return self._outputs_of_each(theta, x) if x.ndim > rows.ndim else self._outputs_of(theta, x)
 
         theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
-        return modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], rows, modules.places(self.module))
+        places = modules.places(self.module)
+        self.rules = modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], rows, places)
+        draw = 0.9 * torch.cat(own) + 0.1
+        with torch.no_grad():
+            found = self._outputs_of(draw[None], rows)[0]
+        modules.check_loaded(self.module, self.state_dict(draw), found, rows)
+        return self.rules
 
     def _count_units(self) -> tuple[int, int]:
         """Return how many numbers the network computes of one row, which a gradient keeps, and its multiply-adds."""

@@ -145,6 +145,22 @@ def overlapping(first: slice, second: slice) -> Callable[[], nn.Module]:
     return build
 
 
+def in_a_list(*names: str) -> Callable[[], nn.Module]:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return m.head(torch.tanh(functional.linear(x, m.held[-1]))) * m.held[0].sum()
+
+    def build() -> nn.Module:
+        module = Computed(forward, inner=nn.Linear(3, 3), head=head(3))
+        module.held = [module.get_parameter(name) for name in names]
+        return module
+
+    return build
+
+
+def straight_through(h: Tensor) -> Tensor:
+    return h + (h.sign() - h).detach()
+
+
 def counting() -> nn.Module:
     module = Computed(lambda m, x: m.head(x) * m.calls.add_(1.0), head=head(3))
     module.register_buffer("calls", torch.zeros(()))
@@ -179,6 +195,26 @@ REFUSED = (
             computed(lambda m, x: torch.zeros(len(x), 1, dtype=x.dtype)),
             computed(lambda m, x: torch.as_tensor(m.head(x).detach().numpy())),
             computed(lambda m, x: functional.linear(x, m.head.weight.data)),
+        ),
+    ),
+    Refused(
+        "A part that is detached or rounded",
+        "the gradient is not that of the outputs",
+        "change otherwise with its weights than their derivatives say",
+        (
+            computed(lambda m, x: m.head(torch.tanh(m.inner(x)).detach()), inner=nn.Linear(3, 3)),
+            computed(lambda m, x: m.head(x * m.scale.data), scale=nn.Parameter(torch.full((3,), 0.5))),
+            computed(lambda m, x: m.head(straight_through(m.inner(x))), inner=nn.Linear(3, 3)),
+        ),
+    ),
+    Refused(
+        "Weights that are read from a list",
+        "weights of a draw do not get there",
+        "from a list or an attribute",
+        (
+            in_a_list("head.weight", "inner.weight"),
+            in_a_list("inner.weight"),
+            in_a_list("inner.bias", "inner.weight"),
         ),
     ),
     Refused(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 
 _ROWS, _CHAINS = 4, 2
 _AGREE = 1e-5  # relative; rows that depend on each other differ by more, casts to float32 by less
-_STEP, _SLOPES_AGREE = 1e-7, 1e-3  # of differences of gradients; relative
+_MOVE, _STEP = 1e-5, 1e-7  # of weights, for differences of outputs and of gradients
+_SLOPES_AGREE = 1e-3  # relative
 _LONGEST = 200  # characters of somebody else's error
 
 #: From weights (chains, weights) and inputs to outputs (chains, rows, outputs), one chain after another or at once. The
@@ -77,6 +78,7 @@ def rules_of(
         _check_repeats(outputs, theta, x, rules)
         _check_rows_alone(outputs, theta, x, rules)
         each = _derivatives(outputs, theta, x, rules)
+        _check_gradient(outputs, theta, x, rules, each)
         rules = rules._replace(twice=_is_right(outputs, theta, x, rules, each))
         at_once = rules._replace(one_by_one=False)
         return at_once if _agrees(outputs, theta, x, at_once, each) else rules
@@ -203,14 +205,55 @@ def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -
                 " them from its parameters in torch, without detach, torch.no_grad, .data or NumPy.",
                 "module",
             )
-        pull = torch.linspace(1, 2, f.numel(), dtype=f.dtype).view_as(f)
         try:
-            first = torch.autograd.grad((pull * f.square()).sum(), theta, create_graph=True)[0]
+            first = torch.autograd.grad(_value(f).sum(), theta, create_graph=True)[0]
         except Exception as error:  # whatever the user's own code raises
             raise BnnvizError(
                 f"The module's outputs cannot be differentiated by its weights: {said(error)}.", "module"
             ) from error
         return Derivatives(f.detach(), first.detach(), _second(first, along, theta))
+
+
+def _value(f: Tensor) -> Tensor:
+    """Return some function (chains,) of outputs."""
+    return (torch.linspace(1, 2, f[0].numel(), dtype=f.dtype).view_as(f[0]) * f.square()).sum((1, 2))
+
+
+def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> None:
+    """Raise unless the gradient tells by how much the outputs change, for one chain or more; a kink may lie between."""
+    along = _along(theta)
+    with torch.no_grad():
+        ahead, behind = (_value(outputs(theta + step * along, x, rules)) for step in (_MOVE, -_MOVE))
+    found, parts = (ahead - behind) / (2 * _MOVE), each.first * along
+    scale = torch.maximum(found.abs(), parts.abs().sum(1))
+    if ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+        raise BnnvizError(
+            "The module's outputs change otherwise with its weights than their derivatives say: a part of its forward"
+            " is detached, under torch.no_grad or rounded; leave that out, or set requires_grad to False for these"
+            " weights.",
+            "module",
+        )
+
+
+def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Tensor) -> None:
+    """Raise unless a copy of the module gives these outputs (rows, outputs) when it has loaded these weights.
+
+    Raises
+    ------
+    BnnvizError
+        If it reads weights from elsewhere than its parameters, such as a list.
+    """
+    fresh = calls.copied(module)
+    fresh.load_state_dict(state)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = fresh(x)
+    if not _close(found, expected):
+        raise BnnvizError(
+            "The module's forward does not read all weights from its parameters, but from a list or an attribute that"
+            " holds the same tensors; let it read them as attributes of their layers.",
+            "module",
+        )
 
 
 def _second(first: Tensor, along: Tensor, theta: Tensor) -> Tensor | None:
