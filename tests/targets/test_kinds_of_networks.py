@@ -13,6 +13,7 @@ import odd_modules as odd
 import pytest
 import torch
 from odd_modules import Computed, frozen, head, hooked, parametrized, perceptron, recurrent, stack
+from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -385,6 +386,39 @@ def test_a_network_that_cannot_be_sampled_is_refused_in_one_sentence(row: Refuse
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert len(sentence) < 600
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.tensor(X).to_sparse(),
+        torch.tensor(X).to_sparse_csr(),
+        sparse.csr_matrix(X),
+        sparse.coo_array(X),
+        X[::-1].copy()[::-1],
+        X.astype(">f8"),
+        X.astype(object),
+        np.ma.masked_array(X, False),
+    ],
+    ids=["COO", "CSR", "SciPy's matrix", "SciPy's array", "negative strides", "big-endian", "objects", "unmasked"],
+)
+def test_inputs_of_many_kinds_are_the_same_numbers(given: Any) -> None:
+    np.testing.assert_array_equal(bnnviz.BNN(head(3), (given, Y)).x, X)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (np.ma.masked_array(X, X > 1), "behind a mask"),
+        (torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]), "nested tensor"),
+        (np.array([["1.5", "2", "3"]] * 7, dtype=object), "no number"),
+    ],
+    ids=["masked", "nested", "words"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_inputs_that_are_no_rows_of_numbers_are_refused(given: Any, says: str) -> None:
+    with pytest.raises(BnnvizError, match=says):
+        bnnviz.BNN(head(3), (given, Y))
 
 
 def table() -> str:

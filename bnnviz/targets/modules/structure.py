@@ -24,8 +24,8 @@ def check_structure(given: Any) -> None:
     Raises
     ------
     BnnvizError
-        If it is none; if it is compiled or wrapped; if parameters have no shape or no numbers, are complex, share
-        memory, lie where the module does not look for them, or are all frozen.
+        If it is none; if it is compiled or wrapped; if parameters have no shape or no numbers, are complex or sparse,
+        share memory, lie where the module does not look for them, or are all frozen.
     """
     if not isinstance(given, nn.Module):
         what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
@@ -99,6 +99,8 @@ def _check_numbers(given: nn.Module) -> None:
                 " together in the forward with torch.complex.",
                 "module",
             )
+        if held.layout != torch.strided:
+            raise BnnvizError(f"{name} is a sparse tensor; make it a dense one (to_dense).", "module")
         if held.is_meta:
             raise BnnvizError(
                 f"{name} lies on the device meta and has no numbers; make the module on the CPU, or load its weights.",
@@ -134,7 +136,7 @@ def _check_memory(parameters: dict[str, Tensor]) -> None:
     """Raise where two parameters share numbers in memory: a change of one would be a change of the other."""
     by_storage: dict[int, list[tuple[str, Tensor]]] = {}
     for name, parameter in parameters.items():
-        if parameter.layout == torch.strided and parameter.numel():
+        if parameter.numel():
             by_storage.setdefault(parameter.untyped_storage().data_ptr(), []).append((name, parameter))
     for group in by_storage.values():
         places = [(name, _places(parameter)) for name, parameter in group] if len(group) > 1 else []

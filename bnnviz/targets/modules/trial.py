@@ -228,9 +228,9 @@ def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules
     scale = torch.maximum(found.abs(), parts.abs().sum(1))
     if ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
         raise BnnvizError(
-            "The module's outputs change otherwise with its weights than their derivatives say: a part of its forward"
-            " is detached, under torch.no_grad or rounded; leave that out, or set requires_grad to False for these"
-            " weights.",
+            "The module's outputs change otherwise with its weights than their derivatives say, as where a part of its"
+            " forward is detached, under torch.no_grad, rounded or computed again by torch.utils.checkpoint; leave that"
+            " out, or set requires_grad to False for these weights.",
             "module",
         )
 
