@@ -35,6 +35,7 @@ def closed_form(module: nn.Sequential) -> tuple[np.ndarray, np.ndarray]:
     return cov @ design.T @ Y / NOISE_SD**2, cov
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["nuts", "hmc"])
 def test_the_head_on_a_frozen_layer_has_the_known_posterior(sampler: str) -> None:
     module = network()
@@ -50,7 +51,7 @@ def test_what_is_frozen_is_counted_said_and_carried() -> None:
     module = network()
     target = posterior(module)
     assert (target.dim, target.frozen, list(target.names())[0]) == (4, 9, "2.weight[0, 0]")
-    run = bnnviz.sample(target, "hmc", chains=2, draws=20, warmup=10)
+    run = bnnviz.sample(target, "hmc", chains=2, draws=20, warmup=10, settings={"start": "random"})
     summary = run.summary()
     assert (summary["dim"], summary["frozen"]) == (4, 9)
     assert "9 of the module's 13 weights are frozen (requires_grad=False) and stay what they are." in summary["notes"]
@@ -66,6 +67,7 @@ def test_what_is_frozen_is_counted_said_and_carried() -> None:
         target.state_dict(draw[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["mc_dropout", "bbb", "laplace", "boomerang", "bps", "sgld"])
 def test_other_samplers_leave_frozen_parameters_alone(sampler: str) -> None:
     module = network()

@@ -248,7 +248,6 @@ REFUSED = (
             lambda: torch.jit.trace(perceptron(), torch.ones(2, 3)),
             lambda: stack(torch.jit.script(nn.Linear(3, 4)), head()),
             lambda: nn.DataParallel(head(3)),
-            lambda: torch.compile(head(3)),
         ),
     ),
     Refused(
@@ -295,6 +294,7 @@ REFUSED = (
 )
 
 REFUSALS = [pytest.param(row, made, id=f"{row.name}-{k}") for row in REFUSED for k, made in enumerate(row.made)]
+COMPILED = Refused("Compiled by `torch.compile`", "", "torch.compile", (lambda: torch.compile(head(3)),))
 MODULES = [pytest.param(kind, made, id=f"{kind.name}-{k}") for kind in TAKEN for k, made in enumerate(kind.made)]
 
 
