@@ -38,6 +38,8 @@ class Target(param.Parameterized):
         Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
     compiles : bool
         Whether a step of a sampler on it pays to be compiled.
+    not_compiled : str
+        Why it is not, after a colon; nothing where it is.
     descent_rows : int or None
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float
@@ -56,6 +58,7 @@ class Target(param.Parameterized):
     units: Sequence[Any] = ()
     start_at_mode: bool = False
     compiles: bool = True
+    not_compiled: str = ""
     descent_rows: int | None = None
     descent_rate: float = 0.02
 
@@ -209,15 +212,39 @@ def differentiate(potential: Potential, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a potential (chains,) at x (chains, dim), its gradient and H v, by automatic differentiation."""
+    """Return a potential (chains,) at x (chains, dim), its gradient and H v, by automatic differentiation.
+
+    Where H v is not finite though the gradient is, as of ``torch.logaddexp`` at arguments far apart, it is the
+    difference of two gradients.
+    """
     with torch.enable_grad():
         x = x.detach().requires_grad_(True)
         value = potential(x)
         (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
         along = (gradient * v).sum()
         product = torch.autograd.grad(along, x, allow_unused=True)[0] if along.requires_grad else None
-    product = torch.zeros_like(gradient) if product is None else product
-    return value.detach(), gradient.detach(), product.detach()
+    gradient = gradient.detach()
+    product = torch.zeros_like(gradient) if product is None else product.detach()
+    return value.detach(), gradient, _finite(potential, x.detach(), v, gradient, product)
+
+
+def _finite(potential: Potential, x: Tensor, v: Tensor, gradient: Tensor, product: Tensor) -> Tensor:
+    """Return H v with other numbers where it is not finite and the gradient is."""
+    lost = torch.isfinite(gradient) & ~torch.isfinite(product)
+    captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
+    if captured or torch._C._len_torch_dispatch_stack():  # in a step that is written down nothing may depend on values
+        return torch.where(lost, 0, product)
+    return torch.where(lost, gradients_apart(potential, x, v), product) if lost.any() else product
+
+
+def gradients_apart(potential: Potential, x: Tensor, v: Tensor) -> Tensor:
+    r"""Return H v (chains, dim) by a central difference, :math:`(g(x + h v) - g(x - h v)) / 2h`.
+
+    The step h v is the cube root of the precision, times what the largest coordinate of x is where that is above 1.
+    """
+    reach = torch.finfo(x.dtype).eps ** (1 / 3) * x.abs().amax(-1, keepdim=True).clamp_min(1)
+    h = reach / v.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
+    return (differentiate(potential, x + h * v)[1] - differentiate(potential, x - h * v)[1]) / (2 * h)
 
 
 class Callable(Target):

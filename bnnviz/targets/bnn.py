@@ -10,6 +10,7 @@ prior of standard deviation :math:`\sigma`,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 from bnnviz import data as datasets
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients, validation
+from bnnviz.targets import likelihoods, mlp_gradients, modules, validation
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
@@ -30,8 +31,9 @@ class BNN(NetworkCurvature):
     Parameters
     ----------
     module : torch.nn.Module
-        Any module that maps inputs (rows, inputs) to outputs (rows, outputs). It is copied and put
-        in evaluation mode; its parameters become views of one flat vector.
+        Any module that maps inputs (rows, inputs) to outputs (rows, outputs), each row for itself. It is copied and put
+        in evaluation mode; its parameters become views of one flat vector. Those with ``requires_grad=False`` are
+        frozen: they stay what they are.
     data : tuple of arrays, str, or bnnviz.data.DataSet
         Inputs (rows, ...) and observations (rows,): real numbers for ``gaussian``, 0 or 1 for
         ``bernoulli``, class numbers for ``categorical``. Or a data set of `bnnviz.data`, or its name.
@@ -48,7 +50,7 @@ class BNN(NetworkCurvature):
     Raises
     ------
     BnnvizError
-        If the data do not fit the module or the likelihood, or the module has batch normalisation.
+        If the data do not fit the module or the likelihood, or the module cannot be sampled; the sentence says why.
     """
 
     registered = ""
@@ -73,7 +75,8 @@ class BNN(NetworkCurvature):
         self.layers = mlp_gradients.read_layers(self.module)
         self.units = mlp_gradients.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
-        self.shapes = {name: p.shape for name, p in self.module.named_parameters()}
+        self.shapes = {name: p.shape for name, p in modules.trainable(self.module).items()}
+        self.frozen = sum(p.numel() for p in self.module.parameters() if not p.requires_grad)
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
         self.likelihood = likelihoods.make(likelihood, validation.scale("noise_sd", noise_sd))
         self.noise_is_learnt = self._learns_noise(noise)
@@ -82,6 +85,7 @@ class BNN(NetworkCurvature):
         self.data_set = data if isinstance(data, DataSets) else None
         self.x, self.y = self._check_rows(*self._read(data))
         self._outputs = self._check_module()
+        self.rules = modules.CallRules() if self.layers is not None else self._try_module()
         self._units, self._multiplied = self._count_units()
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
         self._check_labels(self.y)
@@ -161,16 +165,23 @@ class BNN(NetworkCurvature):
     def _check_module(self) -> int:
         """Return the number of the module's outputs."""
         x = self.x
+        modules.move(self.module, self.device, torch.float64)
+        seen = self.seen(x[:2]).to(torch.float64)
         try:
             with torch.no_grad():
-                out = self.module.to(torch.float64)(self.seen(x[:2]).to(torch.float64))
+                out = modules.call(self.module, {}, seen, modules.CallRules(restores=True))
         except Exception as error:  # whatever the user's own code raises
-            raise BnnvizError(f"The module cannot read inputs of shape {tuple(x.shape)}: {error}.", "module") from error
+            raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
         if not isinstance(out, Tensor):
             raise BnnvizError(
                 f"The module returns a {type(out).__name__}; wrap it so that it returns its outputs alone, a tensor"
                 " (rows, outputs).",
                 "module",
+            )
+        if not out.is_floating_point():
+            kind = str(out.dtype).removeprefix("torch.")
+            raise BnnvizError(
+                f"The module returns {kind} numbers; let it return real ones, before any rounding.", "module"
             )
         rows, name = min(2, len(x)), self.likelihood.name
         if out.ndim != 2 or out.shape[0] != rows or (name != "categorical" and out.shape[1] != 1):
@@ -180,6 +191,25 @@ class BNN(NetworkCurvature):
                 "module",
             )
         return out.shape[1]
+
+    def _try_module(self) -> modules.CallRules:
+        """Return what the module needs when it is called, by trying."""
+        rows = self.seen(modules.some_rows(self.x)).to(torch.float64)
+        own = [p.detach().flatten() for p in modules.trainable(self.module).values()]
+        own += [self.x.new_zeros(1, dtype=torch.float64)] * self.noise_is_learnt
+
+        def outputs(theta: Tensor, x: Tensor, rules: modules.CallRules) -> Tensor:
+            self.rules = rules
+            return self._outputs_of_each(theta, x) if x.ndim > rows.ndim else self._outputs_of(theta, x)
+
+        theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
+        places = modules.places(self.module)
+        self.rules = modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], rows, places)
+        draw = 0.9 * torch.cat(own) + 0.1
+        with torch.no_grad():
+            found = self._outputs_of(draw[None], rows)[0]
+        modules.check_loaded(self.module, self.state_dict(draw), found, rows)
+        return self.rules
 
     def _count_units(self) -> tuple[int, int]:
         """Return how many numbers the network computes of one row, which a gradient keeps, and its multiply-adds."""
@@ -196,7 +226,7 @@ class BNN(NetworkCurvature):
         handles = [leaf.register_forward_hook(note) for leaf in leaves]
         try:
             with torch.no_grad():
-                self.module(self.seen(self.x[:1]).to(torch.float64))
+                modules.call(self.module, {}, self.seen(self.x[:1]).to(torch.float64), self.rules)
         finally:
             for handle in handles:
                 handle.remove()
@@ -225,8 +255,25 @@ class BNN(NetworkCurvature):
         return torch.cat(parts, dim=1)
 
     def remarks(self) -> list[str]:
-        """Return a sentence on classes that have no training rows."""
-        return [] if self.data_set is None else self.data_set.remarks()
+        """Return sentences on classes that have no training rows, and on what the module does not do as usual."""
+        found = [] if self.data_set is None else self.data_set.remarks()
+        return [*found, *self._module_remarks()]
+
+    def _module_remarks(self) -> Iterator[str]:
+        if self.frozen:
+            free = self.dim - self.noise_is_learnt
+            yield (
+                f"{self.frozen:,} of the module's {self.frozen + free:,} weights are frozen (requires_grad=False) and"
+                " stay what they are."
+            )
+        norms = (child for child in self.module.modules() if isinstance(child, nn.modules.batchnorm._NormBase))
+        if any(norm.running_mean is not None for norm in norms):
+            yield "Batch normalisation uses the means and variances that the module came with (evaluation mode)."
+        if self.rules.one_by_one:
+            yield (
+                "The module's forward cannot be computed for several chains at once, so they are computed one after"
+                " another, which is slower; recurrent layers, branches on values and writing in place are such."
+            )
 
     def held_out(self) -> tuple[Tensor, Tensor]:
         """Return inputs (rows, ...) and observations (rows,) of the test rows, as the target keeps them (see `seen`).

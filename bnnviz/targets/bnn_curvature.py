@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients
-from bnnviz.targets.base import differentiate, differentiate_twice
+from bnnviz.targets import likelihoods, mlp_gradients, modules
+from bnnviz.targets.base import differentiate, differentiate_twice, gradients_apart
 from bnnviz.targets.bnn_outputs import NetworkOutputs
 from bnnviz.targets.minibatch import Rows
 
@@ -177,7 +177,7 @@ class NetworkCurvature(NetworkOutputs):
         """
         leaves = {name: part.detach().requires_grad_(True) for name, part in self.unflatten(flat).items()}
         with torch.enable_grad():
-            f = torch.func.functional_call(self.module, leaves, (x,))
+            f = modules.call(self.module, leaves, x, self.rules)
             loss = self.likelihood.loss(f[None], y)[0]
             return loss.detach(), torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
 
@@ -215,11 +215,19 @@ class NetworkCurvature(NetworkOutputs):
 
     def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and H v, by automatic differentiation."""
-        loss, gradient, product = self._summed(
-            lambda piece, x, along: differentiate_twice(lambda at: self._loss(at, piece), x, along), rows, theta, v
-        )
+        loss, gradient, product = self._summed(self._differentiated_twice, rows, theta, v)
         product = product.mul_(rows.weight).add_(v, alpha=self.prior_precision)
         return *self._with_prior(theta, rows.weight, loss, gradient), product
+
+    def _differentiated_twice(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the negative log likelihood of rows as the network sees them, its gradient and H v."""
+
+        def loss(at: Tensor) -> Tensor:
+            return self._loss(at, rows)
+
+        if self.rules.twice:
+            return differentiate_twice(loss, theta, v)
+        return *differentiate(loss, theta), gradients_apart(loss, theta, v)
 
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
         """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
@@ -253,7 +261,7 @@ class NetworkCurvature(NetworkOutputs):
         for part in rows:
             leaves = {name: view.detach().requires_grad_(True) for name, view in self.unflatten(x).items()}
             with torch.enable_grad():
-                f = torch.func.functional_call(self.module, leaves, (self.seen(part),))
+                f = modules.call(self.module, leaves, self.seen(part), self.rules)
             root = self.likelihood_at(x[None]).root(f.detach()[None])[0]
             for _ in range(times):
                 signs = torch.randint(2, f.shape, generator=rng, device=x.device).to(x.dtype) * 2 - 1
@@ -294,6 +302,12 @@ class NetworkCurvature(NetworkOutputs):
             # torch's compiler: a second and more, for which the first run of a worker would wait.
             with torch.enable_grad():
                 copies = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
-                f = torch.func.vmap(one)(copies, rows)
+                f = self._of_each_row(one, copies, rows)
                 slopes = [torch.autograd.grad(of_one.sum(), copies, retain_graph=True)[0] for of_one in f.unbind(1)]
             yield torch.stack(slopes, 1), f.detach()
+
+    def _of_each_row(self, one: Callable[[Tensor, Tensor], Tensor], weights: Tensor, rows: Tensor) -> Tensor:
+        """Return what a function computes of each row with weights of its own, (rows, outputs)."""
+        if self.rules.one_by_one:
+            return torch.stack([one(flat, row) for flat, row in zip(weights, rows, strict=True)])
+        return torch.func.vmap(one)(weights, rows)

@@ -6,14 +6,14 @@ import bisect
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self, overload
+from typing import Any, Self, overload
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import mlp_gradients
+from bnnviz.targets import mlp_gradients, modules
 from bnnviz.targets.minibatch import Rows, RowTarget
 
 # Numbers that a network computes of all rows and chains at once, of which a gradient keeps a few times as many.
@@ -72,7 +72,11 @@ class NetworkOutputs(RowTarget):
     layers : list of LinearLayer or None
         Those of a multilayer perceptron, which is computed by hand; None of any other module.
     shapes : dict
-        The parameters' shapes by name, in their order.
+        The shapes of the parameters to sample by name, in their order.
+    frozen : int
+        How many weights are frozen: they stay what the module has.
+    rules : CallRules
+        What the module needs when it is called.
     noise_is_learnt : bool
         Whether the last coordinate is the noise's.
     """
@@ -80,22 +84,26 @@ class NetworkOutputs(RowTarget):
     module: nn.Module
     layers: list[mlp_gradients.LinearLayer] | None
     shapes: dict[str, torch.Size]
+    frozen: int
+    rules: modules.CallRules = modules.CallRules()
     noise_is_learnt: bool
     _outputs: int
     _units: int
     _multiplied: int
-    _convolves: bool
+    _convolves: bool = False
 
     def clone(self) -> Self:
         """Return a copy for one run, with a copy of the module: a gradient puts weights into it."""
         found = super().clone()
-        found.module = copy.deepcopy(self.module)
+        found.module = modules.copied(self.module)
         return found
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Move data and module to a device and precision; return the target."""
         super().to(device, dtype)
-        self.module.to(device=self.device, dtype=dtype)
+        modules.move(self.module, self.device, dtype)
+        if self.layers is None:
+            modules.check_precision(self.module, self.seen(self.x[:1]), dtype)
         return self
 
     def seen(self, x: Tensor) -> Tensor:
@@ -103,11 +111,11 @@ class NetworkOutputs(RowTarget):
         return x
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
-        """Return the module's parameters by name as views of a flat vector (..., dim)."""
+        """Return the module's parameters to sample by name as views of a flat vector (..., dim)."""
         sizes = [shape.numel() for shape in self.shapes.values()]
         parts = torch.split(theta[..., : sum(sizes)], sizes, dim=-1)
         return {
-            name: part.view(*theta.shape[:-1], *shape)
+            name: part.view((*theta.shape[:-1], *shape))
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
         }
 
@@ -152,16 +160,26 @@ class NetworkOutputs(RowTarget):
         return torch.func.vmap(self._one)(theta, x)
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
-        return torch.func.functional_call(self.module, self.unflatten(flat), (x,))
+        return modules.call(self.module, self.unflatten(flat), x, self.rules)
 
     def _loops(self, chains: int) -> bool:
-        """Whether so many chains are computed one after another: a CPU convolves faster with one set of weights."""
-        return self._convolves and (self.device.type == "cpu" or chains == 1)
+        """Whether so many chains are computed one after another.
+
+        Some modules cannot be computed otherwise, and a CPU convolves faster with one set of weights.
+        """
+        return self.rules.one_by_one or self._convolves and (self.device.type == "cpu" or chains == 1)
 
     @property
     def compiles(self) -> bool:
-        """Whether a step on it pays to be compiled: convolutions are the same routines either way."""
-        return not self._convolves
+        """Whether a step on it pays to be compiled."""
+        return not self.not_compiled
+
+    @property
+    def not_compiled(self) -> str:
+        """Why a step on it is not compiled; nothing where it is."""
+        if self.rules.one_by_one:
+            return "its forward is computed for one chain after another"
+        return "convolutions are the same routines either way" if self._convolves else ""
 
     def _rows_at_once(self, chains: int) -> int:
         """Return how many rows are computed at once, so that memory does not grow with the data."""
@@ -197,11 +215,24 @@ class NetworkOutputs(RowTarget):
         """Number of outputs of the module."""
         return self._outputs
 
-    def state_dict(self, draw: Tensor) -> dict[str, Tensor]:
-        """Return what the module's ``load_state_dict`` takes, with the weights of a draw (dim,)."""
-        state = self.module.state_dict()
-        weights = {name: part[0].clone() for name, part in self.unflatten(draw[None]).items()}
-        return {name: weights.get(name, state[name].clone()) for name in state}
+    def state_dict(self, draw: Tensor) -> dict[str, Any]:
+        """Return what the module's ``load_state_dict`` takes, with the weights of a draw (dim,).
+
+        Tied parameters have the draw's weights under each of their names. Frozen ones and buffers are the module's.
+
+        Raises
+        ------
+        BnnvizError
+            If there are not ``dim`` weights.
+        """
+        draw = torch.as_tensor(draw)
+        if draw.shape != (self.dim,):
+            raise BnnvizError(f"Give the weights of one draw, ({self.dim},), not {tuple(draw.shape)}.", "draw")
+        weights, names = self.unflatten(draw), modules.aliases(self.module)
+        return {
+            name: weights[names[name]].clone() if name in names else copy.deepcopy(held)
+            for name, held in self.module.state_dict().items()
+        }
 
     def names(self) -> Sequence[str]:
         """Return a label for each weight, made when it is asked for: the parameter's name and its index."""

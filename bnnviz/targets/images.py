@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz import settings
 from bnnviz.models import IMAGE_NETWORKS, image_network
+from bnnviz.targets import modules
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.bnn import BNN
 
@@ -78,6 +79,10 @@ class ImageNetwork(BNN):
         self._shift, self._factor = self._scales(images)
         super().__init__(module[1:] if self._flat else module, images, "categorical", chosen["prior_sd"])
         self.param.update(**chosen)
+
+    def _try_module(self) -> modules.CallRules:
+        """Return that modules of `bnnviz.models` need nothing special."""
+        return modules.CallRules()
 
     def _scales(self, images: datasets.ImageSet) -> tuple[Tensor, Tensor]:
         """Return what is subtracted from the bytes of an image, and then multiplied with them."""

@@ -96,7 +96,7 @@ def hidden_layers(module: nn.Module) -> list[LinearLayer]:
 
 def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -> list[LinearLayer] | None:
     """Read a ``Sequential`` of linear layers and activations of these names; None if it is anything else."""
-    if type(module) is not nn.Sequential:
+    if type(module) is not nn.Sequential or not all(map(_is_plain, module.modules())):
         return None
     layers: list[LinearLayer] = []
     offset = 0
@@ -113,6 +113,13 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
             return None
     shared = len({id(p) for p in module.parameters()}) != sum(len(list(c.parameters())) for c in module)
     return layers if layers and not shared else None
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Return whether a module computes what its class does, with nothing but weights to sample."""
+    hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+    known = type(module) is not nn.Linear or module._parameters.keys() == {"weight", "bias"}
+    return not hooked and known and all(p.requires_grad for p in module.parameters())
 
 
 def _weights(layer: LinearLayer, theta: Tensor) -> tuple[Tensor, Tensor | None]:

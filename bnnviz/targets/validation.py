@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
+from bnnviz.targets import modules
 
 
 def module(given: Any) -> nn.Module:
@@ -19,22 +19,16 @@ def module(given: Any) -> nn.Module:
     Raises
     ------
     BnnvizError
-        If it is none, has parameters without a shape yet, or has batch normalisation.
+        If it is none, has no parameters to sample, or cannot be copied.
     """
-    if not isinstance(given, nn.Module):
-        what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
-        raise BnnvizError(f"module must be a torch.nn.Module, not {what}; give an instance of one.", "module")
-    if any(isinstance(each, nn.parameter.UninitializedParameter) for each in given.parameters()):
+    modules.check_structure(given)
+    try:
+        return modules.copied(given).eval()
+    except Exception as error:  # whatever the user's own code raises
         raise BnnvizError(
-            "The module has lazy layers, whose weights have no shape yet; call it once on your inputs before.", "module"
-        )
-    if any(isinstance(child, nn.modules.batchnorm._BatchNorm) for child in given.modules()):
-        raise BnnvizError(
-            "The module has batch normalisation, which makes one row's output depend on the others, so there"
-            " is no likelihood of a row; use layer or group normalisation.",
+            f"The module cannot be copied in evaluation mode ({error}); hold nothing in it that copy.deepcopy refuses.",
             "module",
-        )
-    return copy.deepcopy(given).eval()
+        ) from error
 
 
 def scale(name: str, given: Any) -> float:
@@ -62,10 +56,17 @@ def rows(what: str, given: Any) -> Tensor:
     BnnvizError
         If they are not numbers in one shape.
     """
-    found = given.detach().to_dense() if isinstance(given, Tensor) else torch.tensor(arrays.numbers(what, given))
-    found = found.clone() if isinstance(given, Tensor) else found
+    found = _dense(given.detach()).clone() if isinstance(given, Tensor) else torch.tensor(arrays.numbers(what, given))
     if found.is_complex():
         raise BnnvizError(f"The {what} are complex numbers; give their parts as columns.", "data")
     if not found.ndim:
         raise BnnvizError(f"The {what} are one number; give one row for each observation.", "data")
     return found
+
+
+def _dense(given: Tensor) -> Tensor:
+    """Return a tensor with a number at each place: of a sparse one zeros too."""
+    if given.is_nested:
+        raise BnnvizError("The rows are a nested tensor, each of a length of its own; pad them to one length.", "data")
+    given = given.dequantize() if given.is_quantized else given
+    return given if given.layout == torch.strided else given.to_dense()

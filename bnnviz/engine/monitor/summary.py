@@ -31,6 +31,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         "sampler": run.spec.sampler,
         "settings": run.spec.settings,
         "dim": run.target.dim,
+        **({"frozen": run.target.frozen} if isinstance(run.target, BNN) and run.target.frozen else {}),
         "chains": draws.shape[0],
         "draws": draws.shape[1],
         "seed": run.spec.seed,

@@ -258,8 +258,7 @@ def remarks(sampler: Sampler, target: Target) -> list[str]:
     if not sampler.compiles:
         return [f"Steps of {sampler.title} are not compiled: each phase is another computation."]
     if not target.compiles:
-        what = target.describe_value()
-        return [f"Steps on {what} are not compiled: convolutions are the same routines either way."]
+        return [f"Steps on {target.describe_value()} are not compiled: {target.not_compiled}."]
     return []
 
 

@@ -61,18 +61,21 @@ class Reader(NamedTuple):
 
 
 def readers(target: BNN) -> list[Reader]:
-    """Return the linear and convolutional layers of a network but the first one, in their order."""
+    """Return the linear and convolutional layers of a network but the first one, in their order.
+
+    Frozen layers are not among them: their weights are no coordinates.
+    """
     starts, start = {}, 0
     for name, shape in target.shapes.items():
         starts[name], start = start, start + shape.numel()
-    found = []
+    found: list[Reader | None] = []
     for name, child in target.module.named_modules():
         weight = f"{name}.weight" if name else "weight"
         plain = isinstance(child, _ConvNd) and not isinstance(child, _ConvTransposeNd)
-        if weight in starts and (plain or isinstance(child, nn.Linear)):
+        if plain or isinstance(child, nn.Linear):
             units = child.in_channels if plain else child.in_features
-            found.append(Reader(starts[weight], target.shapes[weight], units))
-    return found[1:]
+            found.append(Reader(starts[weight], target.shapes[weight], units) if weight in starts else None)
+    return [reader for reader in found[1:] if reader is not None]
 
 
 @REGISTRY.add

@@ -1,0 +1,156 @@
+"""Check what a module is made of before it is called: parameters that can be sampled, layers that can be called."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bnnviz.errors import BnnvizError
+
+_WRAPPERS = {
+    "DataParallel": "is wrapped in DataParallel; give the module inside, its attribute .module",
+    "DistributedDataParallel": "is wrapped in DistributedDataParallel; give the module inside, its attribute .module",
+    "OptimizedModule": "was compiled by torch.compile; give the module itself, its attribute ._orig_mod",
+}
+
+
+def check_structure(given: Any) -> None:
+    """Raise unless something is a module with parameters to sample.
+
+    Raises
+    ------
+    BnnvizError
+        If it is none; if it is compiled or wrapped; if parameters have no shape or no numbers, are complex or sparse,
+        share memory, lie where the module does not look for them, or are all frozen.
+    """
+    if not isinstance(given, nn.Module):
+        what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+        raise BnnvizError(f"module must be a torch.nn.Module, not {what}; give an instance of one.", "module")
+    _check_layers(given)
+    _check_numbers(given)
+    _check_found(given)
+    parameters = dict(given.named_parameters())
+    if not parameters:
+        raise BnnvizError("The module has no parameters to sample; give one with weights.", "module")
+    if not any(parameter.requires_grad for parameter in parameters.values()):
+        raise BnnvizError(
+            f"All {sum(p.numel() for p in parameters.values()):,} parameters of the module are frozen, so there is"
+            " nothing to sample; set requires_grad to True where weights are unknown.",
+            "module",
+        )
+    _check_memory({name: p for name, p in parameters.items() if p.requires_grad})
+
+
+def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters to sample by name, each once, in the module's order."""
+    return {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+
+
+def aliases(module: nn.Module) -> dict[str, str]:
+    """Return under which name of `trainable` a parameter stands, for each name that the module has for it."""
+    first = {id(parameter): name for name, parameter in trainable(module).items()}
+    named = module.named_parameters(remove_duplicate=False)
+    return {name: first[id(parameter)] for name, parameter in named if id(parameter) in first}
+
+
+def places(module: nn.Module) -> tuple[tuple[str, str], ...]:
+    """Return one name of each place where a trainable parameter is read, and that parameter's name in `trainable`.
+
+    A layer that the module holds twice is one place, two layers with one weight are two. Nothing where all are as in
+    `trainable`.
+    """
+    names = aliases(module)
+    found = tuple(
+        (place, names[place])
+        for owner, child in module.named_modules()
+        for place in (f"{owner}.{own}" if owner else own for own in child._parameters)
+        if place in names
+    )
+    return found if any(place != name for place, name in found) else ()
+
+
+def _check_layers(given: nn.Module) -> None:
+    for name, child in given.named_modules():
+        which = f"The module's part {name}" if name else "The module"
+        if isinstance(child, torch.jit.ScriptModule):
+            raise BnnvizError(
+                f"{which} is TorchScript, which takes no weights as arguments; give the torch.nn.Module that it was"
+                " made of.",
+                "module",
+            )
+        if type(child).__name__ in _WRAPPERS:
+            raise BnnvizError(f"{which} {_WRAPPERS[type(child).__name__]}.", "module")
+
+
+def _check_numbers(given: nn.Module) -> None:
+    for name, held in itertools.chain(given.named_parameters(), given.named_buffers()):
+        if isinstance(held, nn.parameter.UninitializedTensorMixin):
+            raise BnnvizError(
+                "The module has lazy layers, whose weights have no shape yet; call it once on your inputs before.",
+                "module",
+            )
+        if held.is_complex():
+            raise BnnvizError(
+                f"{name} holds complex numbers, and samplers move real ones; make it two real tensors, and put them"
+                " together in the forward with torch.complex.",
+                "module",
+            )
+        if held.layout != torch.strided:
+            raise BnnvizError(f"{name} is a sparse tensor; make it a dense one (to_dense).", "module")
+        if held.is_meta:
+            raise BnnvizError(
+                f"{name} lies on the device meta and has no numbers; make the module on the CPU, or load its weights.",
+                "module",
+            )
+
+
+def _check_found(given: nn.Module) -> None:
+    """Raise where trainable tensors lie in plain attributes, so that they are no parameters of the module."""
+    known = {id(parameter) for parameter in given.parameters()}
+    for name, child in given.named_modules():
+        for attribute, held in vars(child).items():
+            if any(p.requires_grad and p.is_leaf and id(p) not in known for p in _tensors(held)):
+                place = f"{name}.{attribute}" if name else attribute
+                raise BnnvizError(
+                    f"The attribute {place} holds trainable tensors that are no parameters of the module; make each a"
+                    " torch.nn.Parameter, and a list of them a ParameterList or a ModuleList.",
+                    "module",
+                )
+
+
+def _tensors(held: Any) -> Iterator[Tensor]:
+    """Yield the tensors of an attribute, and of the modules in it, which may be a list or a dict."""
+    values = held.values() if isinstance(held, dict) else held if isinstance(held, list | tuple | set) else [held]
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, nn.Module):
+            yield from value.parameters()
+
+
+def _check_memory(parameters: dict[str, Tensor]) -> None:
+    """Raise where two parameters share numbers in memory: a change of one would be a change of the other."""
+    by_storage: dict[int, list[tuple[str, Tensor]]] = {}
+    for name, parameter in parameters.items():
+        if parameter.numel():
+            by_storage.setdefault(parameter.untyped_storage().data_ptr(), []).append((name, parameter))
+    for group in by_storage.values():
+        places = [(name, _places(parameter)) for name, parameter in group] if len(group) > 1 else []
+        for (one, here), (other, there) in itertools.combinations(places, 2):
+            if torch.isin(here, there).any():
+                raise BnnvizError(
+                    f"The parameters {one} and {other} share memory; tie weights by using one Parameter twice, or give"
+                    " each its own numbers.",
+                    "module",
+                )
+
+
+def _places(parameter: Tensor) -> Tensor:
+    """Return where a parameter's numbers lie in its storage."""
+    size = parameter.untyped_storage().nbytes() // parameter.element_size()
+    every = torch.arange(size)
+    return every.as_strided(parameter.shape, parameter.stride(), parameter.storage_offset()).flatten()

@@ -1,0 +1,308 @@
+"""Try a module on a few rows: what it needs to be called, and whether its rows have likelihoods of their own."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.modules import calls
+from bnnviz.targets.modules.calls import CallRules
+
+log = logging.getLogger(__name__)
+
+_ROWS, _CHAINS = 4, 2
+_AGREE = 1e-5  # relative; rows that depend on each other differ by more, casts to float32 by less
+_MOVE, _STEP = 1e-5, 1e-7  # of weights, for differences of outputs and of gradients
+_SLOPES_AGREE = 1e-3  # relative
+_LONGEST = 200  # characters of somebody else's error
+
+#: From weights (chains, weights) and inputs to outputs (chains, rows, outputs), one chain after another or at once. The
+#: inputs are (rows, ...) for all chains, or each one's own: (chains, rows, ...).
+Outputs = Callable[[Tensor, Tensor, CallRules], Tensor]
+
+
+class Derivatives(NamedTuple):
+    """Outputs of a few rows, and derivatives of a function of them by the weights: first, and second along a vector."""
+
+    outputs: Tensor
+    first: Tensor
+    second: Tensor | None
+
+
+def said(error: Exception) -> str:
+    """Return the first line of an error of the caller's code, without its full stop."""
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
+
+
+def rules_of(
+    module: nn.Module,
+    outputs: Outputs,
+    theta: Tensor,
+    own: Tensor,
+    x: Tensor,
+    names: tuple[tuple[str, str], ...] = (),
+) -> CallRules:
+    """Return what a module needs when it is called.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    outputs : callable
+        The outputs (chains, rows, outputs) of weights on inputs under given rules.
+    theta : Tensor, shape (2, weights)
+        Weights to try.
+    own : Tensor, shape (1, weights)
+        The module's own, for a module that does not bear others.
+    x : Tensor, shape (rows, ...)
+        A few rows (`some_rows`).
+    names : tuple of pairs of str
+        As of `CallRules`.
+
+    Raises
+    ------
+    BnnvizError
+        If outputs differ from one call to the next, one row's depend on the others, or the weights have no say in them.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rules = CallRules(one_by_one=True, names=names)
+        theta = _bearable(outputs, theta, own, x, rules)
+        rules = _first_rules(module, outputs, theta, x, rules)
+        _check_repeats(outputs, theta, x, rules)
+        _check_rows_alone(outputs, theta, x, rules)
+        each = _derivatives(outputs, theta, x, rules)
+        _check_gradient(outputs, theta, x, rules, each)
+        rules = rules._replace(twice=_is_right(outputs, theta, x, rules, each))
+        at_once = rules._replace(one_by_one=False)
+        return at_once if _agrees(outputs, theta, x, at_once, each) else rules
+
+
+def check_precision(module: nn.Module, x: Tensor, dtype: torch.dtype) -> None:
+    """Raise unless a module reads inputs in the precision that it was moved to.
+
+    Raises
+    ------
+    BnnvizError
+        If its own tensors or casts are of another.
+    """
+    try:
+        with torch.no_grad():
+            calls.call(module, {}, x[:1].to(dtype), CallRules(restores=True))
+    except Exception as error:  # whatever the user's own code raises
+        name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
+        raise BnnvizError(
+            f"The module cannot compute in {name} ({said(error)}): its forward has tensors or casts of another"
+            f" precision; sample with dtype={other!r}, or make these tensors buffers (register_buffer) and cast to"
+            " x.dtype.",
+            "dtype",
+        ) from error
+
+
+def unreadable(module: nn.Module, x: Tensor, shape: tuple[int, ...], error: Exception) -> BnnvizError:
+    """Return what is to be said of a module that fails on inputs x, some of those of a shape, in double precision."""
+    single = calls.move(calls.copied(module), x.device, torch.float32)
+    try:
+        with torch.no_grad():
+            single(x.to(torch.float32))
+    except Exception:  # it fails whatever the precision is
+        log.debug("The module fails in float32 too.", exc_info=True)
+        return BnnvizError(f"The module cannot read inputs of shape {shape}: {said(error)}.", "module")
+    return BnnvizError(
+        f"The module computes in float32 alone ({said(error)}), and its posterior is checked in float64; leave out"
+        " casts such as x.float() in its forward, or cast to the precision of a weight, as in"
+        " x.to(self.weight.dtype).",
+        "module",
+    )
+
+
+def _other(dtype: torch.dtype) -> torch.dtype:
+    return torch.float32 if dtype == torch.float64 else torch.float64
+
+
+def some_rows(x: Tensor) -> Tensor:
+    """Return a few rows, evenly spread; two of them at least, which may be the same."""
+    if not len(x):
+        return x.new_zeros(2, *x.shape[1:])
+    return x[torch.linspace(0, len(x) - 1, min(_ROWS, max(len(x), 2))).long()]
+
+
+def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> Tensor:
+    """Return weights that the module takes: those to try, or its own where it takes no others."""
+    try:
+        with torch.no_grad():
+            outputs(theta, x, rules._replace(restores=True))
+    except Exception:  # of weights that are outside of what the module takes
+        log.debug("The module is tried at its own weights.", exc_info=True)
+        return own.expand(_CHAINS, -1)
+    return theta
+
+
+def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> CallRules:
+    """Return the rules but for what derivatives tell."""
+    before = calls.attributes(module)
+    try:
+        with torch.no_grad(), calls.SeenFunctions() as seen:
+            outputs(theta, x, rules)
+    except Exception as error:  # whatever the user's own code raises
+        raise BnnvizError(
+            f"The module cannot be called with weights of a draw in the place of its parameters: {said(error)}; let its"
+            " forward read them as attributes of the module.",
+            "module",
+        ) from error
+    restores = calls.leaves_something(before)
+    for child, values in before:
+        calls.restore(child, values)
+    return rules._replace(math=not calls.FUSED.isdisjoint(seen.found), restores=restores)
+
+
+def _check_repeats(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
+    with torch.no_grad():
+        first, second = (outputs(theta, x, rules) for _ in range(2))
+    if not torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)):
+        raise BnnvizError(
+            "The module's outputs differ from one call to the next in evaluation mode, so there is no likelihood; leave"
+            " out its random numbers, as in functional.dropout(x, training=self.training), and what it keeps from one"
+            " call to the next.",
+            "module",
+        )
+
+
+def _check_rows_alone(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
+    with torch.no_grad():
+        together = outputs(theta, x, rules)
+        try:
+            alone = torch.cat([outputs(theta, row[None], rules) for row in x], 1)
+        except Exception as error:  # whatever the user's own code raises
+            raise BnnvizError(
+                f"The module cannot read one row alone ({said(error)}), so there is no likelihood of a row; use no"
+                " statistics of a batch, as batch normalisation in training mode does.",
+                "module",
+            ) from error
+    if alone.shape != together.shape or not _close(alone, together):
+        raise BnnvizError(
+            "The module's output of one row depends on the others, so there is no likelihood of a row; use layer or"
+            " group normalisation in the place of statistics of a batch, and let rows be the first axis throughout.",
+            "module",
+        )
+
+
+def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> Derivatives:
+    """Return outputs and derivatives; of the second None where there is none."""
+    theta = theta.detach().clone().requires_grad_(True)
+    along = _along(theta)
+    with torch.enable_grad():
+        f = outputs(theta, x, rules)
+        if not f.requires_grad:
+            raise BnnvizError(
+                "The module's outputs do not depend on its weights as far as derivatives tell; let its forward compute"
+                " them from its parameters in torch, without detach, torch.no_grad, .data or NumPy.",
+                "module",
+            )
+        try:
+            first = torch.autograd.grad(_value(f).sum(), theta, create_graph=True)[0]
+        except Exception as error:  # whatever the user's own code raises
+            raise BnnvizError(
+                f"The module's outputs cannot be differentiated by its weights: {said(error)}.", "module"
+            ) from error
+        return Derivatives(f.detach(), first.detach(), _second(first, along, theta))
+
+
+def _value(f: Tensor) -> Tensor:
+    """Return some function (chains,) of outputs."""
+    return (torch.linspace(1, 2, f[0].numel(), dtype=f.dtype).view_as(f[0]) * f.square()).sum((1, 2))
+
+
+def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> None:
+    """Raise unless the gradient tells by how much the outputs change, for one chain or more; a kink may lie between."""
+    along = _along(theta)
+    with torch.no_grad():
+        ahead, behind = (_value(outputs(theta + step * along, x, rules)) for step in (_MOVE, -_MOVE))
+    found, parts = (ahead - behind) / (2 * _MOVE), each.first * along
+    scale = torch.maximum(found.abs(), parts.abs().sum(1))
+    if ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+        raise BnnvizError(
+            "The module's outputs change otherwise with its weights than their derivatives say, as where a part of its"
+            " forward is detached, under torch.no_grad, rounded or computed again by torch.utils.checkpoint; leave that"
+            " out, or set requires_grad to False for these weights.",
+            "module",
+        )
+
+
+def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Tensor) -> None:
+    """Raise unless a copy of the module gives these outputs (rows, outputs) when it has loaded these weights.
+
+    Raises
+    ------
+    BnnvizError
+        If it reads weights from elsewhere than its parameters, such as a list.
+    """
+    fresh = calls.copied(module)
+    fresh.load_state_dict(state)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = fresh(x)
+    if not _close(found, expected):
+        raise BnnvizError(
+            "The module's forward does not read all weights from its parameters, but from a list or an attribute that"
+            " holds the same tensors; let it read them as attributes of their layers.",
+            "module",
+        )
+
+
+def _second(first: Tensor, along: Tensor, theta: Tensor) -> Tensor | None:
+    slope = (first * along).sum()
+    if not slope.requires_grad:
+        return torch.zeros_like(theta)
+    try:
+        return torch.autograd.grad(slope, theta, materialize_grads=True)[0].detach()
+    except Exception:  # of an operation that can be differentiated once only
+        log.debug("The module has no second derivatives.", exc_info=True)
+        return None
+
+
+def _is_right(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:
+    """Return whether there is a second derivative, and it is the difference of two first ones for one chain or more.
+
+    For the others a kink may lie between.
+    """
+    if each.second is None:
+        return False
+    along = _along(theta)
+    ahead, behind = (_derivatives(outputs, theta + step * along, x, rules).first for step in (_STEP, -_STEP))
+    slopes = (ahead - behind) / (2 * _STEP)
+    scale = torch.maximum(slopes.abs(), each.second.abs()).amax(1, keepdim=True) + each.first.abs().amax(
+        1, keepdim=True
+    )
+    return not (torch.abs(slopes - each.second) > _SLOPES_AGREE * scale).any(1).all()
+
+
+def _along(theta: Tensor) -> Tensor:
+    return torch.linspace(-1, 1, theta.numel(), dtype=theta.dtype).view_as(theta)
+
+
+def _agrees(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:
+    """Return whether chains can be computed at once, and come out as one after another."""
+    try:
+        found = _derivatives(outputs, theta, x, rules)
+        own = outputs(theta.detach(), x.expand(len(theta), *x.shape), rules)
+    except Exception:  # of what torch.func.vmap cannot compute
+        log.debug("Chains are computed one after another.", exc_info=True)
+        return False
+    if (found.second is None) != (each.second is None):
+        return False
+    pairs = [*zip(found, each, strict=True), (own, each.outputs)]
+    return all(_close(a, b) for a, b in pairs if a is not None)
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors differ by rounding alone."""
+    known = torch.isfinite(b)
+    scale = float(b[known].abs().max()) if known.any() else 1.0
+    return torch.allclose(a, b, rtol=_AGREE, atol=_AGREE * scale, equal_nan=True)

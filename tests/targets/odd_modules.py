@@ -1,0 +1,295 @@
+"""Modules of many kinds, for tests: each maps inputs (rows, 3) to one output."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import parametrizations, parametrize, prune
+
+INPUTS = 3
+
+
+class Computed(nn.Module):
+    """A module whose forward is a function of itself and of its inputs."""
+
+    def __init__(self, forward: Callable[[Any, Tensor], Any], **parts: Any) -> None:
+        super().__init__()
+        self.function = forward
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self, x)
+
+
+def stack(*layers: nn.Module) -> nn.Sequential:
+    return nn.Sequential(*layers)
+
+
+def head(inputs: int = 4) -> nn.Linear:
+    return nn.Linear(inputs, 1)
+
+
+def frozen(module: nn.Module, *names: str) -> nn.Module:
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(not name.startswith(names))
+    return module
+
+
+def perceptron() -> nn.Sequential:
+    return stack(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), head())
+
+
+def frozen_factor() -> nn.Module:
+    factor = nn.Parameter(torch.full((3,), 0.7), requires_grad=False)
+    return Computed(lambda m, x: m.head(torch.tanh(x * m.factor)), factor=factor, head=head(3))
+
+
+def shared_layer() -> nn.Module:
+    inner = nn.Linear(3, 3)
+    return stack(inner, nn.Tanh(), inner, nn.Tanh(), head(3))
+
+
+def tied_weight() -> nn.Module:
+    module = stack(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3), nn.Tanh(), head(3))
+    module[2].weight = module[0].weight
+    return module
+
+
+def twice_in_a_list() -> nn.Module:
+    one, other = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        for layer in m.layers:
+            x = torch.tanh(layer(x))
+        return m.head(x)
+
+    return Computed(forward, layers=nn.ModuleList([one, other, one]), head=head(3))
+
+
+def autoencoder() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return m.head(functional.linear(torch.tanh(m.encoder(x)), m.encoder.weight.T))
+
+    return Computed(forward, encoder=nn.Linear(3, 4), head=head(3))
+
+
+def two_names() -> nn.Module:
+    module = Computed(lambda m, x: m.first(torch.tanh(m.inner(x))) + m.second(x), inner=nn.Linear(3, 3), first=head(3))
+    module.second = module.first
+    return module
+
+
+class Symmetric(nn.Module):
+    """A parametrization: the symmetric part."""
+
+    def forward(self, w: Tensor) -> Tensor:
+        return (w + w.T) / 2
+
+
+def parametrized(made: Callable[[nn.Module], nn.Module], width: int = 3) -> Callable[[], nn.Module]:
+    return lambda: stack(made(nn.Linear(3, width)), nn.Tanh(), head(width))
+
+
+def symmetric(layer: nn.Module) -> nn.Module:
+    return parametrize.register_parametrization(layer, "weight", Symmetric())
+
+
+def hooked(made: Callable[[nn.Module], Any]) -> Callable[[], nn.Module]:
+    def build() -> nn.Module:
+        layer = nn.Linear(3, 4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made(layer)
+        return stack(layer, nn.Tanh(), head())
+
+    return build
+
+
+def recurrent(kind: type[nn.Module], **options: Any) -> Callable[[], nn.Module]:
+    def build() -> nn.Module:
+        layer = kind(1, 4, batch_first=True, **options)
+        width = 4 * (2 if options.get("bidirectional") else 1)
+        return Computed(lambda m, x: m.head(m.layer(x[..., None])[0][:, -1]), layer=layer, head=head(width))
+
+    return build
+
+
+def cell() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        state = None
+        for column in x.split(1, 1):
+            state = m.cell(column, state)
+        return m.head(state[0])
+
+    return Computed(forward, cell=nn.LSTMCell(1, 4), head=head())
+
+
+def attention() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        h = m.inner(x[..., None])
+        return m.head(m.attention(h, h, h)[0].mean(1))
+
+    return Computed(
+        forward, inner=nn.Linear(1, 4), attention=nn.MultiheadAttention(4, 2, batch_first=True), head=head()
+    )
+
+
+def transformer(layers: int = 0) -> Callable[[], nn.Module]:
+    def build() -> nn.Module:
+        layer: nn.Module = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        layer = nn.TransformerEncoder(layer, layers) if layers else layer
+
+        def forward(m: Any, x: Tensor) -> Tensor:
+            return m.head(m.layer(m.inner(x[..., None])).mean(1))
+
+        return Computed(forward, inner=nn.Linear(1, 4), layer=layer, head=head())
+
+    return build
+
+
+def plain_attention() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        h = m.inner(x[..., None])[:, None]
+        mask = torch.ones(3, 3, dtype=torch.bool).tril()
+        return m.head(functional.scaled_dot_product_attention(h, h, h, attn_mask=mask)[:, 0].mean(1))
+
+    return Computed(forward, inner=nn.Linear(1, 4), head=head())
+
+
+def branch_on_a_weight() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return m.head(torch.tanh(x)) if m.switch > 0 else m.head(torch.sin(x))
+
+    return Computed(forward, switch=nn.Parameter(torch.ones(())), head=head(3))
+
+
+def branch_on_each_row() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return torch.stack([m.head(row) if row[0] > 0 else m.other(row) for row in x])
+
+    return Computed(forward, head=head(3), other=head(3))
+
+
+def number_of_a_weight() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return m.head(torch.tanh(x)) * (2.0 if m.head.bias.item() > 0 else 1.0)
+
+    return Computed(forward, head=head(3))
+
+
+def fills() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        out = torch.zeros(len(x), 4, dtype=x.dtype)
+        for k in range(4):
+            out[:, k] = m.layers[k](x)[:, 0]
+        return m.head(torch.tanh(out))
+
+    return Computed(forward, layers=nn.ModuleList([head(3) for _ in range(4)]), head=head())
+
+
+def adds_in_place() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        total = torch.zeros(len(x), 1, dtype=x.dtype)
+        total += m.head(x)
+        total.add_(torch.tanh(m.other(x)))
+        return total
+
+    return Computed(forward, head=head(3), other=head(3))
+
+
+def writes_by_index() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        h = torch.empty(len(x), 4, dtype=x.dtype)
+        h.copy_(m.inner(x))
+        h[h < 0] = 0.0
+        return m.head(h)
+
+    return Computed(forward, inner=nn.Linear(3, 4), head=head())
+
+
+def normalised(layer: nn.Module, shape: tuple[int, ...] = ()) -> nn.Module:
+    """Give a normalisation statistics that it could have been trained to."""
+    if getattr(layer, "running_mean", None) is not None:
+        layer.running_mean.uniform_(-1, 1)
+        layer.running_var.uniform_(0.5, 2)
+    inner = [nn.Unflatten(1, shape), layer, nn.Flatten()] if shape else [layer]
+    return stack(nn.Linear(3, 4), *inner, nn.Tanh(), head())
+
+
+def keeps_hidden() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        m.hidden = torch.tanh(m.inner(x))
+        return m.head(m.hidden)
+
+    return Computed(forward, inner=nn.Linear(3, 4), head=head())
+
+
+def keeps_all_hidden() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        m.all_hidden.append(torch.tanh(m.inner(x)))
+        return m.head(m.all_hidden[-1])
+
+    return Computed(forward, inner=nn.Linear(3, 4), head=head(), all_hidden=[])
+
+
+def keeps_named() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        m.named["h"] = torch.tanh(m.inner(x))
+        return m.head(m.named["h"])
+
+    return Computed(forward, inner=nn.Linear(3, 4), head=head(), named={})
+
+
+def own_matrix(dtype: torch.dtype) -> Callable[[], nn.Module]:
+    matrix = torch.linspace(-1, 1, 12, dtype=dtype).view(3, 4)
+    return lambda: Computed(lambda m, x: m.head(torch.tanh(x @ m.matrix)), matrix=matrix, head=head())
+
+
+def buffered() -> nn.Module:
+    module = Computed(lambda m, x: m.head(x - m.centre), head=head(3))
+    module.register_buffer("centre", torch.tensor([0.5, -0.5, 0.0]))
+    return module
+
+
+class Once(torch.autograd.Function):
+    """A square that can be differentiated once."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        return 2 * ctx.saved_tensors[0] * slope
+
+
+def differentiable_once() -> nn.Module:
+    return Computed(lambda m, x: m.head(Once.apply(m.inner(x))), inner=nn.Linear(3, 4), head=head())
+
+
+def convolution() -> nn.Module:
+    return stack(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.ReLU(), nn.Flatten(), head())
+
+
+def spectrum() -> nn.Module:
+    return Computed(lambda m, x: m.head(torch.fft.rfft(m.inner(x)).abs()), inner=nn.Linear(3, 4), head=head(3))
+
+
+def embedding() -> nn.Module:
+    return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=nn.Embedding(2, 4), head=head(12))
+
+
+NEW_WEIGHT_NORM, NEW_SPECTRAL_NORM = parametrizations.weight_norm, parametrizations.spectral_norm
+OLD_WEIGHT_NORM, OLD_SPECTRAL_NORM = nn.utils.weight_norm, nn.utils.spectral_norm
+
+
+def pruned(layer: nn.Module) -> None:
+    prune.l1_unstructured(layer, "weight", amount=5)
