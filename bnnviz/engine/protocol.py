@@ -128,6 +128,8 @@ class DrawSource(Protocol):
         Kept draws of the living chains, (chains, draws, dim).
     log_weights : ndarray or None
         Logarithms of the weights (chains, draws) that the draws came with.
+    sample_stats : dict of ndarray
+        Sample statistics of the moves that led to the draws, (chains, draws) each.
     """
 
     spec: Spec
@@ -153,6 +155,7 @@ class DrawSource(Protocol):
     kernel: str
     draws: np.ndarray
     log_weights: np.ndarray | None
+    sample_stats: dict[str, np.ndarray]
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events."""
@@ -199,13 +202,16 @@ class SingleRun(DrawSource, Driven, Protocol):
     threads: int
     state: Any
     logs: DrawStore
+    draw_stats: DrawStore
     descent: Any
     stats: dict[str, Any]
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
 
-    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
+    def refill(
+        self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
+    ) -> None:
         """Take back the draws that a checkpoint is without."""
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.registry import Registry
+from bnnviz.targets.domain import RejectedPoints, evaluated
 
 REGISTRY = Registry("target")
 
@@ -42,6 +43,8 @@ class Target(param.Parameterized):
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float
         Learning rate of such a descent's first step.
+    rejected : RejectedPoints
+        Where `potential` raised an error of its domain.
     """
 
     registered: ClassVar[str] = ""
@@ -62,10 +65,13 @@ class Target(param.Parameterized):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.device, self.dtype = torch.device("cpu"), torch.float32
+        self.rejected = RejectedPoints()
 
     def clone(self) -> Target:
         """Return a copy for one run, which moves its tensors without those of this one moving too."""
-        return copy.copy(self)
+        made = copy.copy(self)
+        made.rejected = RejectedPoints()
+        return made
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Target:
         """Move the target's own tensors to a device and precision; return the target."""
@@ -84,6 +90,10 @@ class Target(param.Parameterized):
         """Return U, up to a constant: (chains, dim) -> (chains,)."""
         raise NotImplementedError
 
+    def defined_potential(self, x: Tensor) -> Tensor:
+        """Return U (chains,), infinite where `potential` raises an error of its domain."""
+        return evaluated(self.potential, x, self.rejected)
+
     @property
     def row_work(self) -> int:
         """Multiply-adds that U takes of one data row, about: one for each coordinate unless overridden."""
@@ -96,7 +106,7 @@ class Target(param.Parameterized):
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U (chains,) and its gradient (chains, dim); by automatic differentiation unless overridden."""
-        return differentiate(self.potential, x)
+        return differentiate(self.defined_potential, x)
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient (chains, dim) and the curvature v' H v along v (chains,)."""
@@ -105,7 +115,7 @@ class Target(param.Parameterized):
 
     def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient and the product H v with the Hessian, both (chains, dim)."""
-        return differentiate_twice(self.potential, x, v)
+        return differentiate_twice(self.defined_potential, x, v)
 
     def quadratic(self) -> tuple[Tensor, Tensor] | None:
         """Return centre (dim,) and precision (dim, dim) where U is a quadratic form, or None where it is not."""
@@ -221,7 +231,7 @@ def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Ten
 
 
 class Callable(Target):
-    """A density given by any function U of (chains, dim) in torch."""
+    """A density given by any function U of (chains, dim) in torch, which may raise an error where it is not defined."""
 
     title = "Your function"
 
@@ -232,7 +242,10 @@ class Callable(Target):
         self.function, self.dim = function, int(dim)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return the function's value, checked for its shape."""
+        """Return the function's value, checked for its shape; infinite where it raises an error of its domain."""
+        return evaluated(self._value, x, self.rejected)
+
+    def _value(self, x: Tensor) -> Tensor:
         value = self.function(x)
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
