@@ -14,7 +14,6 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.registry import Registry
-from bnnviz.targets.domain import RejectedPoints, evaluated
 
 REGISTRY = Registry("target")
 
@@ -22,6 +21,37 @@ REGISTRY = Registry("target")
 Potential = Function[[Tensor], Tensor]
 
 _EXACT_DIAGONAL, _PROBES = 1000, 100
+
+#: Raised where a matrix has no factor, a distribution no such parameter, or a function no value.
+DOMAIN_ERRORS = (torch.linalg.LinAlgError, ValueError, ArithmeticError)
+#: How the sentence on such points begins.
+REJECTED = "The density raised an error of its domain at"
+
+
+class RejectedPoints:
+    """Count the points at which a density raised an error of its domain.
+
+    Attributes
+    ----------
+    count : int
+    first : str
+        What the first error said, on one line.
+    """
+
+    def __init__(self, count: int = 0, first: str = "") -> None:
+        self.count, self.first = count, first
+
+    def add(self, error: Exception) -> None:
+        """Count a point."""
+        self.first = self.first or f"{type(error).__name__}: {_shortened(str(error))}"
+        self.count += 1
+
+    def sentence(self) -> str:
+        """Say how many there were, and what the first error said; "" where there were none."""
+        if not self.count:
+            return ""
+        points = "one point" if self.count == 1 else f"{self.count:,} points"
+        return f"{REJECTED} {points}, where it counts as zero (first {self.first})."
 
 
 class Target(param.Parameterized):
@@ -228,6 +258,30 @@ def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Ten
         product = torch.autograd.grad(along, x, allow_unused=True)[0] if along.requires_grad else None
     product = torch.zeros_like(gradient) if product is None else product
     return value.detach(), gradient.detach(), product.detach()
+
+
+def evaluated(function: Function[[Tensor], Any], x: Tensor, rejected: RejectedPoints) -> Any:
+    """Return a function's values (chains,) at x (chains, dim), infinite where it raises an error of its domain.
+
+    Such a point has the density zero, so samplers reject it, as Stan does (Stan Reference Manual, "Rejections"). One
+    point alone would have the whole batch fail, so that this is halved until the point is found. The gradient at
+    such a point is not a number. Other errors are the caller's to see.
+    """
+    try:
+        return function(x)
+    except BnnvizError:
+        raise
+    except DOMAIN_ERRORS as error:
+        if len(x) < 2:
+            rejected.add(error)
+            return torch.inf * (1 + 0 * x.sum(-1))
+    half = len(x) // 2
+    return torch.cat([evaluated(function, part, rejected) for part in (x[:half], x[half:])])
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else f"{line[:157]}..."
 
 
 class Callable(Target):

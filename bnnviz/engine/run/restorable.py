@@ -15,7 +15,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
-from bnnviz.targets.domain import RejectedPoints
+from bnnviz.targets.base import RejectedPoints
 
 _VERSION = 8
 #: Plain values that a checkpoint holds.

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, targets
+from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run.changes import Change
 from bnnviz.engine.run.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
@@ -34,8 +35,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
-from bnnviz.targets.domain import BEGINNING as REJECTED
-from bnnviz.targets.domain import RejectedPoints
+from bnnviz.targets.base import REJECTED, RejectedPoints
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,8 @@ class Run(Restorable):
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
     own_target : bool
         Whether its target is an object of the caller's, which no spec names.
+    waiting : Waiting
+        Says how long the start and the warm-up take, and where no draw comes.
     search : dict or None
         How its prior was chosen (`bnnviz.engine.evaluation.prior_search`), for its summary and its file.
 
@@ -141,6 +143,7 @@ class Run(Restorable):
         self.search: dict[str, Any] | None = None
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
+        self.waiting = Waiting(self)
         self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_move: list[Callable[[], None]] = []
         self.on_renewal: list[Callable[[], None]] = []
@@ -324,6 +327,7 @@ class Run(Restorable):
             self.events = events if self.events is None else self.events + events
         for hear in self.listeners:
             hear(step_batch)
+        self.waiting.note()
         self._note_rejected_points()
         self._note_failures(step_batch)
         if self.phase == "tuning":

@@ -14,7 +14,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Callable
-from bnnviz.targets.domain import RejectedPoints, evaluated
+from bnnviz.targets.base import RejectedPoints, evaluated
 
 
 def gamma(x: torch.Tensor) -> torch.Tensor:
@@ -74,6 +74,7 @@ def test_a_matrix_without_a_factor_is_a_rejected_point() -> None:
     assert "LinAlgError" in run.target.rejected.first
 
 
+@pytest.mark.slow
 def test_draws_are_right_beside_points_that_raise() -> None:
     """The mean of a Gamma(4, 1) is 4; the threshold of 4.5 standard errors of 32 chains is passed once in 5,000."""
     run = finished(Callable(gamma, 2), chains=32, draws=100, warmup=100)
@@ -145,7 +146,8 @@ def test_given_points_are_not_replaced_but_named() -> None:
     target = Callable(lambda x: x[:, 0] - x[:, 0].log(), 1)
     outside = np.flatnonzero(source.draws[:, -1, 0] <= 0)
     assert 0 < len(outside) < 4
-    run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=4, start=source)
+    fixed = {"step_size": 0.1, "metric": "unit"}
+    run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=4, start=source, settings=fixed)
     named = f"{', '.join(map(str, outside))} begin where U or its gradient is not finite"
     assert any(named in note for note in run._run.notes)
 
