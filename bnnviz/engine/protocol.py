@@ -189,6 +189,8 @@ class SingleRun(DrawSource, Driven, Protocol):
         Whether its target is an object of the caller's, which no spec names.
     stats : dict
         Counts and ratios of the kernel.
+    waiting : object
+        Says how long the start and the warm-up take, and where no draw comes.
     """
 
     begun: Spec
@@ -203,6 +205,7 @@ class SingleRun(DrawSource, Driven, Protocol):
     state: Any
     logs: DrawStore
     draw_stats: DrawStore
+    waiting: Any
     descent: Any
     stats: dict[str, Any]
 
