@@ -128,6 +128,8 @@ class DrawSource(Protocol):
         Kept draws of the living chains, (chains, draws, dim).
     log_weights : ndarray or None
         Logarithms of the weights (chains, draws) that the draws came with.
+    sample_stats : dict of ndarray
+        Sample statistics of the moves that led to the draws, (chains, draws) each.
     """
 
     spec: Spec
@@ -153,6 +155,7 @@ class DrawSource(Protocol):
     kernel: str
     draws: np.ndarray
     log_weights: np.ndarray | None
+    sample_stats: dict[str, np.ndarray]
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return the weights (chains, draws) that undo the bias of draws at events."""
@@ -186,6 +189,8 @@ class SingleRun(DrawSource, Driven, Protocol):
         Whether its target is an object of the caller's, which no spec names.
     stats : dict
         Counts and ratios of the kernel.
+    waiting : object
+        Says how long the start and the warm-up take, and where no draw comes.
     """
 
     begun: Spec
@@ -199,13 +204,17 @@ class SingleRun(DrawSource, Driven, Protocol):
     threads: int
     state: Any
     logs: DrawStore
+    draw_stats: DrawStore
+    waiting: Any
     descent: Any
     stats: dict[str, Any]
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return everything needed to go on."""
 
-    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
+    def refill(
+        self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
+    ) -> None:
         """Take back the draws that a checkpoint is without."""
 
 

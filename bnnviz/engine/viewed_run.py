@@ -94,7 +94,8 @@ class ViewedRun(Run):
             representatives under the symmetries of a network's hidden units (`bnnviz.diagnostics.canonical`).
         component : dict, optional
             What trace, autocorrelation and density follow: ``{"kind": "pc", "number": 1}``, with 2 for the second
-            principal component or -1 for the last one, or ``{"kind": "coordinate", "i": 0}``.
+            principal component or -1 for the last one, ``{"kind": "coordinate", "i": 0}``, or a sample statistic
+            ``{"kind": "stat", "name": "acceptance_rate"}``.
         block : int, optional
             The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
 

@@ -15,7 +15,7 @@ while a run samples is in the state, a ``NamedTuple``:
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 import param
@@ -31,6 +31,10 @@ from bnnviz.samplers.text import MoveText
 from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")
+
+#: Fields of an `Info` that are kept of each draw, by the names that ArviZ has for sample statistics: recordings hold
+#: them, the trace can show them, and a field of such a name in a sampler's `Info` is all that it takes.
+SAMPLE_STATS = ("acceptance_rate", "diverging", "energy", "n_steps", "reached_max_treedepth")
 
 
 class Sampler(param.Parameterized):
@@ -186,6 +190,13 @@ class Sampler(param.Parameterized):
     def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
         """Return the gradients of single rows that the steps took, for the chains (chains,) that are counted."""
         return self.gradients_per_step * int(counted.sum()) * len(step_batch.infos)
+
+    @classmethod
+    def sample_stats(cls) -> tuple[str, ...]:
+        """Return the names of what is kept of the move that led to each draw (`Draws.stats`)."""
+        returned = get_args(get_type_hints(cls.kernel).get("return"))
+        fields = getattr(returned[1], "_fields", ()) if len(returned) == 2 else ()
+        return tuple(name for name in SAMPLE_STATS if name in fields)
 
     def is_free(self, state: Any) -> bool:
         """Return whether steps from this state on cost no gradient."""

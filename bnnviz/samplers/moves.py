@@ -31,7 +31,7 @@ class MoveDrawCollector(Checkpointed):
     saved_names = ("first", "made")
 
     def __init__(self, sampler: Any, state: Any) -> None:
-        self._sampler, self._every = sampler, sampler.every
+        self._sampler, self._every, self._stats = sampler, sampler.every, sampler.sample_stats()
         self.first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
@@ -42,7 +42,12 @@ class MoveDrawCollector(Checkpointed):
             return Draws(chains, chains, step_batch.after.x[:0])
         some, place = steps.unique_consecutive(return_inverse=True)
         x = torch.stack([after[step].x for step in some.tolist()])
-        return Draws(chains, index, x[place, chains])
+        return Draws(chains, index, x[place, chains], stats=self.stats(step_batch, steps, chains))
+
+    def stats(self, step_batch: StepBatch, steps: Tensor, chains: Tensor) -> Tensor | None:
+        """Return the sample statistics (n, names) of moves that ended with steps, of chains (n,); None of no names."""
+        columns = [step_batch.column(name)[steps, chains].double() for name in self._stats]
+        return torch.stack(columns, dim=1) if columns else None
 
     def due(self, step_batch: StepBatch) -> tuple[list[Any], Tensor, Tensor, Tensor]:
         """Return the states after each step, and step, chain and number (n,) of what is due, step by step."""

@@ -22,6 +22,37 @@ Potential = Function[[Tensor], Tensor]
 
 _EXACT_DIAGONAL, _PROBES = 1000, 100
 
+#: Raised where a matrix has no factor, a distribution no such parameter, or a function no value.
+DOMAIN_ERRORS = (torch.linalg.LinAlgError, ValueError, ArithmeticError)
+#: How the sentence on such points begins.
+REJECTED = "The density raised an error of its domain at"
+
+
+class RejectedPoints:
+    """Count the points at which a density raised an error of its domain.
+
+    Attributes
+    ----------
+    count : int
+    first : str
+        What the first error said, on one line.
+    """
+
+    def __init__(self, count: int = 0, first: str = "") -> None:
+        self.count, self.first = count, first
+
+    def add(self, error: Exception) -> None:
+        """Count a point."""
+        self.first = self.first or f"{type(error).__name__}: {_shortened(str(error))}"
+        self.count += 1
+
+    def sentence(self) -> str:
+        """Say how many there were, and what the first error said; "" where there were none."""
+        if not self.count:
+            return ""
+        points = "one point" if self.count == 1 else f"{self.count:,} points"
+        return f"{REJECTED} {points}, where it counts as zero (first {self.first})."
+
 
 class Target(param.Parameterized):
     """A density proportional to exp(-U(x)); subclasses give `potential` and `dim`.
@@ -44,6 +75,8 @@ class Target(param.Parameterized):
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float
         Learning rate of such a descent's first step.
+    rejected : RejectedPoints
+        Where `potential` raised an error of its domain.
     """
 
     registered: ClassVar[str] = ""
@@ -65,10 +98,13 @@ class Target(param.Parameterized):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.device, self.dtype = torch.device("cpu"), torch.float32
+        self.rejected = RejectedPoints()
 
     def clone(self) -> Target:
         """Return a copy for one run, which moves its tensors without those of this one moving too."""
-        return copy.copy(self)
+        made = copy.copy(self)
+        made.rejected = RejectedPoints()
+        return made
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Target:
         """Move the target's own tensors to a device and precision; return the target."""
@@ -87,6 +123,10 @@ class Target(param.Parameterized):
         """Return U, up to a constant: (chains, dim) -> (chains,)."""
         raise NotImplementedError
 
+    def defined_potential(self, x: Tensor) -> Tensor:
+        """Return U (chains,), infinite where `potential` raises an error of its domain."""
+        return evaluated(self.potential, x, self.rejected)
+
     @property
     def row_work(self) -> int:
         """Multiply-adds that U takes of one data row, about: one for each coordinate unless overridden."""
@@ -99,7 +139,7 @@ class Target(param.Parameterized):
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U (chains,) and its gradient (chains, dim); by automatic differentiation unless overridden."""
-        return differentiate(self.potential, x)
+        return differentiate(self.defined_potential, x)
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient (chains, dim) and the curvature v' H v along v (chains,)."""
@@ -108,7 +148,7 @@ class Target(param.Parameterized):
 
     def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U (chains,), its gradient and the product H v with the Hessian, both (chains, dim)."""
-        return differentiate_twice(self.potential, x, v)
+        return differentiate_twice(self.defined_potential, x, v)
 
     def quadratic(self) -> tuple[Tensor, Tensor] | None:
         """Return centre (dim,) and precision (dim, dim) where U is a quadratic form, or None where it is not."""
@@ -247,8 +287,32 @@ def gradients_apart(potential: Potential, x: Tensor, v: Tensor) -> Tensor:
     return (differentiate(potential, x + h * v)[1] - differentiate(potential, x - h * v)[1]) / (2 * h)
 
 
+def evaluated(function: Function[[Tensor], Any], x: Tensor, rejected: RejectedPoints) -> Any:
+    """Return a function's values (chains,) at x (chains, dim), infinite where it raises an error of its domain.
+
+    Such a point has the density zero, so samplers reject it, as Stan does (Stan Reference Manual, "Rejections"). One
+    point alone would have the whole batch fail, so that this is halved until the point is found. The gradient at
+    such a point is not a number. Other errors are the caller's to see.
+    """
+    try:
+        return function(x)
+    except BnnvizError:
+        raise
+    except DOMAIN_ERRORS as error:
+        if len(x) < 2:
+            rejected.add(error)
+            return torch.inf * (1 + 0 * x.sum(-1))
+    half = len(x) // 2
+    return torch.cat([evaluated(function, part, rejected) for part in (x[:half], x[half:])])
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else f"{line[:157]}..."
+
+
 class Callable(Target):
-    """A density given by any function U of (chains, dim) in torch."""
+    """A density given by any function U of (chains, dim) in torch, which may raise an error where it is not defined."""
 
     title = "Your function"
 
@@ -259,7 +323,10 @@ class Callable(Target):
         self.function, self.dim = function, int(dim)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return the function's value, checked for its shape."""
+        """Return the function's value, checked for its shape; infinite where it raises an error of its domain."""
+        return evaluated(self._value, x, self.rejected)
+
+    def _value(self, x: Tensor) -> Tensor:
         value = self.function(x)
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__

@@ -54,6 +54,21 @@ def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:
     assert asked[-1] == {"kind": "coordinate", "i": 5000} and picker.root.value == "0: x1"
 
 
+def test_a_sample_statistic_is_asked_for_by_its_name() -> None:
+    asked: list[dict] = []
+    picker = pickers.ComponentPicker(asked.append)
+    scene = example_scene("banana")
+    picker.reset(scene | {"sample_stats": ["acceptance_rate", "n_steps"]})
+    assert picker.root.options == ["0: x1", "1: x2", "acceptance_rate", "n_steps"]
+    picker.root.value = "acceptance_rate"
+    assert asked == [{"kind": "stat", "name": "acceptance_rate"}]
+    # Another sampler on the same target: what it has too is followed on, what it has not is left.
+    picker.reset(scene | {"sample_stats": ["acceptance_rate"]})
+    assert asked[1:] == asked[:1]
+    picker.reset(scene | {"sample_stats": []})
+    assert picker.root.value == "0: x1" and len(asked) == 2
+
+
 def test_a_block_is_asked_for_by_its_place() -> None:
     asked: list[int] = []
     picker = pickers.BlockPicker(asked.append)

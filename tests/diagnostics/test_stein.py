@@ -9,6 +9,7 @@ import torch
 import bnnviz
 from bnnviz import targets
 from bnnviz.diagnostics import variance_inflation
+from bnnviz.engine.monitor.variances import is_clear
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -119,3 +120,40 @@ def test_the_settings_of_sciences_table_are_ranked_and_covered() -> None:
     assert (share[:4] > 0.5).all() and (share[:4] < true[:4]).all(), "far too wide: too little, but plain"
     order = np.argsort(np.argsort(true)), np.argsort(np.argsort(share))
     assert np.corrcoef(*order)[0, 1] > 0.9, (true, share)
+
+
+def _exact(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return 2,000 exact draws of a density, with U and its gradient."""
+    if name == "gaussian":
+        x = rng.normal(size=(2000, 10)) * np.geomspace(0.1, 10, 10)
+        g = x / np.geomspace(0.1, 10, 10) ** 2
+        return x, (x * g).sum(1) / 2, g
+    if name == "log-gamma":
+        x = np.log(rng.gamma(0.5, size=(2000, 12)))
+        return x, (np.exp(x) - 0.5 * x).sum(1), np.exp(x) - 0.5
+    dim = int(name.removeprefix("funnel-"))
+    v = 3 * rng.normal(size=(2000, 1))
+    x = np.hstack([v, np.exp(v / 2) * rng.normal(size=(2000, dim))])
+    squares = (x[:, 1:] ** 2).sum(1) * np.exp(-x[:, 0])
+    first = x[:, 0] / 9 + dim / 2 - squares / 2
+    return x, x[:, 0] ** 2 / 18 + dim * x[:, 0] / 2 + squares / 2, np.column_stack([first, x[:, 1:] * np.exp(-v)])
+
+
+@pytest.mark.parametrize("name", ["gaussian", "log-gamma", "funnel-9", "funnel-1"])
+def test_exact_draws_seldom_raise_an_alarm(name: str) -> None:
+    """At one in twenty more than 5 of 40 seeds would raise one with probability 0.014."""
+    alarms = 0
+    for seed in range(40):
+        x, u, g = _exact(name, np.random.default_rng(seed))
+        found = variance_inflation(x.reshape(4, 500, -1), u.reshape(4, 500), g.reshape(4, 500, -1))
+        alarms += is_clear(found.share, found.error)
+    assert alarms <= 5
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.2])
+def test_draws_of_another_spread_raise_the_alarm(factor: float) -> None:
+    for seed in range(10):
+        x, _, g = _exact("gaussian", np.random.default_rng(seed))
+        x, g = factor * x, factor * g
+        found = variance_inflation(x.reshape(4, 500, -1), (x * g).sum(1).reshape(4, 500) / 2, g.reshape(4, 500, -1))
+        assert is_clear(found.share, found.error) and (found.share > 0) == (factor > 1)

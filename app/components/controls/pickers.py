@@ -88,7 +88,7 @@ class PlanePicker(PageComponent):
 
 
 class ComponentPicker(PageComponent):
-    """Choose what trace, autocorrelation and density follow: a principal component, or a coordinate.
+    """Choose what trace, autocorrelation and density follow: a principal component, a coordinate, or a statistic.
 
     Parameters
     ----------
@@ -99,21 +99,24 @@ class ComponentPicker(PageComponent):
     def __init__(self, on_component: Callable[[dict[str, Any]], None]) -> None:
         self._on_component = on_component
         self._names: list[str] = []
+        self._stats: list[str] = []
         look = {"width": 150, "margin": (3, 10, 0, 3), "sx": _LOW}
         self.root = pmui.AutocompleteInput(label="Follow", **_IN_HEAD | _SEARCH | look)
         self._choice = ReaderChoice((self.root,), lambda event: self._ask())
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Offer what a new run has; it is asked for what was chosen if the coordinates are those of the run before."""
-        names = list(scene["names"])
-        if names != self._names:
-            self._names = names
+        names, stats = list(scene["names"]), list(scene.get("sample_stats", []))
+        same = names == self._names
+        if not same or stats != self._stats:
+            self._names, self._stats = names, stats
             # In two dimensions there are no axes to fit.
             components = list(COMPONENTS) if len(names) > 2 else []
-            options = [*components, *(f"{i}: {name}" for i, name in enumerate(names))]
+            options = [*components, *(f"{i}: {name}" for i, name in enumerate(names)), *stats]
+            kept = same and self.root.value in options
             with self._choice.setting():
-                self.root.param.update(options=options, value=options[0])
-        self.root.visible = len(names) > 1
+                self.root.param.update(options=options, value=self.root.value if kept else options[0])
+        self.root.visible = len(self.root.options) > 1
         if self.root.value != self.root.options[0]:
             self._ask()
 
@@ -128,6 +131,8 @@ class ComponentPicker(PageComponent):
         """Ask for what is chosen; what has been typed so far may be nothing yet."""
         if self.root.value in COMPONENTS:
             self._on_component({"kind": "pc", "number": COMPONENTS[self.root.value]})
+        elif self.root.value in self._stats:
+            self._on_component({"kind": "stat", "name": self.root.value})
         elif self.root.value in self.root.options:
             self._on_component({"kind": "coordinate", "i": int(self.root.value.partition(":")[0])})
 

@@ -51,7 +51,8 @@ def variance_inflation(
     are zero on average; what is left is the variance of the target. The regression is
     weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = |x - m|^2 / 2: where the
     draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
-    mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios.
+    mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios. So it is for a
+    coordinate whose regression gives a negative variance, as in the tails of a funnel.
 
     No polynomial is the whole truth: on the banana the intervals cover what envelopes that are too low do while that is
     under a half (above, the estimate is too small: few draws are where the target is), but exact draws stretched by
@@ -119,7 +120,12 @@ def _variances(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, expon
     root = np.sqrt(weights)[:, None]
     columns = np.stack([np.ones(len(z)), *zeros], axis=1) * root
     solved, *_ = np.linalg.lstsq(columns, z * z * root, rcond=None)
-    return scale**2 * np.maximum(solved[0], _LEAST)
+    if (solved[0] > _LEAST).all():
+        return scale**2 * solved[0]
+    # No variance is negative: a tail that no polynomial follows has decided the regression. The mean of
+    # (x_i - m_i) dU/dx_i, which is the ratio of the variances on a Gaussian, has no such regression.
+    ratios = np.maximum(((x - x.mean(0)) * gradient).mean(0), _LEAST)
+    return np.where(solved[0] > _LEAST, scale**2 * solved[0], x.var(0) / ratios)
 
 
 def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray) -> np.ndarray:

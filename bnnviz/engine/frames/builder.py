@@ -59,7 +59,6 @@ class FramePolicy(NamedTuple):
 POLICY = FramePolicy(0.05, 2.0, {"weights": 2.0, "marginal": 2.0, "ratios": 1.0}, 10.0)
 # Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
 _MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
-_LONG_S = 3.0  # of a way down to the start, from which on it is said how far that is
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin again. ", 6.0
 _CURVE_POINTS = 161
 
@@ -202,6 +201,7 @@ class FrameBuilder:
             "title": f"{run.sampler.title} on {target.describe_value()}",
             "dim": target.dim,
             "names": self._names[:_MOST_NAMES],
+            "sample_stats": list(run.sampler.sample_stats()),
             "blocks": self._blocks,
             "emits": parts,
             "sampler": run.sampler.title,
@@ -371,17 +371,18 @@ class FrameBuilder:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         if fast and run.phase != "start":
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
-            part = {"text": changed + self._counted.sentence + self._variances.remark(), "kind": "summary"}
+            part = {
+                "text": changed + self._counted.sentence + self._variances.remark() + self._way(),
+                "kind": "summary",
+            }
         warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
         measured = self._variances.sentence()
         return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
 
     def _way(self) -> str:
-        """Say how far it is to the start, where that takes so long that one would ask."""
-        way = self.run.descent
-        if way is None or not way.seconds_left > _LONG_S:
-            return ""
-        return f" Step {way.taken:,} of {way.steps:,}, about {way.seconds_left:,.0f} s more."
+        """Say how far it is to the first draw, where that takes so long that one would ask."""
+        said = self.run.waiting.sentence()
+        return f" {said}" if said else ""
 
     def _trace(self, fast: bool) -> dict[str, Any]:
         self._components.refit()

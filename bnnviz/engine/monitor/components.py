@@ -21,7 +21,9 @@ CANONICAL = "canonical"  # what is said of canonical draws
 _LABELS = {1: "PC 1", 2: "PC 2", -1: "last PC"}
 _WIDEST = 64  # hidden units up to which the nearest order is looked for
 MOST_CANONICALISED = 2_000_000  # numbers at once
+# A kind and a number; that of a sample statistic is its place in `Sampler.sample_stats`.
 Choice = tuple[str, int]
+_STAT = "stat"
 
 
 class Component(NamedTuple):
@@ -124,10 +126,19 @@ class Components:
             if not isinstance(index, int) or not 0 <= index < dim:
                 raise BnnvizError(f"There is no coordinate {index!r} to follow; choose 0 to {dim - 1}.", "component")
             return "coordinate", index
+        if choice.get("kind") == _STAT:
+            return _STAT, self._place_of_stat(choice.get("name"))
         number = choice.get("number")
         if choice.get("kind") != "pc" or number not in _LABELS:
             raise BnnvizError(f"A component is a coordinate or a pc of number 1, 2 or -1, not {choice!r}.", "component")
         return "pc", number
+
+    def _place_of_stat(self, name: Any) -> int:
+        names = self._run.sampler.sample_stats()
+        if name not in names:
+            known = f"choose {', '.join(names)}" if names else "it has none"
+            raise BnnvizError(f"This sampler has no sample statistic {name!r:.60} to follow; {known}.", "component")
+        return names.index(name)
 
     def refit(self) -> None:
         """Fit the axes again when the draws have grown by more than half since the last fit."""
@@ -168,17 +179,22 @@ class Components:
     @property
     def followed(self) -> Component:
         """What is followed."""
-        return self._component(self._choice, self._canonical)
+        return self._component(self._choice, self._canonical and self._choice[0] != _STAT)
 
     @property
     def label(self) -> str:
-        """What is followed, in words."""
-        return self._label(self._at_hand(self._choice, self._canonical)[0], self._canonical)
+        """What is followed of any draws, in words."""
+        return self._label(self._at_hand(self._of_draws, self._canonical)[0], self._canonical)
 
     def of(self, draws: Tensor) -> np.ndarray:
         """Return what is followed (chains, draws), of any draws (chains, draws, dim)."""
-        choice, axes = self._at_hand(self._choice, self._canonical)
+        choice, axes = self._at_hand(self._of_draws, self._canonical)
         return self._values(choice, draws, axes, self._canonical)
+
+    @property
+    def _of_draws(self) -> Choice:
+        """What is followed of draws that have no sample statistics with them: then the first component."""
+        return ("pc", 1) if self._choice[0] == _STAT else self._choice
 
     def _at_hand(self, choice: Choice, canonical: bool) -> tuple[Choice, diagnostics.pca.Axes | None]:
         """Return a choice, or a coordinate in its place as long as there are no axes, and the axes."""
@@ -196,7 +212,9 @@ class Components:
         held, values = self._known.get((choice, canonical), (None, None))
         if held != key:
             values = np.empty((len(draws), 0))
-        if values.shape[1] < draws.shape[1]:
+        if choice[0] == _STAT:
+            values = run.draw_stats.view(run.alive)[..., choice[1]].cpu().numpy()
+        elif values.shape[1] < draws.shape[1]:
             new = self._values(choice, draws[:, values.shape[1] :], axes, canonical)
             values = np.concatenate([values, new], axis=1)
             self._known[choice, canonical] = key, values
@@ -227,5 +245,7 @@ class Components:
 
     def _label(self, choice: Choice, canonical: bool) -> str:
         kind, number = choice
+        if kind == _STAT:
+            return self._run.sampler.sample_stats()[number]
         label = self._run.target.names()[number] if kind == "coordinate" else _LABELS[number]
         return label if not canonical else f"{label} ({CANONICAL})"

@@ -10,6 +10,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
+from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
@@ -88,6 +89,7 @@ class Variances:
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
+        self._of_moves: list[str] = []
         self._path: diagnostics.PathMoments | None = None
         self._count = self._tried = 0
 
@@ -102,6 +104,7 @@ class Variances:
         if made == self._made or (fast and not self._pace.due):
             return
         self._made, begun = made, time.thread_time()
+        self._of_moves = list(of_moves(self._run))
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
         if followed.canonical:
             # What the canonical form does to a chain would pass for mixing.
@@ -145,8 +148,8 @@ class Variances:
             self.variance_inflation = measured_variance_inflation(self._run)
 
     def sentence(self) -> str:
-        """Say where the variances are clearly wrong, against the known ones or by Stein's identity; "" if nowhere."""
-        return " ".join(part for part in (self._against_truth(), self._against_stein()) if part)
+        """Say where variances are clearly wrong, against the known ones or by Stein's identity, or moves; "" if not."""
+        return " ".join(part for part in (self._against_truth(), self._against_stein(), *self._of_moves) if part)
 
     def _off(self) -> Off | None:
         return None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)

@@ -22,3 +22,9 @@ def variance_rows(columns: Iterable[tuple[str, float, float, float, str]]) -> li
         [f"Variance of {name}; true {true:.3g}", with_error(variance, error), tone]
         for name, variance, error, true, tone in columns
     ]
+
+
+def named_chains(numbers: list[int]) -> str:
+    """Return what chains are called, the first few of many: "Chains 0, 3"."""
+    few = ", ".join(map(str, numbers[:8]))
+    return f"{'Chain' if len(numbers) == 1 else 'Chains'} {few}{' and others' if len(numbers) > 8 else ''}"

@@ -12,7 +12,7 @@ from bnnviz.engine.race.estimates import TrueMoments, known_truth
 from bnnviz.engine.race.lane import Lane
 from bnnviz.engine.race.reference import Reference
 from bnnviz.engine.race.view import RaceView
-from bnnviz.engine.run.initialization import Descent, Start, first_points
+from bnnviz.engine.run.initialization import Descent, Start, first_points, random_points
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec, of_lane
 
@@ -204,7 +204,7 @@ class Race(SamplerComparison):
         first = self._guest
         at_mode, one_centre = self._at_mode, any(lane.sampler.needs_mode for lane in self.lanes)
         if self._x0 is None:
-            self._x0 = first.target.initial(first.spec.chains, self._rng)
+            self._x0 = random_points(first.target, first.spec.chains, self._rng)
             if at_mode or one_centre:
                 self._descent = Descent(first.target, self._x0, first.sampler.mode_steps)
         if self._descent is not None:

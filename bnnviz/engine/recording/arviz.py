@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: What writes a file of NetCDF.
 NETCDF = ("arviz_base", "h5netcdf", "h5py")
+# Sample statistics that ArviZ has as booleans.
+_YES_OR_NO = ("diverging", "reached_max_treedepth")
 
 
 def header(run: SingleRun) -> dict[str, Any]:
@@ -59,18 +61,24 @@ def data_checksum(target: Target) -> str | None:
 
 def to_arviz(run: SingleRun) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
-    return tree(run.draws, run.log_weights, list(run.target.names()), header(run))
+    return tree(run.draws, run.log_weights, list(run.target.names()), header(run), run.sample_stats)
 
 
 def tree(
-    draws: np.ndarray, log_weights: np.ndarray | None, names: list[str], header: dict[str, Any]
+    draws: np.ndarray,
+    log_weights: np.ndarray | None,
+    names: list[str],
+    header: dict[str, Any],
+    stats: dict[str, np.ndarray],
 ) -> xarray.DataTree:
-    """Return an ArviZ data tree of draws (chains, draws, dim) and their log weights (chains, draws)."""
+    """Return an ArviZ data tree of draws (chains, draws, dim), their log weights and sample statistics."""
     arviz_base = optional.require("arviz_base", "Data trees need")
     groups = {"posterior": {"x": draws}}
-    if log_weights is not None:
-        # No sum over the draws is right without them.
-        groups["sample_stats"] = {"log_weight": log_weights}
+    # No sum over the draws is right without the weights.
+    weights = {} if log_weights is None else {"log_weight": log_weights}
+    told = weights | {name: values > 0 if name in _YES_OR_NO else values for name, values in stats.items()}
+    if told:
+        groups["sample_stats"] = told
     made = arviz_base.from_dict(groups, coords={"coordinate": names}, dims={"x": ["coordinate"]})
     made.attrs["bnnviz"] = json.dumps(header)
     return made

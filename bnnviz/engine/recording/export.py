@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class ExportedDraws(NamedTuple):
-    """Hold a recording's living chains: draws (chains, draws, dim), log weights, names, header."""
+    """Hold a recording's living chains: draws (chains, draws, dim), log weights, names, header, sample statistics."""
 
     draws: np.ndarray
     log_weights: np.ndarray | None
     names: list[str]
     header: dict[str, Any]
+    stats: dict[str, np.ndarray]
 
 
 def kept(recording: Recording) -> ExportedDraws:
@@ -49,9 +50,11 @@ def kept(recording: Recording) -> ExportedDraws:
         from bnnviz.engine.recording.resume import resume
 
         run = resume(recording.folder)
-        return ExportedDraws(run.draws, run.log_weights, list(run.target.names()), header)
-    logs = None if logs is None else logs[chosen, : recording.whole]
-    return ExportedDraws(draws[chosen, : recording.whole], logs, recording.names(), header)
+        return ExportedDraws(run.draws, run.log_weights, list(run.target.names()), header, run.sample_stats)
+    whole = recording.whole
+    logs = None if logs is None else logs[chosen, :whole]
+    stats = {name: values[chosen, :whole] for name, values in recording.sample_stats().items()}
+    return ExportedDraws(draws[chosen, :whole], logs, recording.names(), header, stats)
 
 
 def to_arviz(recording: Recording) -> xarray.DataTree:
@@ -114,14 +117,16 @@ def _write_zarr(recording: Recording, path: Path) -> None:
 
 
 def _write_npz(recording: Recording, path: Path) -> None:
-    draws, logs, names, header = kept(recording)
+    draws, logs, names, header, stats = kept(recording)
     weights = {} if logs is None else {"log_weights": logs}
     with path.open("wb") as file:
-        np.savez(file, draws=draws, coordinates=np.array(names), header=np.array(json.dumps(header)), **weights)
+        np.savez(
+            file, draws=draws, coordinates=np.array(names), header=np.array(json.dumps(header)), **weights, **stats
+        )
 
 
 def _write_csv(recording: Recording, path: Path) -> None:
-    draws, logs, names, _ = kept(recording)
+    draws, logs, names, *_ = kept(recording)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["chain", "draw", *([] if logs is None else ["log_weight"]), *names])

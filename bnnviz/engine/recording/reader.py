@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
 from bnnviz.engine.recording import arrays
-from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
@@ -278,6 +278,14 @@ class Recording:
     def log_weights(self, most: int | None = None) -> np.ndarray | None:
         """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
         return self._array(LOG_WEIGHT, most)
+
+    def sample_stats(self, most: int | None = None) -> dict[str, np.ndarray]:
+        """Return the sample statistics of the draws' moves by name, (chains, draws) each, but for the weights."""
+        folder = self.folder / DRAWS / SAMPLE_STATS
+        found = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        paths = {name: f"{SAMPLE_STATS}/{name}" for name in found if name.isidentifier() and name != "chain"}
+        read = {name: self._array(path, most) for name, path in paths.items() if path != LOG_WEIGHT}
+        return {name: values for name, values in read.items() if values is not None}
 
     @property
     def plain(self) -> bool:

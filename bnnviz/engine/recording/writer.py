@@ -25,7 +25,7 @@ import torch
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import recorded_frames
-from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, STEPS, X
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
 from bnnviz.engine.recording.arviz import header
 from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
 from bnnviz.engine.recording.recorded_frames import RecordedFrames
@@ -44,7 +44,7 @@ _EVERY_S = 2.0
 _SHARE = 0.02  # of the run's time that writing may take
 # Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
 _MOST_CHECKPOINTS, _MOST_CHECKPOINT_BYTES = 16, 1 << 28
-_ARRAYS = {X: "store", LOG_WEIGHT: "logs"}
+_GROUPS = "posterior", SAMPLE_STATS
 # Folders that are not whole yet, or no longer: a process may end before all of one is made or removed.
 _COMING, _GOING = ".coming", ".going"
 
@@ -195,11 +195,9 @@ class RecordingWriter:
 
     def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
         arrays = {}
-        for path, attribute in _ARRAYS.items():
-            buffer = getattr(self.run, attribute).buffer
-            if buffer.shape[2]:
-                names = list(self.run.target.names()) if path == X else None
-                arrays[path] = _new_array(root, path, buffer, names)
+        for path, buffer in _buffers(self.run).items():
+            names = list(self.run.target.names()) if path == X else None
+            arrays[path] = _new_array(root, path, buffer, names)
         return arrays
 
     def _open(self) -> dict[str, zarr.Array]:
@@ -221,7 +219,7 @@ class RecordingWriter:
         if STEPS in root:
             told = root[STEPS]
             told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
-        return {path: root[path] for path in _ARRAYS if path in root}
+        return {path: root[path] for path in _buffers(self.run) if path in root}
 
     # --- writing
 
@@ -229,9 +227,9 @@ class RecordingWriter:
         run = self.run
         if run.spec.draws is not None:
             end = int(run.store.counts.max())
-            for path, attribute in _ARRAYS.items():
+            for path, buffer in _buffers(run).items():
                 if path in self._arrays:
-                    self._write_draws(self._arrays[path], getattr(run, attribute).buffer, self._whole, end)
+                    self._write_draws(self._arrays[path], buffer, self._whole, end)
         self._write_log()
         _settle(self.folder / DRAWS, self._begun)
         self._write_checkpoint()
@@ -323,10 +321,10 @@ class RecordingWriter:
         coming = self.folder / _COMING
         arrays = self._new_arrays(zarr.open_group(coming, mode="w-", zarr_format=3))
         whole = self.run.store.common(self.run.alive)
-        for path, array in arrays.items():
-            self._write_draws(array, getattr(self.run, _ARRAYS[path]).buffer, 0, whole)
+        for path, buffer in _buffers(self.run).items():
+            self._write_draws(arrays[path], buffer, 0, whole)
         _settle(coming, self._begun)
-        for group in reversed(_groups()):  # the draws last: where they are, their weights are
+        for group in reversed(_GROUPS):  # the draws last: where they are, their weights are
             if (coming / group).is_dir():
                 (coming / group).rename(self.folder / DRAWS / group)
         shutil.rmtree(coming)
@@ -336,14 +334,18 @@ class RecordingWriter:
         for left in (self.folder / _COMING, self.folder / _GOING):
             if left.is_dir():
                 shutil.rmtree(left)
-        for group in _groups():
+        for group in _GROUPS:
             if (self.folder / DRAWS / group).is_dir():
                 (self.folder / DRAWS / group).rename(self.folder / _GOING)
                 shutil.rmtree(self.folder / _GOING)
 
 
-def _groups() -> list[str]:
-    return [path.partition("/")[0] for path in _ARRAYS]
+def _buffers(run: SingleRun) -> dict[str, torch.Tensor]:
+    """Return what is written of each draw by the path of its array, (chains, draws, numbers)."""
+    stats = run.draw_stats.buffer
+    told = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}
+    weights = {LOG_WEIGHT: run.logs.buffer} if run.sampler.weighted else {}
+    return {X: run.store.buffer, **weights, **told}
 
 
 def _least_missed(steps: list[int]) -> int:

@@ -8,14 +8,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bnnviz.engine.monitor.words import named_chains
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.baselines.adam import adam
-from bnnviz.targets import Target
+from bnnviz.targets import BNN, Target
 from bnnviz.targets.minibatch import Batch
 
 # Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
 _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
+#: Random points that a chain may try to set out from, as many as in Stan.
+TRIES = 100
 
 
 class Start(NamedTuple):
@@ -23,6 +27,50 @@ class Start(NamedTuple):
 
     x: Tensor
     mode: Tensor | None
+
+
+def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
+    """Return random points (chains, dim) to set out from; where U or its gradient is not finite, others in their place.
+
+    Of a network it is not asked, since both are finite wherever its weights are.
+
+    Raises
+    ------
+    BnnvizError
+        If a chain has tried a hundred points in vain.
+    """
+    x = target.initial(chains, rng)
+    if isinstance(target, BNN):
+        return x
+    undefined = _undefined(target, x)
+    for _ in range(TRIES - 1):
+        if not len(undefined):
+            return x
+        x[undefined] = target.initial(chains, rng)[undefined]
+        undefined = undefined[_undefined(target, x[undefined])]
+    if not len(undefined):
+        return x
+    said = f" (first {target.rejected.first})" if target.rejected.count else ""
+    raise BnnvizError(
+        f"{named_chains(undefined.tolist())} found no point to set out from in {TRIES} tries: U or its gradient is not"
+        f" finite at random points{said}; give other points, or write U in parameters without bounds, such as the"
+        " logarithm of a scale.",
+        "target",
+    )
+
+
+def _undefined(target: Target, x: Tensor) -> Tensor:
+    """Return the numbers of the points (n, dim) at which U or its gradient is not finite."""
+    potential, gradient = target.gradient(x)
+    return (~(torch.isfinite(potential) & torch.isfinite(gradient).all(-1))).nonzero()[:, 0]
+
+
+def of_given_points(target: Target, x: Tensor) -> list[str]:
+    """Say which chains begin where U or its gradient is not finite, of given points (chains, dim); they are kept."""
+    undefined = [] if isinstance(target, BNN) else _undefined(target, x).tolist()
+    if not undefined:
+        return []
+    return [f"{named_chains(undefined)} begin where U or its gradient is not finite, so give other points."]
 
 
 class Descent:
@@ -47,7 +95,7 @@ class Descent:
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
-        self.x = x.detach().clone()
+        self.x = self._last = x.detach().clone()
         # Not torch.optim, which imports torch's compiler: a second and more, for which a worker's first run would wait.
         self._mean, self._square = torch.zeros_like(self.x), torch.zeros_like(self.x)
         few = target.descent_rows
@@ -70,11 +118,23 @@ class Descent:
 
     def _step(self) -> None:
         self.potential, slope = self._seen().gradient(self.x)
+        lost = ~(torch.isfinite(self.potential) & torch.isfinite(slope).all(-1))
+        if bool(lost.any()):
+            slope = self._turned_back(slope, lost[:, None])
+        else:
+            self._last = self.x
         rate = self.target.descent_rate * (1 - self.taken / self.steps)
         self.taken += 1
         number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
         move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
         self.x = self.x - move
+
+    def _turned_back(self, slope: Tensor, lost: Tensor) -> Tensor:
+        """Take chains that are lost (chains, 1) half of the way back to where U was finite; they rest there."""
+        self._last = torch.where(lost, self._last, self.x)
+        self.x = torch.where(lost, 0.5 * (self.x + self._last), self.x)
+        self._mean, self._square = (torch.where(lost, 0.0, part) for part in (self._mean, self._square))
+        return torch.where(lost, 0.0, slope)
 
     @property
     def seconds_left(self) -> float:

@@ -15,7 +15,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
 
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
-_STORES = ("store", "logs", "path")
+_STORES = ("store", "logs", "path", "draw_stats")
 
 
 class KeptDraws:
@@ -23,8 +23,8 @@ class KeptDraws:
 
     Attributes
     ----------
-    store, logs, path : DrawStore
-        Draws, the logarithms of their weights, and integrals along the path.
+    store, logs, path, draw_stats : DrawStore
+        Draws, the logarithms of their weights, integrals along the path, and sample statistics of the moves.
     """
 
     def begin_draws(self) -> None:
@@ -35,6 +35,8 @@ class KeptDraws:
         columns = 1 if self.sampler.weighted else 0
         # As many as there are draws: the store of draws may keep fewer than its capacity.
         self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
+        columns = len(self.sampler.sample_stats())
+        self.draw_stats = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
         self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
         self._outputs = OutputCache(self) if isinstance(self.target, BNN) else None
@@ -52,6 +54,8 @@ class KeptDraws:
             self.logs.add(rows._replace(x=rows.log_weight[:, None]))
         if rows.path is not None:
             self.path.add(rows._replace(x=rows.path))
+        if rows.stats is not None:
+            self.draw_stats.add(rows._replace(x=rows.stats))
 
     def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
         """Return the stores for a checkpoint, with the draws, with their names in a block_store, or without."""
@@ -60,13 +64,28 @@ class KeptDraws:
     def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
         """Take the stores of a checkpoint over."""
         for name in _STORES:
-            getattr(self, name).load(saved[name], block_store)
+            if name in saved:
+                getattr(self, name).load(saved[name], block_store)
+            else:  # a checkpoint of before there were sample statistics
+                self._lack_stats()
 
-    def refill(self, draws: np.ndarray, log_weights: np.ndarray | None) -> None:
-        """Take back the draws (chains, draws, dim), and their weights (chains, draws), that a checkpoint is without."""
+    def _lack_stats(self) -> None:
+        """Have no sample statistics, nan, of the draws that there are."""
+        known, most = self.draw_stats, int(self.store.counts.max())
+        known.fill(known.buffer.new_full((*known.buffer[:, :most].shape,), torch.nan))
+        known.counts, known.made, known.every = self.store.counts.copy(), self.store.made.copy(), self.store.every
+
+    def refill(
+        self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
+    ) -> None:
+        """Take back draws (chains, draws, dim), weights and statistics (chains, draws) that a checkpoint is without."""
         self.store.fill(torch.as_tensor(draws)[:, : int(self.store.counts.max())])
         if log_weights is not None:
             self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
+        most, unknown = int(self.draw_stats.counts.max()), np.full(draws.shape[:2], np.nan)
+        columns = [(stats or {}).get(name, unknown)[:, :most] for name in self.sampler.sample_stats()]
+        if columns:
+            self.draw_stats.fill(torch.as_tensor(np.stack(columns, axis=2)))
 
     @property
     def draws(self) -> np.ndarray:
@@ -103,6 +122,12 @@ class KeptDraws:
         if not self.sampler.weighted:
             return None
         return self.logs.view(self.alive)[..., 0].cpu().numpy()
+
+    @property
+    def sample_stats(self) -> dict[str, np.ndarray]:
+        """Sample statistics of the draws of the living chains by name, (chains, draws) each; nan where not known."""
+        kept = self.draw_stats.view(self.alive).cpu().numpy()
+        return {name: kept[..., k] for k, name in enumerate(self.sampler.sample_stats())}
 
     def resampled(self, count: int) -> torch.Tensor:
         """Return draws without weights (count, dim), taken from the weighted ones in proportion, evenly.

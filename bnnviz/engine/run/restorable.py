@@ -15,6 +15,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
+from bnnviz.targets.base import RejectedPoints
 
 _VERSION = 8
 #: Plain values that a checkpoint holds.
@@ -112,6 +113,7 @@ class Restorable(KeptDraws):
             "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
             "kernel": None if self.state is None else as_dicts(self.state),
             "compiled_since": self.compiled_since,
+            "rejected": vars(self.target.rejected).copy(),
         }
         return checkpoint.pack(saved)
 
@@ -163,6 +165,7 @@ class Restorable(KeptDraws):
             self.sampler, saved["kernel"], self.numbers, saved["emitter"] is not None
         )
         self.rng.set_state(saved["rng"])
+        self.target.rejected = RejectedPoints(**saved.get("rejected", {}))  # older ones counted none
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])

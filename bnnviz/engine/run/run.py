@@ -8,16 +8,26 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from bnnviz import samplers, targets
+from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run.changes import Change
 from bnnviz.engine.run.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
-from bnnviz.engine.run.initialization import Descent, Start, StartSearch, refit, starts_at_mode
+from bnnviz.engine.run.initialization import (
+    Descent,
+    Start,
+    StartSearch,
+    of_given_points,
+    random_points,
+    refit,
+    starts_at_mode,
+)
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.samplers import warmup
@@ -25,6 +35,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
+from bnnviz.targets.base import REJECTED, RejectedPoints
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +90,8 @@ class Run(Restorable):
         alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
     own_target : bool
         Whether its target is an object of the caller's, which no spec names.
+    waiting : Waiting
+        Says how long the start and the warm-up take, and where no draw comes.
     search : dict or None
         How its prior was chosen (`bnnviz.engine.evaluation.prior_search`), for its summary and its file.
 
@@ -130,6 +143,7 @@ class Run(Restorable):
         self.search: dict[str, Any] | None = None
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
+        self.waiting = Waiting(self)
         self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_move: list[Callable[[], None]] = []
         self.on_renewal: list[Callable[[], None]] = []
@@ -216,10 +230,14 @@ class Run(Restorable):
         with Clock(self):
             if self._search is None:
                 # Drawn for a given start too: a run makes the same draws wherever the same start comes from.
-                x0 = self.target.initial(self.spec.chains, self.rng)
+                given = self._start is not None or (self._points is not None and not self.sampler.needs_mode)
+                draw = self.target.initial if given else partial(random_points, self.target)
+                x0 = draw(self.spec.chains, self.rng)
                 self._search = StartSearch(self.target, self.sampler, x0, self._points, self._start is not None)
             self.gradients += self._search.advance(steps)
             if self._search.done:
+                # What was tried on the way is no part of the run.
+                self.target.rejected = RejectedPoints()
                 self._set_out(self._start or self._search.start())
 
     @property
@@ -235,6 +253,8 @@ class Run(Restorable):
         self.sampler.prepare(self.target, self.mode)
         self.notes += [*self.target.remarks(), *self.sampler.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.numbers)
+        if self._points is not None:
+            self.notes += of_given_points(self.target, self._points)
         if self._points is not None and not torch.allclose(self.state.x, self._points):
             self.notes.append(f"{self.sampler.title} begins elsewhere on this target, whatever the points are.")
         self._search = None
@@ -307,6 +327,8 @@ class Run(Restorable):
             self.events = events if self.events is None else self.events + events
         for hear in self.listeners:
             hear(step_batch)
+        self.waiting.note()
+        self._note_rejected_points()
         self._note_failures(step_batch)
         if self.phase == "tuning":
             self._end_window()
@@ -342,6 +364,12 @@ class Run(Restorable):
             self.phase = "sampling"
         if self.store.full()[living].all():
             self.phase = "done"
+
+    def _note_rejected_points(self) -> None:
+        """Keep one sentence on points at which the density raised an error of its domain, with their number so far."""
+        sentence = self.target.rejected.sentence()
+        if sentence and sentence not in self.notes:
+            self.notes[:] = [note for note in self.notes if not note.startswith(REJECTED)] + [sentence]
 
     def _note_failures(self, step_batch: StepBatch) -> None:
         failed = step_batch.column("failed")

@@ -230,10 +230,12 @@ class FunctionalDrawCollector(MoveDrawCollector):
         place = steps.unique_consecutive(return_inverse=True)[1]
         theta = torch.stack(parts)[place, chains].flatten(0, 1)
         number = torch.arange(self._each, device=chains.device).repeat(len(chains))
+        stats = self.stats(step_batch, steps, chains)
         return Draws(
             chains.repeat_interleave(self._each),
             index.repeat_interleave(self._each) * self._each + number,
             theta,
+            stats=None if stats is None else stats.repeat_interleave(self._each, dim=0),
         )
 
     def _drawn(self, c: Tensor) -> Tensor:

@@ -112,3 +112,16 @@ def test_the_last_axis_is_the_narrowest_along_which_draws_vary(shape):
 
 def test_the_last_axis_of_draws_that_do_not_vary_is_a_coordinate():
     assert diagnostics.last_axis(np.ones((5, 3))).tolist() == [1, 0, 0]
+
+
+def test_a_sample_statistic_is_followed_by_its_name() -> None:
+    spec = Spec(target="gaussian", target_settings={"size": 5}, sampler="nuts", chains=2, draws=60, warmup=5)
+    run = ViewedRun(spec)
+    while not run.finished:
+        run.advance(0.5)
+    trace, acf = shown(run, kind="stat", name="n_steps")
+    assert trace["label"] == "n_steps" and acf
+    np.testing.assert_array_equal(trace["values"], run.sample_stats["n_steps"])
+    assert run.following[0] == "PC 1" and run.projected(run.store.view(run.alive)).shape == (2, 60)
+    with pytest.raises(bnnviz.BnnvizError, match="no sample statistic 'lp' to follow; choose acceptance_rate, "):
+        run.watch(component={"kind": "stat", "name": "lp"})

@@ -1,0 +1,54 @@
+"""Say how long a run that makes no draws yet will take, and where it gets nowhere."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bnnviz.engine.run.run import Run
+
+_LONG_S = 3.0  # from which on one asks how long something will take
+_NOWHERE_S = 30.0  # of work without a draw
+
+
+class Waiting:
+    """Follow when a run last made a draw.
+
+    Parameters
+    ----------
+    run : Run
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._made, self._since = run, -1, 0.0
+
+    def note(self) -> None:
+        """Look whether there are new draws."""
+        made = int(self._run.store.made.sum())
+        if made != self._made or self._run.phase == "tuning":
+            self._made, self._since = made, self._run.seconds
+
+    def sentence(self) -> str:
+        """Say how far the search for a start or the warm-up is, or that no draw comes; "" where there is no need to."""
+        run = self._run
+        if run.phase == "start" and run.descent is not None:
+            return _way(run.descent.taken, f"{run.descent.steps:,}", "about", run.descent.seconds_left)
+        if run.phase == "tuning":
+            limit = run.sampler.tuning_limit
+            left = (limit - run.steps) * run.seconds / run.steps if run.steps else math.nan
+            return _way(run.steps, f"at most {limit:,}", "at most", left)
+        idle = run.seconds - self._since
+        if run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
+            return ""
+        return (
+            f"No chain has made a draw for {idle:,.0f} s, so the run gets nowhere: let a draw take fewer steps, or"
+            " write U in parameters of like scales."
+        )
+
+
+def _way(done: int, most: str, how: str, seconds: float) -> str:
+    """Say how many of so many steps are done, and the seconds that are left, where they are more than a few."""
+    if not seconds > _LONG_S:
+        return ""
+    return f"Step {done:,} of {most}, {how} {seconds:,.0f} s more."

@@ -1,0 +1,92 @@
+"""Sentences on chains that stand still, diverge, or keep their energy; right chains say nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz.engine.monitor.move_warnings import bfmi, of_moves
+from bnnviz.engine.run.draw_store import DrawStore
+from bnnviz.samplers.observers import Draws
+
+CHAINS, DRAWS = 4, 1000
+
+
+def run(x: np.ndarray | None = None, *, weighted: bool = False, converges: bool = True, **stats: np.ndarray) -> Any:
+    """Return what the warnings read of a run, of which chain 1 has failed."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(CHAINS, DRAWS, 2)) if x is None else x
+    store = DrawStore(CHAINS + 1, 2, DRAWS, 0, torch.device("cpu"), torch.float64)
+    alive = np.array([True, False, True, True, True])
+    for chain, draws in zip(np.flatnonzero(alive), x, strict=True):
+        index = torch.arange(DRAWS)
+        store.add(Draws(torch.full_like(index, int(chain)), index, torch.as_tensor(draws)))
+    sampler = SimpleNamespace(weighted=weighted, converges=converges)
+    return SimpleNamespace(sampler=sampler, store=store, alive=alive, sample_stats=stats)
+
+
+def told(**given: Any) -> str:
+    return " ".join(of_moves(run(**given)))
+
+
+def diverging(*places: tuple[int, int]) -> np.ndarray:
+    made = np.zeros((CHAINS, DRAWS))
+    for place in places:
+        made[place] = 1
+    return made
+
+
+def test_chains_that_stand_still_are_named_by_their_numbers() -> None:
+    x = np.random.default_rng(1).normal(size=(CHAINS, DRAWS, 2))
+    x[1], x[3] = x[1, :1], np.repeat(x[3, :2], DRAWS // 2, axis=0)
+    assert told(x=x).startswith("Chains 2, 4 stand still")
+    assert not told(x=x, weighted=True) and not told(x=x, converges=False)
+
+
+def test_a_chain_that_is_often_rejected_but_moves_is_not_named() -> None:
+    x = np.repeat(np.random.default_rng(1).normal(size=(CHAINS, DRAWS // 20, 2)), 20, axis=1)
+    assert not told(x=x)
+
+
+@pytest.mark.parametrize(
+    ("places", "says"),
+    [
+        ([], ""),
+        ([(0, 10)], ""),
+        ([(0, 10), (1, 500), (2, 30)], ""),
+        ([(0, 10), (1, 500), (2, 30), (2, 700)], "4 of 4,000 draws"),
+        ([(0, 10), (0, 17)], "2 of 4,000 draws"),
+    ],
+)
+def test_one_in_a_thousand_or_a_cluster_that_diverged_is_told(places: list[tuple[int, int]], says: str) -> None:
+    found = told(diverging=diverging(*places))
+    assert says in found and bool(found) == bool(says)
+
+
+def test_trees_of_the_largest_depth_are_told() -> None:
+    reached = np.zeros((CHAINS, DRAWS))
+    assert not told(reached_max_treedepth=reached)
+    reached[:, ::20] = 1
+    assert "5 % of the trees" in told(reached_max_treedepth=reached)
+
+
+def test_energies_that_change_slowly_are_told() -> None:
+    """An AR(1) process of coefficient a has the fraction 2 (1 - a): 0.2 for a = 0.9."""
+    noise = np.random.default_rng(2).normal(size=(CHAINS, DRAWS))
+    slow = np.zeros_like(noise)
+    for n in range(1, DRAWS):
+        slow[:, n] = 0.9 * slow[:, n - 1] + noise[:, n]
+    assert np.all(bfmi(slow) < 0.29) and np.all(np.abs(bfmi(noise) - 2) < 0.3)
+    energy = np.where(np.arange(CHAINS)[:, None] == 2, slow, noise)
+    assert told(energy=energy).startswith("Chain 3 came slowly from one energy to the next (E-BFMI 0.")
+    assert not told(energy=noise)
+
+
+def test_a_run_that_stands_still_says_so_in_its_summary() -> None:
+    found = bnnviz.sample("gaussian", "hmc", draws=40, warmup=0, chains=2, settings={"step_size": 50.0})
+    assert any("Chains 0, 1 stand still" in sentence for sentence in found.summary()["warnings"])

@@ -1,0 +1,38 @@
+"""What is said of a run that makes no draws yet."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from bnnviz.engine.monitor.waiting import Waiting
+
+
+def run(**changes: Any) -> Any:
+    known = {"phase": "tuning", "steps": 200, "seconds": 10.0, "descent": None}
+    store = SimpleNamespace(made=np.zeros(2, dtype=int))
+    return SimpleNamespace(**known | changes, store=store, sampler=SimpleNamespace(tuning_limit=5000))
+
+
+def test_a_warm_up_says_how_long_it_takes_at_most() -> None:
+    assert Waiting(run()).sentence() == "Step 200 of at most 5,000, at most 240 s more."
+    assert Waiting(run(seconds=0.1)).sentence() == "" and Waiting(run(steps=0)).sentence() == ""
+
+
+def test_a_search_for_a_start_says_about_how_long_it_takes() -> None:
+    descent = SimpleNamespace(taken=50, steps=3000, seconds_left=59.0)
+    assert Waiting(run(phase="start", descent=descent)).sentence() == "Step 50 of 3,000, about 59 s more."
+
+
+def test_a_run_without_a_draw_for_long_gets_nowhere() -> None:
+    going = run(phase="sampling")
+    waiting = Waiting(going)
+    waiting.note()
+    going.seconds = 45.0
+    waiting.note()
+    assert waiting.sentence().startswith("No chain has made a draw for 35 s, so the run gets nowhere")
+    going.store.made[0] = 1
+    waiting.note()
+    assert waiting.sentence() == ""
