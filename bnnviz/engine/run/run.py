@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, targets
+from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.changes import Change
-from bnnviz.engine.run.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
 from bnnviz.engine.run.initialization import Descent, Start, StartSearch, refit, starts_at_mode
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
