@@ -11,8 +11,8 @@ import torch
 from families import QUICK, TRAINED
 
 import bnnviz
+from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.race.race import Race
-from bnnviz.engine.run import compiled_step
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.baselines.mc_dropout import MCDropout

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from bnnviz import BnnvizError, samplers, settings
 from bnnviz.cli.options import find_setting
-from bnnviz.engine.run import compiled_step, old_checkpoints
+from bnnviz.engine.compilation import compiled_step
+from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers import warmup

@@ -1,1 +1,1 @@
-"""Execute one spec: initialisation, warm-up, sampling, changes, checkpoints, and the step as compiled code."""
+"""Execute one spec: initialisation, warm-up, sampling, changes and checkpoints."""

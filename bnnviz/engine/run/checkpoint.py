@@ -40,8 +40,9 @@ def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) 
     BnnvizError
         If the bytes are no checkpoint of these versions.
     """
+    place = None if torch.cuda.is_available() else "cpu"  # it may have been written on a GPU
     try:
-        saved = torch.load(io.BytesIO(data), weights_only=True)
+        saved = torch.load(io.BytesIO(data), map_location=place, weights_only=True)
     except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BnnvizError(f"The checkpoint cannot be read ({first}); {remedy}.") from error

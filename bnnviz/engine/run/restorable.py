@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Self
 
 import torch
@@ -18,6 +19,7 @@ from bnnviz.targets import Target
 from bnnviz.targets.base import RejectedPoints
 
 _VERSION = 8
+_SEED_BYTES = 7  # of a digest: a seed has eight, with a sign
 #: Plain values that a checkpoint holds.
 _PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
@@ -164,8 +166,8 @@ class Restorable(KeptDraws):
         self.state = checkpoint.restored_state(
             self.sampler, saved["kernel"], self.numbers, saved["emitter"] is not None
         )
-        self.rng.set_state(saved["rng"])
         self.target.rejected = RejectedPoints(**saved.get("rejected", {}))  # older ones counted none
+        self._draw_on(saved["rng"])
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])
@@ -175,3 +177,15 @@ class Restorable(KeptDraws):
         self.events = None if events is None else events.to(self.device)
         for listener in self.on_move:
             listener()
+
+    def _draw_on(self, numbers: Tensor) -> None:
+        """Draw on from a generator's state; a generator of another kind of device cannot, and is seeded by it."""
+        if len(numbers) == len(self.rng.get_state()):
+            self.rng.set_state(numbers)
+            return
+        digest = hashlib.sha256(numbers.numpy().tobytes()).digest()
+        self.rng.manual_seed(int.from_bytes(digest[:_SEED_BYTES], "big"))
+        self.notes.append(
+            f"The run goes on on another kind of device ({self.device.type}), whose random numbers are others: its"
+            " draws from here on are not those that it would have made where it began."
+        )

@@ -1,4 +1,7 @@
-"""Compile a step in a process of its own: ``python -m bnnviz.engine.run.compile_worker PROGRAM OUT THREADS``."""
+"""Compile a step in a process of its own.
+
+``python -m bnnviz.engine.compilation.compile_worker PROGRAM OUT THREADS``
+"""
 
 from __future__ import annotations
 

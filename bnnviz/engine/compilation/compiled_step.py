@@ -8,7 +8,6 @@ otherwise, and passes over the numbers less often. The random numbers are drawn 
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import logging
 import os
@@ -18,17 +17,18 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor
 
 from bnnviz import paths
-from bnnviz.engine.run.compile_worker import NO_COMPILER
+from bnnviz.engine.compilation.compile_worker import NO_COMPILER
+from bnnviz.engine.compilation.tracing import TracedStep, moving_part, trace, with_adaptation
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.random import Draw, PreDrawnNumbers, RandomNumbers, RecordedNumbers
-from bnnviz.samplers.tree import builder, flat, rebuilt
+from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import builder, flat
 from bnnviz.targets import Target
 
 log = logging.getLogger(__name__)
@@ -37,35 +37,6 @@ _KEPT = 64  # compiled steps on disk
 _AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be so many of its numbers
 # One process compiles at a time: it takes a core for some ten seconds.
 _ONE = threading.Lock()
-
-
-class TracedStep(NamedTuple):
-    """Hold the traced program of a step.
-
-    Attributes
-    ----------
-    program : fx.GraphModule
-        Takes the numbers of the state, of what is drawn beforehand, the random numbers and the constants, each a
-        tensor; returns those of the new state and of what happened.
-    examples : list of Tensor
-        Such numbers.
-    draws : list of Draw
-        The random numbers that it needs.
-    pre_drawn : Any
-        What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
-    constants : list of Tensor
-        What belongs to target, sampler and adaptation: data rows, a reference, scales.
-    after, info : Any
-        How state and what happened are built of the numbers.
-    """
-
-    program: fx.GraphModule
-    examples: list[Tensor]
-    draws: list[Draw]
-    pre_drawn: Any
-    constants: list[Tensor]
-    after: Any
-    info: Any
 
 
 class CompiledKernel:
@@ -90,11 +61,11 @@ class CompiledKernel:
         """Return the next state and what happened."""
         trace = self._trace
         if state is not self._state:
-            self._numbers = [number.contiguous() for number in flat(_moving(state))]
+            self._numbers = [number.contiguous() for number in flat(moving_part(state))]
         pre_drawn = _filled(self._sampler.pre_draw(rng, state), trace.pre_drawn)
         done = self._code([*self._numbers, *pre_drawn, *map(rng.make, trace.draws), *trace.constants])
         after, info = self._built(done)
-        self._state, self._numbers = _with_adaptation(after, state), done[: self._states]
+        self._state, self._numbers = with_adaptation(after, state), done[: self._states]
         return self._state, info
 
 
@@ -172,7 +143,7 @@ class Compilation:
         command = [
             sys.executable,
             "-m",
-            "bnnviz.engine.run.compile_worker",
+            "bnnviz.engine.compilation.compile_worker",
             str(program),
             str(made),
             str(self._threads),
@@ -260,61 +231,6 @@ def remarks(sampler: Sampler, target: Target) -> list[str]:
     if not target.compiles:
         return [f"Steps on {target.describe_value()} are not compiled: {target.not_compiled}."]
     return []
-
-
-def trace(sampler: Sampler, state: Any) -> TracedStep:
-    """Write down the step of a sampler after its warm-up: what it has learnt is a constant."""
-    device = flat(state)[0].device
-    sampler = copy.copy(sampler)
-    sampler.host_sync = False
-    rng, moving = RecordedNumbers(torch.Generator(device).manual_seed(0)), _moving(state)
-    pre_drawn = sampler.pre_draw(rng, state)
-    rng.draws.clear()
-    after, info = sampler.kernel(rng, state, pre_drawn)
-    draws = list(rng.draws)
-    states, gifts, numbers = len(flat(moving)), len(flat(pre_drawn)), [rng.make(draw) for draw in draws]
-    # Copies: what is twice the same tensor in this state would be taken for one number in every state.
-    numbers = (*flat(moving), *flat(pre_drawn), *numbers)
-    examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
-
-    def step(*numbers: Tensor) -> list[Tensor]:
-        before = _with_adaptation(rebuilt(moving, iter(numbers)), state)
-        given = rebuilt(pre_drawn, iter(numbers[states:]))
-        after, info = sampler.kernel(PreDrawnNumbers(numbers[states + gifts :]), before, given)
-        return [number.contiguous() for number in flat((_moving(after), info))]
-
-    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
-
-    program = make_fx(step)(*examples)
-    constants = _lift_constants(program)
-    return TracedStep(program, [*examples, *constants], draws, pre_drawn, constants, _moving(after), info)
-
-
-def _moving(state: Any) -> Any:
-    """Return what a step may change of a state: all but the adaptation."""
-    return state._replace(adaptation=None) if "adaptation" in state._fields else state
-
-
-def _with_adaptation(moving: Any, state: Any) -> Any:
-    """Return what a step has changed with the adaptation of a state."""
-    return moving._replace(adaptation=state.adaptation) if "adaptation" in moving._fields else moving
-
-
-def _lift_constants(program: fx.GraphModule) -> list[Tensor]:
-    """Make the tensors that a program holds its last inputs, and return them."""
-    graph, lifted = program.graph, {}
-    last = [node for node in graph.nodes if node.op == "placeholder"][-1]
-    for node in [node for node in graph.nodes if node.op == "get_attr"]:
-        held = getattr(program, node.target).detach().contiguous()
-        key = held.data_ptr(), held.shape, held.dtype
-        if key not in lifted:
-            with graph.inserting_after(last):
-                last = graph.placeholder(f"constant_{len(lifted)}")
-            lifted[key] = held, last
-        node.replace_all_uses_with(lifted[key][1])
-        graph.erase_node(node)
-    program.recompile()
-    return [held for held, _ in lifted.values()]
 
 
 def _filled(pre_drawn: Any, template: Any) -> list[Tensor]:

@@ -17,7 +17,7 @@ from conftest import needs_compiler
 from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, target_of
 
 from bnnviz import diagnostics, paths
-from bnnviz.engine.run import compiled_step
+from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 from bnnviz.specs.run import Spec

@@ -1,0 +1,1 @@
+"""Compile the step of a sampler, and take it over in a run."""

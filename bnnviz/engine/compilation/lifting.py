@@ -1,0 +1,124 @@
+"""Make what a traced program holds its inputs, so that one program, compiled once, serves other settings and runs.
+
+A trace has the data, the scales and each float of a setting or of the adaptation (a step size, a rate, a temperature)
+written into it. Tensors become inputs one by one, floats together: one vector for each data type that they are used in,
+whose elements the program reads. An operation on a vector and a float does the same on the vector and on a tensor of no
+dimension and the vector's type, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+aten = torch.ops.aten
+
+#: What takes a tensor where the operation takes a float.
+_WITH_TENSOR = {
+    aten.lt.Scalar: aten.lt.Tensor,
+    aten.le.Scalar: aten.le.Tensor,
+    aten.gt.Scalar: aten.gt.Tensor,
+    aten.ge.Scalar: aten.ge.Tensor,
+    aten.clamp_min.default: aten.clamp_min.Tensor,
+    aten.clamp_max.default: aten.clamp_max.Tensor,
+    aten.masked_fill.Scalar: aten.masked_fill.Tensor,
+}
+#: What takes tensors by its schema, with floats among them as they are.
+_TAKES_TENSOR = frozenset(
+    {
+        *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor),
+        *(aten.add_.Tensor, aten.sub_.Tensor, aten.mul_.Tensor, aten.div_.Tensor),
+    }
+)
+#: What makes a tensor of a float.
+_FILLS = frozenset({aten.full_like.default, aten.full.default, aten.new_full.default})
+
+
+def lift_tensors(program: fx.GraphModule) -> list[Tensor]:
+    """Make the tensors that a program holds its last inputs, and return them."""
+    graph, lifted = program.graph, {}
+    last = _last_input(graph)
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        held = getattr(program, node.target).detach().contiguous()
+        key = held.data_ptr(), held.shape, held.dtype
+        if key not in lifted:
+            with graph.inserting_after(last):
+                last = graph.placeholder(f"constant_{len(lifted)}")
+                last.meta["val"] = held
+            lifted[key] = held, last
+        node.replace_all_uses_with(lifted[key][1])
+        graph.erase_node(node)
+    return [held for held, _ in lifted.values()]
+
+
+def lift_floats(program: fx.GraphModule, device: torch.device) -> list[Tensor]:
+    """Make the floats that a program holds its last inputs, and return them, a vector for each data type.
+
+    Zero and what is not finite stay: these are no settings. Each float has a place of its own, as two of them that are
+    equal once need not be equal in the next run.
+    """
+    graph, values = program.graph, {}
+    uses = [(node, place, dtype) for node in graph.nodes for place, dtype in _floats(node)]
+    for node, place, dtype in uses:
+        values.setdefault(dtype, []).append((node, place))
+    last = _last_input(graph)
+    vectors = []
+    for dtype, places in values.items():
+        with graph.inserting_after(last):
+            last = graph.placeholder(f"floats_{str(dtype).removeprefix('torch.')}")
+        vectors.append(torch.tensor([node.args[place] for node, place in places], dtype=dtype, device=device))
+        for index, (node, place) in enumerate(places):
+            _read(graph, node, place, last, index)
+    return vectors
+
+
+def _floats(node: fx.Node) -> list[tuple[int, torch.dtype]]:
+    """Return which arguments of a node are floats to be lifted, and the data type that it computes in."""
+    dtype = _dtype(node)
+    if dtype not in (torch.float32, torch.float64):
+        return []
+    return [(place, dtype) for place, value in enumerate(node.args) if _is_setting(value)]
+
+
+def _dtype(node: fx.Node) -> torch.dtype | None:
+    """Return the data type that a node whose floats can be lifted computes in; None of others."""
+    if node.target is aten.scalar_tensor.default:
+        return node.kwargs.get("dtype")
+    if node.target in _FILLS:
+        return node.meta["val"].dtype
+    if node.target not in _TAKES_TENSOR and node.target not in _WITH_TENSOR:
+        return None
+    tensors = [part.meta["val"] for part in node.args if isinstance(part, fx.Node)]
+    tensors = [tensor for tensor in tensors if tensor.dtype != torch.bool]
+    types = {tensor.dtype for tensor in tensors}
+    # Of two that have no dimension the wider type would win, which of a tensor and a float it does not.
+    return types.pop() if len(types) == 1 and any(tensor.ndim for tensor in tensors) else None
+
+
+def _is_setting(value: Any) -> bool:
+    return isinstance(value, float) and value != 0.0 and math.isfinite(value)
+
+
+def _read(graph: fx.Graph, node: fx.Node, place: int, vector: fx.Node, index: int) -> None:
+    """Have a node read an element of a vector in the place of a float."""
+    with graph.inserting_before(node):
+        element = graph.call_function(aten.select.int, (vector, 0, index))
+    if node.target is aten.scalar_tensor.default:
+        node.replace_all_uses_with(element)
+        graph.erase_node(node)
+    elif node.target in _FILLS:
+        node.update_arg(place, 1.0)
+        with graph.inserting_after(node):
+            product = graph.call_function(aten.mul.Tensor, ())
+        node.replace_all_uses_with(product)
+        product.args = (node, element)
+    else:
+        node.target = _WITH_TENSOR.get(node.target, node.target)
+        node.update_arg(place, element)
+
+
+def _last_input(graph: fx.Graph) -> fx.Node:
+    return [node for node in graph.nodes if node.op == "placeholder"][-1]

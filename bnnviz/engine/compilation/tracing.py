@@ -1,0 +1,83 @@
+"""Trace a step: write down its operations as a program of tensors, with all that may differ between runs as inputs."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, fx
+
+from bnnviz.engine.compilation.lifting import lift_floats, lift_tensors
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
+from bnnviz.samplers.tree import flat, rebuilt
+
+
+class TracedStep(NamedTuple):
+    """Hold the traced program of a step.
+
+    Attributes
+    ----------
+    program : fx.GraphModule
+        Takes the numbers of the state, of what is drawn beforehand, the random numbers and the constants, each a
+        tensor; returns those of the new state and of what happened.
+    examples : list of Tensor
+        Such numbers.
+    draws : list of Draw
+        The random numbers that it needs.
+    pre_drawn : Any
+        What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
+    constants : list of Tensor
+        What belongs to target, sampler and adaptation: data rows, a reference, scales; and last, of each data type,
+        the floats of settings and adaptation.
+    after, info : Any
+        How state and what happened are built of the numbers.
+    """
+
+    program: fx.GraphModule
+    examples: list[Tensor]
+    draws: list[Draw]
+    pre_drawn: Any
+    constants: list[Tensor]
+    after: Any
+    info: Any
+
+
+def trace(sampler: Sampler, state: Any) -> TracedStep:
+    """Write down the step of a sampler after its warm-up: settings and what it has learnt are constants."""
+    device = flat(state)[0].device
+    sampler = copy.copy(sampler)
+    sampler.host_sync = False
+    rng, moving = RecordedNumbers(torch.Generator(device).manual_seed(0)), moving_part(state)
+    pre_drawn = sampler.pre_draw(rng, state)
+    rng.draws.clear()
+    after, info = sampler.kernel(rng, state, pre_drawn)
+    draws = list(rng.draws)
+    states, gifts, numbers = len(flat(moving)), len(flat(pre_drawn)), [rng.make(draw) for draw in draws]
+    # Copies: what is twice the same tensor in this state would be taken for one number in every state.
+    numbers = (*flat(moving), *flat(pre_drawn), *numbers)
+    examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
+
+    def step(*numbers: Tensor) -> list[Tensor]:
+        before = with_adaptation(rebuilt(moving, iter(numbers)), state)
+        given = rebuilt(pre_drawn, iter(numbers[states:]))
+        after, info = sampler.kernel(PreDrawnNumbers(numbers[states + gifts :]), before, given)
+        return [number.contiguous() for number in flat((moving_part(after), info))]
+
+    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
+
+    program = make_fx(step)(*examples)
+    constants = [*lift_tensors(program), *lift_floats(program, device)]
+    program.recompile()
+    return TracedStep(program, [*examples, *constants], draws, pre_drawn, constants, moving_part(after), info)
+
+
+def moving_part(state: Any) -> Any:
+    """Return what a step may change of a state: all but the adaptation."""
+    return state._replace(adaptation=None) if "adaptation" in state._fields else state
+
+
+def with_adaptation(moving: Any, state: Any) -> Any:
+    """Return what a step has changed with the adaptation of a state."""
+    return moving._replace(adaptation=state.adaptation) if "adaptation" in moving._fields else moving
