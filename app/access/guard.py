@@ -22,6 +22,7 @@ _TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
 _PAUSE_S = 1.0  # after a wrong word
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>bnnviz</title>{head}
+<link rel="icon" href="data:,">
 <style>
 body {{font: 16px system-ui, sans-serif; max-width: 30rem; margin: 15vh auto; padding: 0 1rem;
 color-scheme: light dark}}
