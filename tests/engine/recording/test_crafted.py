@@ -106,9 +106,13 @@ def test_no_code_of_an_archive_runs(
     mark = tmp_path / "it ran"
     made = unpack(SAVED, "made")
     craft(made, pickle.dumps(Trap(mark)))
-    for read in (lambda: Recording(made).check(), lambda: Recording(made).draws()):
+    with pytest.raises(BnnvizError, match="damaged"):
+        Recording(made).check()
+    if craft is in_second_format:
+        assert Recording(made).draws() is None, "there is no such array"
+    else:
         with pytest.raises(BnnvizError, match="damaged"):
-            read()
+            Recording(made).draws()
     with zipfile.ZipFile(tmp_path / "crafted.zip", "w") as packed:
         for path in made.rglob("*"):
             if path.is_file() and not any(part.startswith(".") for part in path.relative_to(made).parts):
