@@ -2,7 +2,7 @@
 
 A Dask scheduler runs what it is sent, and a port of 127.0.0.1 is open to every account of the machine. So scheduler,
 workers and clients of one cluster share a key that is made for it, and prove to each other by TLS that they have it.
-The key goes through pipes between a process and its children, and is on no disk and no command line.
+The key goes through pipes between a process and its children, and is on no command line and in no environment.
 """
 
 from __future__ import annotations
