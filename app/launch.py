@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bokeh.application import Application
+from bokeh.server.server import Server
 from panel.command.serve import Serve
 
 from bnnviz.errors import BnnvizError
+from bnnviz_app.access.gate import Gate
+from bnnviz_app.access.guard import guard
+from bnnviz_app.access.limits import MOST_BODY, MOST_MESSAGE
+from bnnviz_app.access.secret import Secret
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
 # longer from the page to its connection gets the page built again, with style sheets from elsewhere.
@@ -25,19 +32,39 @@ class _ServeAt(Serve):
         Takes the command's options.
     route : str
         Where the one application is served; Bokeh would call it by the name of its folder.
+    gate : Gate
+        Who is let in.
     """
 
-    def __init__(self, parser: ArgumentParser, route: str) -> None:
+    def __init__(self, parser: ArgumentParser, route: str, gate: Gate) -> None:
         super().__init__(parser)
-        self._route = route
+        self._route, self._gate = route, gate
 
     def customize_applications(self, args: Namespace, applications: dict[str, Application]) -> dict[str, Application]:
         """Serve the application at the route."""
         (application,) = applications.values()
         return super().customize_applications(args, {self._route: application})
 
+    def customize_kwargs(self, args: Namespace, server_kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Take no larger body of a request than a form has."""
+        return super().customize_kwargs(args, server_kwargs | {"http_server_kwargs": {"max_body_size": MOST_BODY}})
 
-def launch(folder: Path, route: str, port: int, address: str) -> None:
+    def customize_server(self, server: Server) -> Server:
+        """Put the gate before the server, which has not begun to answer."""
+        guard(server._tornado, self._gate)
+        return super().customize_server(server)
+
+
+def launch(
+    folder: Path,
+    route: str,
+    port: int,
+    address: str,
+    *,
+    secret: Secret | None,
+    hosts: Sequence[str] = (),
+    frames: Sequence[str] = (),
+) -> None:
     """Serve a folder until Ctrl-C or SIGTERM.
 
     Parameters
@@ -50,14 +77,21 @@ def launch(folder: Path, route: str, port: int, address: str) -> None:
         The port to listen on.
     address : str
         The address to listen on.
+    secret : Secret or None
+        What a browser has to show; None: nothing.
+    hosts : sequence of str
+        Other names under which the dashboard is reached.
+    frames : sequence of str
+        Origins whose pages may show it in a frame.
 
     Raises
     ------
     BnnvizError
         If the folder's scripts fail, or an environment variable gives Panel or Bokeh an option that it refuses.
     """
+    gate = Gate.at(address, port, secret, hosts, frames)
     parser = ArgumentParser(prog="bnnviz serve")
-    command = _ServeAt(parser, route)
+    command = _ServeAt(parser, route, gate)
     try:
         command.invoke(parser.parse_args(_options(folder, port, address)))
     except (RuntimeError, ValueError) as error:
@@ -68,6 +102,5 @@ def _options(folder: Path, port: int, address: str) -> list[str]:
     options = [str(folder), "--port", str(port), "--address", address, "--log-level", "warning"]
     options += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
     options += ["--check-unused-sessions", str(SESSION_CHECK_MS)]
-    for host in dict.fromkeys((address, "127.0.0.1", "localhost")):
-        options += ["--allow-websocket-origin", f"{host}:{port}"]
+    options += ["--websocket-max-message-size", str(MOST_MESSAGE)]
     return options

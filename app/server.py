@@ -30,6 +30,7 @@ from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz_app import BACKGROUND, THEME_COOKIE
+from bnnviz_app.access.guard import guard_all
 from bnnviz_app.pages import FIRST, PAGES
 
 _START_S = 60.0
@@ -55,6 +56,7 @@ def on_server_loaded(server_context: Any) -> None:
     Importing Dask takes a second of the interpreter, and workers take a core. Who opens the page at once, as a browser
     does that waits for the server, has both first.
     """
+    guard_all()
     _send_at_once()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)

@@ -40,6 +40,19 @@ def replacing(path: Path) -> Iterator[Path]:
             new.unlink(missing_ok=True)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone; one that is there stays as it is.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write a file beside its place, and move it there.
 

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -151,12 +151,15 @@ class Served:
         The page's process.
     log : Path
         What the process said.
+    key : Path
+        The key of its cluster, for tests that look into that.
     """
 
-    def __init__(self, url: str, process: psutil.Process, log: Path) -> None:
+    def __init__(self, url: str, process: psutil.Process, log: Path, key: Path) -> None:
         self.url = url
         self.process = process
         self.log = log
+        self.key = key
 
     def workers(self) -> list[psutil.Process]:
         """Return the page's worker processes."""
@@ -186,13 +189,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def start_dashboard(log: Path, *, timeout: float = 60.0, env: dict[str, str] | None = None) -> Served:
+def start_dashboard(
+    log: Path, *, timeout: float = 60.0, env: dict[str, str] | None = None, options: Sequence[str] = ("--no-token",)
+) -> Served:
     """Run ``bnnviz serve`` on a free port and wait until it answers."""
+    from bnnviz.engine.cluster.certificates import FILE_VARIABLE, ClusterKey
+
     port = free_port()
-    command = [sys.executable, "-m", "bnnviz.cli", "serve", "--port", str(port), "--no-show"]
+    command = [sys.executable, "-m", "bnnviz.cli", "serve", "--port", str(port), "--no-show", *options]
     log.parent.mkdir(parents=True, exist_ok=True)
+    key = log.with_suffix(".pem")
+    key.unlink(missing_ok=True)
+    ClusterKey.make().write(key)
+    environment = {**os.environ, FILE_VARIABLE: str(key), **(env or {})}
     with log.open("w") as out:
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
     # No slash at the end: the address itself is the page, without a redirect.
     url = f"http://127.0.0.1:{port}/app"
     until = time.monotonic() + timeout
@@ -201,10 +212,10 @@ def start_dashboard(log: Path, *, timeout: float = 60.0, env: dict[str, str] | N
             raise AssertionError(f"the server ended with {child.returncode}:\n{log.read_text()}")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1):
-                return Served(url, psutil.Process(child.pid), log)
+                return Served(url, psutil.Process(child.pid), log, key)
         except OSError:
             time.sleep(0.05)
-    stop_dashboard(Served(url, psutil.Process(child.pid), log))
+    stop_dashboard(Served(url, psutil.Process(child.pid), log, key))
     raise AssertionError(f"the server did not answer within {timeout:g} s:\n{log.read_text()}")
 
 
@@ -225,8 +236,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Return ``serve(env={...})``, which serves a dashboard of the test's own; all end with the test."""
     running: list[Served] = []
 
-    def serve(env: dict[str, str] | None = None) -> Served:
-        served = start_dashboard(tmp_path / f"server-{len(running)}.log", env=env)
+    def serve(env: dict[str, str] | None = None, **how: Any) -> Served:
+        served = start_dashboard(tmp_path / f"server-{len(running)}.log", env=env, **how)
         running.append(served)
         return served
 

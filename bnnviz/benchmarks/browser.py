@@ -80,7 +80,7 @@ class LabTab:
 
     def begin(self, url: str, query: str = "") -> None:
         """Open the dashboard, and wait until every figure is seen."""
-        self.page.goto(f"{url}?tour=0{query}", timeout=PATIENCE_MS)
+        self.page.goto(f"{url}{'&' if '?' in url else '?'}tour=0{query}", timeout=PATIENCE_MS)
         self.page.wait_for_function(script("figuresSeen"), timeout=PATIENCE_MS)
 
     def wait_for_paint(self) -> None:

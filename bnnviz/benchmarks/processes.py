@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import psutil
 
 from bnnviz.engine.cluster import local_cluster as cluster
 from bnnviz.engine.cluster.backend import Backend
+from bnnviz.engine.cluster.certificates import FILE_VARIABLE, ClusterKey
 from bnnviz.errors import BnnvizError
 
 HOST = "127.0.0.1"
@@ -35,19 +37,24 @@ class Dashboard:
         The page's process.
     port : int
         Where it listens.
+    token : str
+        That lets a browser in.
+    key : ClusterKey
+        That lets into its cluster.
 
     Attributes
     ----------
     url : str
-        The page's address.
+        The page's address, with the token.
     begun : float
         When the process was started, in seconds since the epoch.
     """
 
-    def __init__(self, process: psutil.Process, port: int) -> None:
+    def __init__(self, process: psutil.Process, port: int, token: str, key: ClusterKey) -> None:
         self.process = process
         self.port = port
-        self.url = f"http://{HOST}:{port}/app"
+        self.url = f"http://{HOST}:{port}/app?token={token}"
+        self._key = key
         self.begun = time.time()
         self._family = {process}
 
@@ -68,7 +75,7 @@ class Dashboard:
         return sorted(path.name for path in paths if "libtorch" in path.name or "torch" in path.parts)
 
     def worker_at(self, address: str) -> psutil.Process:
-        """Return the worker process that listens at an address such as ``tcp://127.0.0.1:1234``."""
+        """Return the worker process that listens at an address such as ``tls://127.0.0.1:1234``."""
         port = int(address.rsplit(":", 1)[1])
         return next(process for process in self.workers() if port in _listening(process))
 
@@ -88,7 +95,7 @@ class Dashboard:
         found = [process for process in self.workers() if cluster.__name__ in " ".join(process.cmdline())]
         for port in sorted(port for process in found for port in _listening(process)):
             try:
-                return Backend.connect(f"tcp://{HOST}:{port}")
+                return Backend.connect(f"tls://{HOST}:{port}", key=self._key)
             except BnnvizError:  # it listens for something else there
                 continue
         return None
@@ -100,9 +107,13 @@ def dashboard() -> Iterator[Dashboard]:
     port = _free_port()
     command = [sys.executable, "-m", "bnnviz.cli", "serve", "--address", HOST, "--port", str(port), "--no-show"]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
-    with tempfile.TemporaryFile("w+") as log:
+    key, token = ClusterKey.make(), secrets.token_urlsafe(32)
+    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as folder:
+        file = Path(folder) / "key.pem"
+        key.write(file)
+        environment |= {FILE_VARIABLE: str(file), "BNNVIZ_TOKEN": token}
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        served = Dashboard(psutil.Process(child.pid), port)
+        served = Dashboard(psutil.Process(child.pid), port, token, key)
         try:
             _wait(child, served, log)
             yield served

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786 or tls://...; default: BNNVIZ_SCHEDULER."),
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tls://host:8786; default: BNNVIZ_SCHEDULER."),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Use a scheduler without TLS (tcp://...): whoever reaches it can run code as you on its workers.",
+    ),
 ]
 RecordingWord = Annotated[str, typer.Argument(metavar="RUN", help="A recording: its name, or its folder.")]
 Target = Annotated[str | None, typer.Option("--target", "-t", help="A target of `bnnviz list targets`.")]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz import optional
-from bnnviz.cli.options import Json, Scheduler, examples, figure_place
+from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
 from bnnviz.cli.output import INTERRUPTED, console, print_json, say, table, text
 from bnnviz.errors import BnnvizError
 
@@ -32,7 +32,7 @@ app = typer.Typer()
     epilog=examples(
         "bnnviz reproduce pdmp-boston --repetitions 3",
         "bnnviz reproduce pdmp-boston --json",
-        "bnnviz reproduce pdmp-table2 --data mnist --scheduler tcp://head:8786",
+        "bnnviz reproduce pdmp-table2 --data mnist --scheduler tls://head:8786",
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
@@ -49,6 +49,7 @@ def reproduce(
         Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
     ] = None,
     scheduler: Scheduler = None,
+    insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
@@ -63,7 +64,8 @@ def reproduce(
     done: _Summaries = {}
     begun = time.perf_counter()
     try:
-        where = _run(found, repetitions, scheduler, done)
+        with _cluster(scheduler, insecure) as cluster:
+            where = _run(found, repetitions, cluster, done)
     except KeyboardInterrupt:
         kept = sum(map(len, done.values()))
         others = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
@@ -86,26 +88,25 @@ def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
 # --- runs
 
 
-def _run(experiment: Experiment, repetitions: int | None, scheduler: str | None, done: _Summaries) -> str | None:
+def _run(experiment: Experiment, repetitions: int | None, cluster: Cluster | None, done: _Summaries) -> str | None:
     """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
-    with _cluster(scheduler) as cluster:
-        where = None if cluster is None else f"{cluster.slots()} workers of a Dask cluster"
-        _announce(experiment, repetitions, cluster)
-        for case, i, summary in _with_progress(experiment, repetitions, cluster):
-            done.setdefault(case.name, []).append(summary)
-            known = summary.get("figures", summary)
-            figures = ", ".join(f"{key} {text(known.get(key))}" for key in experiment.measures)
-            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    where = None if cluster is None else f"{cluster.slots()} workers of a Dask cluster"
+    _announce(experiment, repetitions, cluster)
+    for case, i, summary in _with_progress(experiment, repetitions, cluster):
+        done.setdefault(case.name, []).append(summary)
+        known = summary.get("figures", summary)
+        figures = ", ".join(f"{key} {text(known.get(key))}" for key in experiment.measures)
+        print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
     return where
 
 
-def _cluster(scheduler: str | None) -> AbstractContextManager[Cluster | None]:
+def _cluster(scheduler: str | None, insecure: bool) -> AbstractContextManager[Cluster | None]:
     """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
     if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
         return nullcontext()
     from bnnviz.engine.cluster.jobs import Cluster
 
-    return Cluster(scheduler)
+    return Cluster(scheduler, insecure=insecure)
 
 
 def _announce(experiment: Experiment, repetitions: int | None, cluster: Cluster | None) -> None:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import gc
+import html
 import importlib
 import importlib.util
+import ipaddress
 import os
 import socket
 import sys
+import tempfile
 import threading
 import time
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
 from bnnviz import optional
 from bnnviz.cli.options import examples
+from bnnviz.cli.output import say
 from bnnviz.errors import BnnvizError
 
+_NEEDED = ("panel", "panel_material_ui", "distributed", "cryptography")
+_LEAST_TOKEN = 16  # letters of a token: it may be guessed at any pace
+_READ_S = 60.0  # until a browser that was started has read the page that sends it to the dashboard
 _ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
 #: Ports above 1023 at which browsers open no page (WHATWG Fetch standard, "bad port").
 _UNSAFE_PORTS = frozenset(
@@ -38,12 +47,71 @@ def serve(
     address: Annotated[
         str, typer.Option(help="The address to listen on; the default lets nobody but this machine in.")
     ] = "127.0.0.1",
+    password: Annotated[
+        bool, typer.Option("--password", help="Ask for a password now, and each browser for it, in place of a token.")
+    ] = False,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let in every account of this machine without a token.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="Another name it is reached by, such as a proxy's.")
+    ] = None,
+    embed_origin: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="A site whose pages may show it in a frame.")
+    ] = None,
 ) -> None:
-    """Serve the dashboard on this machine, and open it in a browser where there is one."""
-    serve_dashboard(port=port, address=address, show=not no_show)
+    """Serve the dashboard on this machine, and open it in a browser where there is one.
+
+    The printed address has a token that lets a browser in; BNNVIZ_TOKEN sets it.
+    """
+    secret = _secret(address, password, no_token)
+    serve_dashboard(
+        port=port,
+        address=address,
+        show=not no_show,
+        secret=secret,
+        hosts=allow_host or [],
+        frames=embed_origin or [],
+    )
 
 
-def serve_dashboard(port: int, address: str, show: bool) -> None:
+def _secret(address: str, password: bool, no_token: bool) -> Any:
+    """Return what browsers are asked for; None: nothing."""
+    optional.check(_NEEDED, "The dashboard needs", extra="app")
+    gate = importlib.import_module("bnnviz_app.access.secret")
+    if password and no_token:
+        raise BnnvizError("Choose --password or --no-token, not both.", "password")
+    if no_token:
+        if not is_loopback(address):
+            raise BnnvizError(
+                f"Without a token everybody who reaches {address} could run and delete what is yours; leave out"
+                " --no-token, or --address.",
+                "no_token",
+            )
+        say("no token: every account of this machine can use the dashboard.")
+        return None
+    if not password:
+        token = os.environ.get("BNNVIZ_TOKEN") or None
+        if token is not None and len(token) < _LEAST_TOKEN:
+            raise BnnvizError(
+                f"BNNVIZ_TOKEN has fewer than {_LEAST_TOKEN} characters; take more, or unset it.", "token"
+            )
+        return gate.Secret(token)
+    word = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return gate.Password(word)
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address.lower() == "localhost"
+
+
+def serve_dashboard(
+    port: int, address: str, show: bool, *, secret: Any, hosts: Sequence[str] = (), frames: Sequence[str] = ()
+) -> None:
     """Serve the dashboard until it is stopped.
 
     Parameters
@@ -54,18 +122,25 @@ def serve_dashboard(port: int, address: str, show: bool) -> None:
         The address to listen on; 127.0.0.1 lets nobody but this machine in.
     show : bool
         Open the page in a browser, where this machine has a screen.
+    secret : bnnviz_app.access.secret.Secret or None
+        What a browser has to show; None: nothing.
+    hosts : sequence of str
+        Other names under which the dashboard is reached.
+    frames : sequence of str
+        Origins whose pages may show it in a frame.
 
     Raises
     ------
     BnnvizError
         If Panel is not installed, if the address or the port cannot be had, or no browser would open a page there.
     """
-    optional.check(("panel", "panel_material_ui", "distributed"), "The dashboard needs", extra="app")
+    optional.check(_NEEDED, "The dashboard needs", extra="app")
     folder = find_app()
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
     _check_free(address, port)
-    threading.Thread(target=_announce, args=(address, port, show), daemon=True).start()
+    token = None if secret is None else secret.token
+    threading.Thread(target=_announce, args=(address, port, token, show), daemon=True).start()
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
     # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
@@ -77,7 +152,8 @@ def serve_dashboard(port: int, address: str, show: bool) -> None:
     # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
     # The server looks again when it has started (app/server.py).
     gc.disable()
-    importlib.import_module("bnnviz_app.launch").launch(folder, _ROUTE, port, address)
+    launch = importlib.import_module("bnnviz_app.launch").launch
+    launch(folder, _ROUTE, port, address, secret=secret, hosts=hosts, frames=frames)
 
 
 def find_app() -> Path:
@@ -88,15 +164,28 @@ def find_app() -> Path:
     return Path(spec.origin).parent
 
 
-def _announce(address: str, port: int, show: bool) -> None:
+def _announce(address: str, port: int, token: str | None, show: bool) -> None:
     """Say where the dashboard is, and open it, as soon as it answers."""
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     while not _answers(host, port):
         time.sleep(0.05)
-    url = f"http://{host}:{port}{_ROUTE}"
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}{_ROUTE}"
+    url += "" if token is None else f"?token={quote(token)}"
     print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
     if show and _has_screen():
+        _open(url)
+
+
+def _open(url: str) -> None:
+    """Open an address in a browser by a page that only this user reads: others see the command lines of browsers."""
+    if "?" not in url:
         webbrowser.open(url)
+        return
+    with tempfile.TemporaryDirectory(prefix="bnnviz-") as folder:
+        page = Path(folder) / "open.html"
+        page.write_text(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={html.escape(url, quote=True)}">')
+        webbrowser.open(page.as_uri())
+        time.sleep(_READ_S)
 
 
 def _answers(host: str, port: int) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bnnviz.cli.options import Json, Scheduler, examples, read_text
+from bnnviz.cli.options import Insecure, Json, Scheduler, examples, read_text
 from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, hold_interrupt, print_rows, say, short
 from bnnviz.errors import BnnvizError
 
@@ -39,7 +39,7 @@ app = typer.Typer()
     epilog=examples(
         "bnnviz sweep sweep.yaml --out runs",
         "bnnviz sweep sweep.yaml --out runs --workers 4 --json",
-        "bnnviz sweep sweep.yaml --out runs --scheduler tcp://head:8786",
+        "bnnviz sweep sweep.yaml --out runs --scheduler tls://head:8786",
     )
 )
 def sweep(
@@ -49,6 +49,7 @@ def sweep(
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where each run becomes a recording.")],
     scheduler: Scheduler = None,
+    insecure: Insecure = False,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Worker processes on this machine; default: one for each GPU, or each core but one."),
@@ -66,7 +67,7 @@ def sweep(
 
     spec = SweepSpec.from_text(read_text(runs, "sweep", "a YAML file"))
     reader.check_zarr("out")
-    with Sweep(spec, out, scheduler=scheduler, workers=workers) as found:
+    with Sweep(spec, out, scheduler=scheduler, workers=workers, insecure=insecure) as found:
         raise typer.Exit(_sweep(found, as_json))
 
 

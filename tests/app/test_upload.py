@@ -52,3 +52,35 @@ def test_reading_a_file_on_the_page_loads_no_torch() -> None:
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_a_browser_would_not_send_is_not_taken_either() -> None:
+    """A message need not come from our page: pieces without end, a number that would become zeros."""
+    from bnnviz_app.components.controls.upload import File
+
+    said: list[str] = []
+    sent: list[dict] = []
+
+    def piece(data: object, number: int = 1, of: int = 1) -> dict:
+        named = {"status": "upload_event", "name": "a.csv", "mime_type": "text/csv"}
+        return named | {"chunk": number, "total_chunks": of, "data": data}
+
+    file = File(said.append, "too large", "empty", max_file_size=1000)
+    file._send_msg = sent.append
+    for messages, sentence in (
+        ([piece(bytes(400), i, 4) for i in range(1, 5)], "too large"),
+        ([piece(10**12)], "too large"),
+        ([piece(None)], "too large"),
+        ([], "empty"),
+    ):
+        for message in messages:
+            file._handle_msg(message)
+        held = sum(len(part) for each in file._file_buffer.values() for part in each["chunks"].values())
+        assert held <= 1000 and not file._buffer
+        file._handle_msg({"status": "finished"})
+        assert (said.pop(), sent.pop()["status"], file.value) == (sentence, "error", None)
+    file._handle_msg({"status": "initializing"})
+    for i in (1, 2):
+        file._handle_msg(piece(ROWS[:450] if i == 1 else ROWS[450:], i, 2))
+    file._handle_msg({"status": "finished"})
+    assert file.value == ROWS and said == []

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from bnnviz.engine.cluster.backend import Backend
+from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 
@@ -137,7 +138,7 @@ def cluster(dashboard: Any) -> Iterator[Backend]:
     listening = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
     for port in listening:
         try:
-            backend = Backend.connect(f"tcp://127.0.0.1:{port}")
+            backend = Backend.connect(f"tls://127.0.0.1:{port}", key=ClusterKey.read(dashboard.key))
         except BnnvizError:
             continue
         with backend:

@@ -44,6 +44,7 @@ def dashboard(own_dashboard: Any) -> Any:
 def one_worker(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Run a scheduler with one worker, whatever the machine; return its address."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BNNVIZ_INSECURE", "1")
     with distributed.LocalCluster(
         n_workers=1,
         threads_per_worker=1,

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -378,3 +379,41 @@ def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any
     assert not alive
     assert f"The dashboard is at {served.url} " in served.log.read_text()
     assert "Traceback" not in served.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "token", "sentence"),
+    [
+        ("--no-token --address 0.0.0.0", "", "Without a token everybody who reaches 0.0.0.0 could run and delete"),
+        ("--no-token --password", "", "Choose --password or --no-token, not both."),
+        ("", "short", "BNNVIZ_TOKEN has fewer than 16 characters; take more, or unset it."),
+    ],
+)
+def test_serve_lets_nobody_in_by_mistake(
+    options: str, token: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BNNVIZ_TOKEN", token)
+    assert run_here(f"serve --no-show {options}") == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_serve_prints_the_address_with_the_token_and_answers_no_other(serve: Callable[..., Any]) -> None:
+    served = serve(options=())
+    printed = re.search(r"The dashboard is at (\S+) ", _waited_for(served.log))[1]
+    assert printed.startswith(f"{served.url}?token=")
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(served.url, timeout=30)
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(f"{printed}&page=race", timeout=30) as answer:
+        assert answer.url == f"{served.url}?page=race"
+        assert "frame-ancestors 'self'" in answer.headers["Content-Security-Policy"]
+    with browser.open(served.url, timeout=30) as answer:
+        assert answer.status == 200
+
+
+def _waited_for(log: Path) -> str:
+    until = time.monotonic() + 30
+    while "The dashboard is at" not in log.read_text() and time.monotonic() < until:
+        time.sleep(0.05)
+    return log.read_text()

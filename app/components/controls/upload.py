@@ -26,7 +26,7 @@ _EMPTY = "That file is empty; choose one with a line of names and lines of numbe
 
 
 class File(pmui.FileInput):
-    """Choose a file and report why it cannot be sent.
+    """Choose a file and report why it cannot be sent, or is not taken: what is sent need not come from a browser.
 
     Parameters
     ----------
@@ -39,15 +39,54 @@ class File(pmui.FileInput):
     def __init__(self, on_refused: Callable[[str], None], too_large: str, empty: str, **params: Any) -> None:
         super().__init__(**params)
         self._on_refused, self._too_large, self._empty = on_refused, too_large, empty
+        self._taken = 0  # bytes of the file that is being sent
+        self._is_refused = False  # and what is left of it is not looked at
 
     def _handle_msg(self, msg: Any) -> None:
-        if msg.get("status") == "error":
+        status = msg.get("status")
+        if status == "error":
             self._on_refused(self._too_large)
-            return
-        empty = msg.get("status") == "finished" and not self._buffer
-        super()._handle_msg(msg)
-        if empty:
+        elif status == "upload_event":
+            self._take(msg)
+        elif status == "finished":
+            self._finish(msg)
+        else:
+            super()._handle_msg(msg)
+
+    def _take(self, msg: dict[str, Any]) -> None:
+        """Take a piece of the file, as long as all of them are no more than a page takes."""
+        size = _size(msg.get("data"))
+        self._taken += size or 0
+        if self._is_refused or size is None or self._taken > self.max_file_size:
+            self._is_refused = True
+            self._forget()
+        else:
+            super()._handle_msg(msg)
+
+    def _finish(self, msg: dict[str, Any]) -> None:
+        refused, empty = self._is_refused, not self._buffer
+        self._taken, self._is_refused = 0, False
+        if refused:
+            self._send_msg({"status": "error", "error": self._too_large})
+            self._on_refused(self._too_large)
+        elif empty:
+            self._forget()
+            self._send_msg({"status": "error", "error": self._empty})
             self._on_refused(self._empty)
+        else:
+            super()._handle_msg(msg)
+
+    def _forget(self) -> None:
+        self._buffer.clear()
+        self._file_buffer.clear()
+
+
+def _size(data: Any) -> int | None:
+    """Return the bytes of a piece of a file; None where it is none: ``bytes`` would make a number so many zeros."""
+    try:
+        return memoryview(data).nbytes
+    except TypeError:
+        return len(data) if isinstance(data, list) else None
 
 
 class Upload:

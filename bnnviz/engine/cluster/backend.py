@@ -20,6 +20,7 @@ from typing import Any
 from bnnviz import optional
 from bnnviz.engine.cluster import local_cluster as cluster
 from bnnviz.engine.cluster import loop
+from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.engine.cluster.live_handle import CALL_S, LOSSES, LOSSES_S, WORKER_S, LiveHandle
 from bnnviz.engine.cluster.slot import LEASE_S
 from bnnviz.errors import BnnvizError
@@ -54,33 +55,45 @@ class Backend:
         atexit.register(self.close)
 
     @classmethod
-    def connect(cls, address: str | None = None, workers: int | None = None) -> Backend:
+    def connect(
+        cls,
+        address: str | None = None,
+        workers: int | None = None,
+        *,
+        insecure: bool = False,
+        key: ClusterKey | None = None,
+    ) -> Backend:
         """Connect to a cluster, or start one on this machine. Blocks until a worker is ready.
 
         Parameters
         ----------
         address : str or None
-            Address of a Dask scheduler, ``tcp://host:port``; None: ``BNNVIZ_SCHEDULER``, and without that
+            Address of a Dask scheduler, ``tls://host:port``; None: ``BNNVIZ_SCHEDULER``, and without that
             worker processes on this machine.
         workers : int or None
             Worker processes on this machine besides the spare one; None: one for each GPU, or else one
             for each core but one.
+        insecure : bool
+            Whether to use a scheduler at the address that has no TLS; ``BNNVIZ_INSECURE`` says so too.
+        key : ClusterKey or None
+            Of the cluster at the address; None: the certificates of Dask's configuration.
 
         Raises
         ------
         BnnvizError
-            If the cluster cannot be reached or started.
+            If the cluster cannot be reached or started, or has no TLS.
         """
         address = scheduler_address(address)
         if address is not None:
-            return cls(remote_client(imported_dask("Live runs"), address))
-        optional.check("distributed", "Live runs need")
+            return cls(remote_client(imported_dask("Live runs"), address, insecure=insecure, key=key))
+        optional.check(("distributed", "cryptography"), "Live runs need")
         # Begun before Dask is imported here, which takes as long.
         own = cluster.taken(workers)
         try:
             distributed, answer = imported_dask("Live runs"), own.wait()
             # frames go straight from a worker to the page, not through the scheduler
-            client = distributed.Client(answer["address"], direct_to_workers=True)
+            security = answer["key"].security()
+            client = distributed.Client(answer["address"], security=security, direct_to_workers=True)
         except Exception:
             own.close()
             raise
@@ -256,32 +269,51 @@ def scheduler_address(address: str | None) -> str | None:
     return address or os.environ.get("BNNVIZ_SCHEDULER") or None
 
 
-def remote_client(distributed: Any, address: str, timeout: float = CONNECT_S) -> Any:
+def remote_client(
+    distributed: Any,
+    address: str,
+    timeout: float = CONNECT_S,
+    *,
+    insecure: bool = False,
+    key: ClusterKey | None = None,
+) -> Any:
     """Return a client of a scheduler elsewhere; ``timeout``: seconds that it may be away before the client gives up.
 
     Raises
     ------
     BnnvizError
-        If there is no scheduler.
+        If there is no scheduler, or one without TLS that nobody has said to use.
     """
+    _refuse_without_tls(address, insecure)
+    security = distributed.Security() if key is None else key.security()
     # A Client that cannot connect is never closed, and when it is collected while another one starts,
     # both wait for each other: so look first.
     with ThreadPoolExecutor(1) as thread:  # this thread may have an event loop that runs
         try:
-            found = thread.submit(asyncio.run, _identity(distributed, address)).result()
+            found = thread.submit(asyncio.run, _identity(distributed, address, security)).result()
         except Exception as error:  # something else may listen there, and answer anything
             log.info("no scheduler at %s", address, exc_info=error)
             found = {}
     if found.get("type") != "Scheduler":
         raise BnnvizError(
-            f"There is no Dask scheduler at {address}; start one there with dask scheduler, "
+            f"There is no Dask scheduler at {address} that lets this user in; start one there with dask scheduler, "
             "or unset BNNVIZ_SCHEDULER to run on this machine.",
             "scheduler",
         )
-    return distributed.Client(address, timeout=timeout)
+    return distributed.Client(address, timeout=timeout, security=security)
 
 
-async def _identity(distributed: Any, address: str) -> dict[str, Any]:
-    security = distributed.Security().get_connection_args("client")
-    async with distributed.rpc(address, connection_args=security) as scheduler:
+def _refuse_without_tls(address: str, insecure: bool) -> None:
+    """Refuse a scheduler that anybody can use, unless the user has said that this is no matter."""
+    if insecure or os.environ.get("BNNVIZ_INSECURE", "0") not in ("", "0") or address.startswith("tls://"):
+        return
+    raise BnnvizError(
+        f"The scheduler at {address} has no TLS, so that whoever reaches it can run code as you on its workers and read"
+        " and change what is sent: give its tls:// address, or use it as it is with --insecure or BNNVIZ_INSECURE=1.",
+        "scheduler",
+    )
+
+
+async def _identity(distributed: Any, address: str, security: Any) -> dict[str, Any]:
+    async with distributed.rpc(address, connection_args=security.get_connection_args("client")) as scheduler:
         return await asyncio.wait_for(scheduler.identity(n_workers=0), CONNECT_S)

@@ -4,15 +4,20 @@ A call of an actor takes four turns of the worker's event loop, which shares the
 of what a watched run loses, that was a third. Here the loop thread itself reads the question and writes the
 answer between two slices. A page that cannot reach the socket, since it is on another machine or on a system
 that has none, calls the actor as before.
+
+Frames are pickled, so both ends prove first that they have the key of this run, which the actor tells the page.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import json
 import logging
 import os
+import secrets
 import selectors
 import socket
 import struct
@@ -20,13 +25,14 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SUFFIX = ".sock"
 YOUNG_S = 60.0  # a socket that nobody answers at may still be about to be opened
 LONGEST = 1 << 20  # bytes of a question: no page asks so much
 _LENGTH = struct.Struct("!I")
 _CHUNK = 1 << 16
+_PAGE, _WORKER = b"page", b"worker"
 
 log = logging.getLogger(__name__)
 
@@ -39,18 +45,30 @@ class Question(NamedTuple):
     seen: int
 
 
+class SocketAddress(NamedTuple):
+    """Say where a worker listens, and the key that page and worker prove to each other that they have."""
+
+    path: str
+    key: bytes
+
+
+def _proof(key: bytes, who: bytes, nonce: str) -> str:
+    return hmac.new(key, who + nonce.encode(), hashlib.sha256).hexdigest()
+
+
 class Caller:
     """Hold the worker's end of one page's connection; used by the loop thread only."""
 
-    def __init__(self, connection: socket.socket, selector: selectors.BaseSelector) -> None:
+    def __init__(self, connection: socket.socket, selector: selectors.BaseSelector, key: bytes) -> None:
         connection.setblocking(False)
-        self._connection, self._selector = connection, selector
+        self._connection, self._selector, self._key = connection, selector, key
+        self._known = False  # whether it has proved that it has the key
         self._heard, self._unsent = bytearray(), b""
         self._writes = self.closed = False
         selector.register(connection, selectors.EVENT_READ, self)
 
     def read(self) -> Iterator[Question]:
-        """Yield the questions that have come in whole."""
+        """Yield the questions that have come in whole; ValueError where somebody asks who has not the key."""
         try:
             heard = self._connection.recv(_CHUNK)
         except BlockingIOError:
@@ -69,9 +87,18 @@ class Caller:
             end = _LENGTH.size + length
             if len(self._heard) < end:
                 return
-            question = bytes(self._heard[_LENGTH.size : end])
+            said = json.loads(bytes(self._heard[_LENGTH.size : end]))
             del self._heard[:end]
-            yield Question(**json.loads(question))
+            if self._known:
+                yield Question(**said)
+            else:
+                self._greet(**said)
+
+    def _greet(self, nonce: str, proof: str) -> None:
+        if not hmac.compare_digest(proof.encode(), _proof(self._key, _PAGE, nonce).encode()):
+            raise ValueError("a caller without the key")
+        self._known = True
+        self.answer(_proof(self._key, _WORKER, nonce).encode())
 
     def answer(self, data: bytes) -> None:
         """Send an answer: what the socket does not take now goes when it does."""
@@ -114,6 +141,8 @@ class FrameServer:
     ----------
     path : Path or None
         The socket; None where there can be none.
+    key : bytes
+        That callers have.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -123,6 +152,7 @@ class FrameServer:
             end.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._listener, self.path = _listening(folder)
+        self.key = secrets.token_bytes(32)
         if self._listener is not None:
             self._selector.register(self._listener, selectors.EVENT_READ)
 
@@ -158,7 +188,7 @@ class FrameServer:
             connection, _ = self._listener.accept()
         except OSError:  # it has gone again
             return
-        Caller(connection, self._selector)
+        Caller(connection, self._selector, self.key)
 
     def _attend(self, caller: Caller, events: int) -> list[tuple[Caller, Question]]:
         if events & selectors.EVENT_WRITE:
@@ -167,7 +197,7 @@ class FrameServer:
             return []
         try:
             return [(caller, question) for question in caller.read()]
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             log.warning("somebody who is no page has called at %s", self.path)
             caller.close()
             return []
@@ -216,23 +246,40 @@ def _is_dead(path: Path) -> bool:
 class FrameConnection:
     """Hold the page's end of the connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: bytes) -> None:
+        self._reader, self._writer, self._key = reader, writer, key
+        self._nonce: str | None = secrets.token_hex(16)  # of the greeting, while the worker has not answered it
+        self._say({"nonce": self._nonce, "proof": _proof(key, _PAGE, self._nonce)})
 
     @classmethod
-    async def to(cls, path: str | None) -> FrameConnection | None:
+    async def to(cls, address: SocketAddress | None) -> FrameConnection | None:
         """Return a connection with a worker on this machine; None where it is on another, or has no socket."""
-        if path is None or not hasattr(socket, "AF_UNIX"):
+        if address is None or not hasattr(socket, "AF_UNIX"):
             return None
         try:
-            return cls(*await asyncio.open_unix_connection(path))
+            return cls(*await asyncio.open_unix_connection(address.path), address.key)
         except OSError:
             return None
 
     async def ask(self, question: Question) -> bytes:
-        """Return the answer to a question; OSError or EOFError where the worker has gone."""
-        data = json.dumps(question._asdict()).encode()
+        """Return the answer to a question; OSError or EOFError where the worker has gone, or has not the key."""
+        self._say(question._asdict())
+        if self._nonce is not None:
+            await self._recognise(self._nonce)
+        return await self._hear()
+
+    async def _recognise(self, nonce: str) -> None:
+        proof = await self._hear()
+        if not hmac.compare_digest(proof, _proof(self._key, _WORKER, nonce).encode()):
+            log.warning("somebody who is no worker answers at the socket of one")
+            raise EOFError
+        self._nonce = None
+
+    def _say(self, what: dict[str, Any]) -> None:
+        data = json.dumps(what).encode()
         self._writer.write(_LENGTH.pack(len(data)) + data)
+
+    async def _hear(self) -> bytes:
         (length,) = _LENGTH.unpack(await self._reader.readexactly(_LENGTH.size))
         return await self._reader.readexactly(length)
 

@@ -63,6 +63,8 @@ class Cluster:
         Of a Dask scheduler; None: ``BNNVIZ_SCHEDULER``, and without that worker processes on this machine.
     workers : int or None, default None
         Worker processes on this machine; None: one for each GPU, or else one for each core but one.
+    insecure : bool, default False
+        Whether to use a scheduler at the address that has no TLS; ``BNNVIZ_INSECURE`` says so too.
 
     Raises
     ------
@@ -70,7 +72,7 @@ class Cluster:
         If the scheduler cannot be reached, its workers have another bnnviz, or no process can be started.
     """
 
-    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+    def __init__(self, address: str | None = None, workers: int | None = None, *, insecure: bool = False) -> None:
         distributed = backend.imported_dask("Runs on a cluster")
         self.address = backend.scheduler_address(address)
         self._own = None
@@ -79,7 +81,7 @@ class Cluster:
                 "The workers of a scheduler elsewhere are started there; leave out --workers or --scheduler.", "workers"
             )
         if self.address is not None:
-            self.client = backend.remote_client(distributed, self.address, AWAY_S)
+            self.client = backend.remote_client(distributed, self.address, AWAY_S, insecure=insecure)
             try:
                 self._compare()
             except BnnvizError:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker
 from typing import IO, Any
 
+from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.errors import BnnvizError
 
 PRELOAD = "bnnviz.engine.cluster.worker"
@@ -36,6 +37,9 @@ CONFIG = {
     "distributed.worker.memory.pause": False,
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.work-stealing": False,
+    # their pages have no password: nothing is there to be asked, and the ports are closed
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
 }
 FAREWELL_S = 10.0  # for the workers to save their runs
 # A process that has these is what workers are forked from, so that each but the first is there at once.
@@ -57,10 +61,12 @@ class ClusterProcess:
         Worker processes; None: one for each GPU, or else one for each core but one.
     port : int
         Where the scheduler listens; 0: anywhere.
+    key : ClusterKey or None
+        That its clients have; None: it makes one.
     """
 
-    def __init__(self, workers: int | None = None, port: int = 0) -> None:
-        self._workers, self._port = workers, port
+    def __init__(self, workers: int | None = None, port: int = 0, key: ClusterKey | None = None) -> None:
+        self._workers, self._port, self._key = workers, port, key
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -68,7 +74,7 @@ class ClusterProcess:
             text=True,
             start_new_session=True,  # a terminal sends Ctrl-C to all processes of a session
         )
-        self._say({"path": sys.path, "workers": workers, "port": port})
+        self._say({"path": sys.path, "workers": workers, "port": port, "key": key})
         self._answer: dict[str, Any] | None = None
 
     @property
@@ -77,7 +83,7 @@ class ClusterProcess:
         return self._process.poll() is not None
 
     def wait(self) -> dict[str, Any]:
-        """Return the scheduler's ``address`` and the number of ``workers``, when these are there.
+        """Return the scheduler's ``address``, its ``key`` and the number of ``workers``, when these are there.
 
         Raises
         ------
@@ -90,12 +96,13 @@ class ClusterProcess:
         if "error" in self._answer:
             raise BnnvizError(self._answer["error"])
         self._workers, self._port = self._answer["workers"], int(self._answer["address"].rpartition(":")[2])
+        self._key = self._answer["key"] = ClusterKey(*self._answer["key"])
         return self._answer
 
     def again(self) -> ClusterProcess:
-        """Return another one with the same workers at the same port, in the place of this one, which has ended."""
+        """Return another one with the same workers, port and key, in the place of this one, which has ended."""
         self.close()
-        return ClusterProcess(self._workers, self._port)
+        return ClusterProcess(self._workers, self._port, self._key)
 
     def scale(self, workers: int) -> None:
         """Have so many workers."""
@@ -144,9 +151,16 @@ def usual_workers(gpus: list[str]) -> int:
 
 
 def local_cluster(
-    distributed: Any, count: int, gpus: list[str], config: dict[str, Any] | None = None, port: int = 0
+    distributed: Any,
+    count: int,
+    gpus: list[str],
+    config: dict[str, Any] | None = None,
+    port: int = 0,
+    key: ClusterKey | None = None,
 ) -> Any:
     """Start worker processes on this machine, which take a GPU each where there are any.
+
+    Nobody gets in without the key: all of their ports speak TLS.
 
     Parameters
     ----------
@@ -158,6 +172,8 @@ def local_cluster(
         Of Dask, over `CONFIG`.
     port : int
         Where the scheduler listens; 0: anywhere.
+    key : ClusterKey or None
+        None: `ClusterKey.of_this_run`.
 
     Raises
     ------
@@ -171,15 +187,17 @@ def local_cluster(
     # Read when a worker is lost: on a busy machine a new one imports torch for longer than the 15 s after
     # which the cluster would strike it off, for good.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
+    security = (key or ClusterKey.of_this_run()).security()
     memory = int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))
     try:
         with dask.config.set(config), _deaf_to_interrupts():
-            return distributed.LocalCluster(
+            cluster = distributed.LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 host="127.0.0.1",
                 scheduler_port=port,
-                # no dashboard; the scheduler's health page takes any free port
+                security=security,
+                # no dashboard; the port that Dask opens all the same is closed below
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
                 memory_limit=max(LEAST_MEMORY, memory),
@@ -188,6 +206,8 @@ def local_cluster(
                 config=config,
                 **({"resources": {GPU: 1}} if gpus else {}),
             )
+            cluster.loop.add_callback(cluster.scheduler.http_server.stop)
+            return cluster
     except (OSError, RuntimeError) as error:
         raise BnnvizError(
             f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
@@ -248,12 +268,13 @@ def _main() -> None:
         # For good: the spare worker, and those in the place of lost ones, are started later.
         dask.config.set({"distributed.worker.multiprocessing-method": method})
         try:
-            cluster = local_cluster(distributed, workers, gpus, port=begin["port"])
+            key = ClusterKey.of_this_run() if begin["key"] is None else ClusterKey(*begin["key"])
+            cluster = local_cluster(distributed, workers, gpus, port=begin["port"], key=key)
         except BnnvizError as error:
             _tell(answers, {"error": error.sentence})
             return
         with cluster:
-            _tell(answers, {"address": cluster.scheduler_address, "workers": workers})
+            _tell(answers, {"address": cluster.scheduler_address, "workers": workers, "key": key})
             for line in sys.stdin:
                 cluster.scale(json.loads(line)["scale"])
 

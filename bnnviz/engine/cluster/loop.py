@@ -83,9 +83,10 @@ class LiveLoop:
         self._calls.wake()
 
     @property
-    def socket(self) -> str | None:
+    def socket(self) -> frame_socket.SocketAddress | None:
         """Where pages on this machine can ask for frames; None where they have to ask the actor."""
-        return None if self._calls.path is None else str(self._calls.path)
+        path = self._calls.path
+        return None if path is None else frame_socket.SocketAddress(str(path), self._calls.key)
 
     def abandon(self, slot: Slot) -> None:
         """Note that nobody can reach a run any more: it is saved and ended."""

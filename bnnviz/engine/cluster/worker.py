@@ -27,6 +27,7 @@ _ending = threading.Event()
 def dask_setup(worker: Any) -> None:
     """Import what a run needs, and take a first gradient."""
     _take_gpu(worker.name)
+    _close_pages(worker)
     logging.getLogger("distributed.worker").addFilter(_in_a_sentence)
     import torch
 
@@ -100,6 +101,14 @@ def devices() -> list[str]:
     if torch.cuda.is_available():
         found.append("cuda")
     return found
+
+
+def _close_pages(worker: Any) -> None:
+    """Close the port of a worker's own pages where it has none: Dask opens it all the same."""
+    import dask
+
+    if not dask.config.get("distributed.worker.http.routes"):
+        worker.http_server.stop()
 
 
 def _take_gpu(name: Any) -> None:

@@ -13,7 +13,7 @@ from typing import IO
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
-from bnnviz.files import replacing
+from bnnviz.files import make_private, replacing
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _MOST_FILES, _MOST_BYTES = 100_000, 1 << 36
@@ -68,7 +68,7 @@ def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
     if os.path.lexists(target):
         raise BnnvizError(f"There is a recording {target.name!r} already; choose another name.", "name")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(target.parent)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unpacking-") as scratch:
             inside = Path(scratch) / target.name
             with file.open("rb") as packed:

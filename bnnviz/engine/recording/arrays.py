@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,15 +22,44 @@ BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError
 _MOST_SHRINK, _FREE = 200, 1 << 26
 
 
-def _group(folder: Path) -> zarr.Group | None:
+# What `bnnviz.engine.recording.writer` writes. Others may run code of the file's choice, as "pickle" did.
+_CODECS = frozenset({"bytes", "crc32c", "vlen-utf8", "zstd"})
+_DESCRIPTION = "zarr.json"
+_MOST_TEXT = 1 << 26  # bytes of a description
+
+
+def opened(folder: Path, mode: Literal["r", "r+"] = "r") -> zarr.Group:
+    """Open the arrays of a recording, or raise one of `BROKEN`.
+
+    Only what this package writes is opened: zarr's third format, each array described in its own folder, with codecs
+    that move bytes and run nothing.
+    """
+    for level in ("", "*/", "*/*/"):
+        for path in folder.glob(level + _DESCRIPTION):
+            _believe_description(path)
     import zarr
 
-    return zarr.open_group(folder, mode="r") if folder.is_dir() else None
+    # Descriptions that stand together in the root may be of the second format, with its codecs.
+    return zarr.open_group(folder, mode=mode, zarr_format=3, use_consolidated=False)
+
+
+def _believe_description(path: Path) -> None:
+    if path.lstat().st_size > _MOST_TEXT:
+        raise ValueError("a description that is too long")
+    found = json.loads(path.read_bytes())
+    if found["zarr_format"] != 3 or found.get("consolidated_metadata") is not None:
+        raise ValueError("a description of another format")
+    if unknown := _codecs(found.get("codecs", [])) - _CODECS:
+        raise ValueError(f"codecs that no recording has: {sorted(unknown)}")
+
+
+def _codecs(listed: list[dict[str, Any]]) -> set[str]:
+    return {str(codec["name"]) for codec in listed}
 
 
 def labels(folder: Path, group: str, name: str) -> list[str]:
     """Return the labels of an axis of the arrays in a group, or raise one of `BROKEN`."""
-    found = _group(folder)[group][name]
+    found = opened(folder)[group][name]
     if found.ndim != 1 or found.shape[0] > _most(_sizes(folder / group / name)):
         raise ValueError("labels that the disk cannot hold")
     return [str(label) for label in found[:]]
@@ -48,8 +78,7 @@ def read(folder: Path, path: str, end: float, chains: int | None) -> np.ndarray 
     chains : int or None
         That the array has to have; None: its first axis is of steps.
     """
-    root = _group(folder)
-    if root is None or path not in root:
+    if not folder.is_dir() or path not in (root := opened(folder)):
         return None
     array, axis = root[path], 0 if chains is None else 1
     if chains not in (None, array.shape[0]):

@@ -17,15 +17,16 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from bnnviz import paths
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import recorded_frames
-from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X, opened
 from bnnviz.engine.recording.arviz import header
 from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
 from bnnviz.engine.recording.recorded_frames import RecordedFrames
@@ -33,7 +34,7 @@ from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.files import HALF_WRITTEN, to_json, write_json, write_whole
+from bnnviz.files import HALF_WRITTEN, make_private, to_json, write_json, write_whole
 
 if TYPE_CHECKING:
     import zarr
@@ -85,6 +86,8 @@ class RecordingWriter:
         self._log = StepLog()
         self._frames, self._keeps_frames = RecordedFrames(run), frames
         try:
+            if self.folder.parent == paths.recordings():
+                make_private(self.folder.parent)
             self.folder.mkdir(parents=True, exist_ok=True)
             known = (self.folder / PROGRESS).exists()
             if not known and any(path.name != LOCK for path in self.folder.iterdir()):
@@ -183,15 +186,15 @@ class RecordingWriter:
         if self.run.begun.start_points is not None:
             write_whole(self.folder / START, self.run.begun.start_points)
         self._write_header()
-        root = self._root("w-")
+        root = self._new_root()
         root.attrs["bnnviz"] = json.dumps(header(self.run))
         return self._new_arrays(root) if self.run.spec.draws is not None else {}
 
-    def _root(self, mode: Literal["w-", "r+"] = "r+") -> zarr.Group:
+    def _new_root(self) -> zarr.Group:
         import zarr
 
         # Never made again: a folder that somebody has moved away stays away.
-        return zarr.open_group(self.folder / DRAWS, mode=mode, zarr_format=3)
+        return zarr.open_group(self.folder / DRAWS, mode="w-", zarr_format=3)
 
     def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
         arrays = {}
@@ -215,7 +218,7 @@ class RecordingWriter:
             self._write_progress()
         if self.run.spec.draws is None:
             self._remove_arrays()  # until the end, only the checkpoint has the draws that there are
-        root = self._root()
+        root = opened(self.folder / DRAWS, "r+")
         if STEPS in root:
             told = root[STEPS]
             told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
@@ -256,7 +259,7 @@ class RecordingWriter:
         if taken is None:
             return
         first, told = taken
-        root = self._root()
+        root = opened(self.folder / DRAWS, "r+")
         array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
         told = old_checkpoints.log_as_stored(list(root["steps/figure"][:]), told).astype(told.dtype)
         # Steps that could not be written when the disk was full stay nan.

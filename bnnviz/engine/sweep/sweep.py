@@ -41,6 +41,8 @@ class Sweep:
         Address of a Dask scheduler; None: ``BNNVIZ_SCHEDULER``, and without that worker processes on this machine.
     workers : int or None, default None
         Of this machine; None: one for each GPU, or else one for each core but one.
+    insecure : bool, default False
+        Whether to use a scheduler at the address that has no TLS.
 
     Attributes
     ----------
@@ -57,11 +59,19 @@ class Sweep:
         If the folder has something else in it, another run by one of the names, or a sweep that is at work.
     """
 
-    def __init__(self, spec: SweepSpec, out: Path, *, scheduler: str | None = None, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        spec: SweepSpec,
+        out: Path,
+        *,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        insecure: bool = False,
+    ) -> None:
         self.spec, self.out = spec, Path(out).absolute()
         self.names = list(spec.runs)
         self.wall, self.slots = 0.0, 0
-        self._scheduler, self._workers = scheduler, workers
+        self._scheduler, self._workers, self._insecure = scheduler, workers, insecure
         self._failed: dict[str, str] = {}
         self._worker_s: dict[str, float] = {}
         self._place = {"out": str(self.out), "token": uuid.uuid4().hex}
@@ -96,7 +106,7 @@ class Sweep:
         left = [number for number, name in enumerate(self.names) if name not in set(self.before)]
         if not left:
             return
-        with Cluster(self._scheduler, self._workers) as cluster:
+        with Cluster(self._scheduler, self._workers, insecure=self._insecure) as cluster:
             self.slots = cluster.slots()
             seen = {} if cluster.own else cluster.client.run(worker.sees, self._place, on_error="ignore")
             self._sends = not cluster.own and not (seen and all(seen.values()))

@@ -43,6 +43,12 @@ TINY = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 30, warmup: 5}\
 LONG = "base: {target: gaussian, sampler: hmc, chains: 2, draws: 400, warmup: 5}\n"
 
 
+@pytest.fixture(autouse=True)
+def no_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use schedulers without TLS: those here are started as plainly as can be."""
+    monkeypatch.setenv("BNNVIZ_INSECURE", "1")
+
+
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """A cluster whose two workers are threads of this process: no start to wait for, and nothing to kill."""

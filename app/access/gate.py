@@ -1,0 +1,191 @@
+"""Decide which requests are answered: by host, by origin, and by what a browser has to show."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from bokeh.server.util import check_allowlist
+from tornado.httputil import HTTPServerRequest
+
+from bnnviz.errors import BnnvizError
+from bnnviz_app.access.secret import Secret
+
+_ANYWHERE = ("0.0.0.0", "::", "")
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[0-9]{1,5})?", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://([^/\s]+)", re.IGNORECASE)
+_PLAIN_PATH = re.compile(r"(/[\w.~-]+)*/?")
+_REMEDY = "a name is added by bnnviz serve --allow-host, or panel serve --allow-websocket-origin."
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Hold who is let in.
+
+    Parameters
+    ----------
+    hosts : frozenset of str
+        Names, with their ports, under which the server answers.
+    secret : Secret or None
+        What a browser has to show; None: nothing.
+    any_address : bool
+        Whether it answers too under the address of this machine at which a connection comes in.
+    frames : tuple of str
+        Origins whose pages may show this one in a frame.
+    patterns : tuple of str
+        More of these names, as Bokeh writes them: ``*`` stands for any part.
+    cookie : str
+        The name under which a browser keeps that it was let in: cookies know no ports.
+    """
+
+    hosts: frozenset[str]
+    secret: Secret | None = None
+    any_address: bool = False
+    frames: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    cookie: str = "bnnviz-access"
+
+    @classmethod
+    def at(
+        cls,
+        address: str,
+        port: int,
+        secret: Secret | None,
+        hosts: Iterable[str] = (),
+        frames: Iterable[str] = (),
+    ) -> Gate:
+        """Return the gate of a server that listens at an address.
+
+        Parameters
+        ----------
+        address : str
+        port : int
+        secret : Secret or None
+        hosts : iterable of str
+            Other names, such as a proxy's, with a port or without.
+        frames : iterable of str
+            Origins whose pages may show this one in a frame.
+
+        Raises
+        ------
+        BnnvizError
+            If one of the hosts or origins is none.
+        """
+        names = {f"{host}:{port}" for host in (*_LOOPBACK, *(() if address in _ANYWHERE else (bracketed(address),)))}
+        for host in hosts:
+            if not _HOST.fullmatch(host):
+                raise BnnvizError(
+                    f"{host[:100]!r} is no host; give a name, and a port if it is another, such as"
+                    " lab.example.org:8443.",
+                    "allow_host",
+                )
+            names |= {host} if re.search(r":\d+$", host) else {host, f"{host}:{port}"}
+        for origin in frames:
+            match = _ORIGIN.fullmatch(origin)
+            if match is None or not _HOST.fullmatch(match[1]):
+                raise BnnvizError(
+                    f"{origin[:100]!r} is no origin; give one such as https://course.example.org.", "embed_origin"
+                )
+        lowered = frozenset(name.lower() for name in names)
+        return cls(lowered, secret, address in _ANYWHERE, tuple(frames), cookie=f"bnnviz-access-{port}")
+
+    @classmethod
+    def under(cls, patterns: Iterable[str], request: HTTPServerRequest) -> Gate:
+        """Return the gate of a server that asks for nothing, and answers as this machine and under these names.
+
+        Parameters
+        ----------
+        patterns : iterable of str
+            As Bokeh writes them.
+        request : tornado.httputil.HTTPServerRequest
+            Came to the port of that server.
+        """
+        port = (_reached(request) or "").rpartition(":")[2]
+        return cls(frozenset(f"{host}:{port}" for host in _LOOPBACK), patterns=tuple(patterns))
+
+    def refusal(self, request: HTTPServerRequest) -> str | None:
+        """Return why a request is not answered, whoever it comes from; None where it may be."""
+        host = request.headers.get("Host", "")
+        if not self._takes(host, request):
+            return f"This server does not answer as {host[:100]!r}; {_REMEDY}"
+        origin = request.headers.get("Origin")
+        if origin is not None:
+            if not self.takes_origin(origin, request):
+                return f"Pages of {origin[:100]!r} have no access; {_REMEDY}"
+        elif _from_elsewhere(request):
+            return "Pages of other sites have no access to this server."
+        return self._odd_arguments(request)
+
+    def takes_origin(self, origin: str, request: HTTPServerRequest) -> bool:
+        """Tell whether pages of an origin may speak with this server."""
+        match = _ORIGIN.fullmatch(origin)
+        if match is None:
+            return False
+        # Another server on this machine is another origin under the same name: so with the port.
+        given, default = match[1], _DEFAULT_PORTS[origin.partition(":")[0].lower()]
+        bare = given.removesuffix(default)
+        return any(self._takes(host, request) for host in {given, bare})
+
+    def lets_in(self, request: HTTPServerRequest) -> bool:
+        """Tell whether a request shows that it may come in."""
+        if self.secret is None:
+            return True
+        kept = request.cookies.get(self.cookie)
+        if kept is not None and self.secret.is_cookie(kept.value):
+            return True
+        kind, _, word = request.headers.get("Authorization", "").partition(" ")
+        # A password is not tried here: this is asked for each script and each picture.
+        return kind.lower() in ("bearer", "token") and self.secret.token is not None and self.secret.opens(word.strip())
+
+    def _takes(self, host: str, request: HTTPServerRequest) -> bool:
+        host = host.lower()
+        if not _HOST.fullmatch(host):
+            return False
+        if host in self.hosts or (self.patterns and check_allowlist(host, self.patterns)):
+            return True
+        return self.any_address and host == _reached(request)
+
+    def _odd_arguments(self, request: HTTPServerRequest) -> str | None:
+        """Refuse what Bokeh would repeat into the addresses of scripts."""
+        for value in _arguments(request, "bokeh-absolute-url"):
+            found = urlsplit(value)
+            if not self.takes_origin(f"{found.scheme}://{found.netloc}", request):
+                return "The argument bokeh-absolute-url names another server."
+        for value in _arguments(request, "bokeh-app-path"):
+            if not _PLAIN_PATH.fullmatch(value):
+                return "The argument bokeh-app-path is no path."
+        return None
+
+
+def bracketed(address: str) -> str:
+    """Return an address as it stands in a URL."""
+    try:
+        return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
+    except ValueError:  # a name
+        return address
+
+
+def _arguments(request: HTTPServerRequest, name: str) -> list[str]:
+    return [value.decode(errors="replace") for value in request.query_arguments.get(name, [])]
+
+
+def _from_elsewhere(request: HTTPServerRequest) -> bool:
+    """Tell whether a page of another site asks for a part; to go to a page here is what links are for."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    return site not in ("none", "same-origin") and request.headers.get("Sec-Fetch-Mode") != "navigate"
+
+
+def _reached(request: HTTPServerRequest) -> str | None:
+    """Return the address and port of this machine that a connection came in at, as it stands in a URL."""
+    connection: Any = request.connection
+    try:
+        address, port = connection.stream.socket.getsockname()[:2]
+    except (AttributeError, OSError, ValueError):  # a socket of another kind, or one that is closed
+        return None
+    return f"{bracketed(address.removeprefix('::ffff:'))}:{port}"

@@ -1,0 +1,221 @@
+"""Put a gate before everything that the server answers: pages, scripts, sockets, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from bokeh.server.tornado import BokehTornado
+from bokeh.server.views.ws import WSHandler
+from bokeh.settings import settings
+from tornado.httputil import HTTPServerRequest
+from tornado.web import Application, RequestHandler
+
+from bnnviz_app.access import limits
+from bnnviz_app.access.gate import Gate
+from bnnviz_app.access.headers import guarding
+
+_TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
+_PAUSE_S = 1.0  # after a wrong word
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>bnnviz</title>{head}
+<link rel="icon" href="data:,">
+<style>
+body {{font: 16px system-ui, sans-serif; max-width: 30rem; margin: 15vh auto; padding: 0 1rem;
+color-scheme: light dark}}
+input, button {{font: inherit; padding: .4rem .6rem}}
+</style></head><body>{body}</body></html>
+"""
+_FORM = """<h1>bnnviz</h1><p>{said}</p>
+<form method="post" action="{action}">
+<input type="hidden" name="next" value="{next}">
+<label for="word">{label}</label><br>
+<input id="word" name="word" type="password" autocomplete="current-password" required autofocus>
+<button>Open</button></form>"""
+_ASKED = {
+    "token": "This dashboard asks for its token: it stands in the address that bnnviz serve has printed.",
+    "password": "This dashboard asks for its password.",
+}
+
+
+def guard(application: BokehTornado, gate: Gate) -> None:
+    """Have an application answer through a gate only.
+
+    Parameters
+    ----------
+    application : BokehTornado
+    gate : Gate
+    """
+    login = application.prefix + _LOGIN
+
+    def find_guarded(request: HTTPServerRequest, **kwargs: Any) -> Any:
+        def instead(handler: type[RequestHandler], **how: Any) -> Any:
+            return application.get_handler_delegate(request, handler, how)
+
+        sentence = gate.refusal(request)
+        if sentence is not None:
+            return instead(_Refused, status=403, sentence=sentence)
+        if gate.secret is not None and request.path == login:
+            return instead(_Login, gate=gate, home=application.prefix + "/")
+        if _TOKEN in request.query_arguments and request.method == "GET":
+            return instead(_TakeToken, gate=gate, login=login)
+        if gate.lets_in(request):
+            return Application.find_handler(application, request, **kwargs)
+        if _asks_for_page(request):
+            return instead(_ToLogin, gate=gate, login=login)
+        return instead(_Refused, status=403, sentence=f"This needs the {gate.secret.what}.")
+
+    application.find_handler = find_guarded
+    application.bnnviz_gate = gate
+    application.add_transform(guarding(gate.frames))
+    _ask_gate_at_sockets()
+    limits.bound_messages()
+
+
+def guard_all() -> None:
+    """Guard each application without a gate at its first request: ``panel serve`` has no other place for one.
+
+    Its gate answers under this machine's own names and those that ``--allow-websocket-origin`` gives, and asks for no
+    token.
+    """
+
+    def find_guarded(application: BokehTornado, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        names = settings.allowed_ws_origin() or application.websocket_origins
+        guard(application, Gate.under(names, request))
+        return application.find_handler(request, **kwargs)
+
+    # The function that `guard` gives an application stands before this one.
+    BokehTornado.find_handler = find_guarded
+
+
+def _ask_gate_at_sockets() -> None:
+    """Have sockets ask the gate: tornado itself does not ask where Origin and Host are the same."""
+    if getattr(WSHandler.check_origin, "of_gate", False):
+        return
+    check: Callable[[WSHandler, str], bool] = WSHandler.check_origin
+
+    def check_origin(handler: WSHandler, origin: str) -> bool:
+        gate: Gate | None = getattr(handler.application, "bnnviz_gate", None)
+        return check(handler, origin) if gate is None else gate.takes_origin(origin, handler.request)
+
+    check_origin.of_gate = True
+    WSHandler.check_origin = check_origin
+
+
+def _asks_for_page(request: HTTPServerRequest) -> bool:
+    wants = "text/html" in request.headers.get("Accept", "")
+    return request.method == "GET" and wants and "Upgrade" not in request.headers
+
+
+def _local(path: str, home: str) -> str:
+    """Return an address on this server; ``home`` where it is another's."""
+    parts = urlsplit(path)
+    plain = not (parts.scheme or parts.netloc) and path.startswith("/") and path[1:2] not in ("/", "\\")
+    return path if plain and path.isprintable() else home
+
+
+class _Refused(RequestHandler):
+    """Say why something is not answered."""
+
+    def initialize(self, status: int, sentence: str) -> None:
+        self._refusal = status, sentence
+
+    def prepare(self) -> None:
+        status, sentence = self._refusal
+        self.set_status(status)
+        self.set_header("Content-Type", "text/plain; charset=UTF-8")
+        self.finish(sentence + "\n")
+
+
+class _Door(RequestHandler):
+    """Hold what the pages before the dashboard share."""
+
+    def set_default_headers(self) -> None:
+        self.set_header("Cache-Control", "no-store")
+
+    def _let_in(self, gate: Gate) -> None:
+        secure = self.request.protocol == "https"
+        self.set_cookie(gate.cookie, gate.secret.cookie, path="/", httponly=True, samesite="Strict", secure=secure)
+
+    def _go(self, address: str) -> None:
+        """Go to an address on this server, as a step that this page takes.
+
+        A browser does not send a strict cookie on the way from another site, not even after a redirect.
+        """
+        if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
+            self.redirect(address)
+            return
+        head = f'<meta http-equiv="refresh" content="0; url={html.escape(address, quote=True)}">'
+        self.finish(_PAGE.format(head=head, body=""))
+
+
+class _TakeToken(_Door):
+    """Take the token out of an address, and go on to what is left of it."""
+
+    def initialize(self, gate: Gate, login: str) -> None:
+        self._gate, self._to_login = gate, login
+
+    def get(self) -> None:
+        """Keep a right token as a cookie."""
+        secret = self._gate.secret
+        given = self.get_query_argument(_TOKEN)
+        left = [pair for pair in parse_qsl(self.request.query, keep_blank_values=True) if pair[0] != _TOKEN]
+        address = _local(self.request.path + ("?" + urlencode(left) if left else ""), "/")
+        if secret is None:
+            self._go(address)
+        elif secret.token is not None and secret.opens(given):
+            self._let_in(self._gate)
+            self._go(address)
+        else:
+            self.redirect(f"{self._to_login}?{urlencode({_NEXT: address})}")
+
+
+class _ToLogin(_Door):
+    """Send a browser that has shown nothing to the login; one that comes from another site comes again first."""
+
+    def initialize(self, gate: Gate, login: str) -> None:
+        self._gate, self._to_login = gate, login
+
+    def get(self) -> None:
+        """Go to the login, and from there back to here."""
+        here = _local(self.request.uri, "/")
+        if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
+            self.redirect(f"{self._to_login}?{urlencode({_NEXT: here})}")
+        else:
+            self._go(here)
+
+
+class _Login(_Door):
+    """Ask for the token or the password."""
+
+    _one_at_a_time = asyncio.Lock()
+
+    def initialize(self, gate: Gate, home: str) -> None:
+        self._gate, self._home = gate, home
+
+    def get(self) -> None:
+        """Show the form."""
+        self._ask(_ASKED[self._gate.secret.what])
+
+    async def post(self) -> None:
+        """Let in who has the word; a wrong one is answered late, so that guessing takes for ever."""
+        async with self._one_at_a_time:
+            word = self.get_body_argument("word", "")
+            right = await asyncio.to_thread(self._gate.secret.opens, word)
+            if not right:
+                await asyncio.sleep(_PAUSE_S)
+        if right:
+            self._let_in(self._gate)
+            self.redirect(_local(self.get_body_argument(_NEXT, self._home), self._home))
+        else:
+            self.set_status(403)
+            self._ask(f"That is not the {self._gate.secret.what}.")
+
+    def _ask(self, said: str) -> None:
+        then = _local(self.get_argument(_NEXT, self._home), self._home)
+        fields = {"said": said, "action": self.request.path, "next": then, "label": self._gate.secret.what.capitalize()}
+        body = _FORM.format(**{name: html.escape(text, quote=True) for name, text in fields.items()})
+        self.finish(_PAGE.format(head="", body=body))

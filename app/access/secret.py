@@ -1,0 +1,69 @@
+"""Hold what lets a browser in: a token that the printed address carries, or a password."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+# scrypt as RFC 7914 has it: 16 MiB and some 50 ms for each try.
+_COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
+
+
+class Secret:
+    """Hold a token; `Password` holds what people choose.
+
+    Parameters
+    ----------
+    token : str or None
+        None: a new one, of 32 random bytes.
+
+    Attributes
+    ----------
+    cookie : str
+        What a browser keeps that has been let in; no one can tell the token from it.
+    what : str
+        What people are asked for.
+    """
+
+    what = "token"
+
+    def __init__(self, token: str | None = None) -> None:
+        self.token: str | None = token or secrets.token_urlsafe(32)
+        self.cookie = hmac.new(self.token.encode(), b"bnnviz cookie", hashlib.sha256).hexdigest()
+
+    def opens(self, word: str) -> bool:
+        """Tell whether a word is the token."""
+        return self.token is not None and _same(word, self.token)
+
+    def is_cookie(self, word: str) -> bool:
+        """Tell whether a word is what a browser keeps that has been let in."""
+        return _same(word, self.cookie)
+
+
+class Password(Secret):
+    """Hold the hash of a password: nobody reads it from the memory or from a file.
+
+    Parameters
+    ----------
+    password : str
+    """
+
+    what = "password"
+
+    def __init__(self, password: str) -> None:
+        super().__init__()
+        self.token = None
+        self._salt = secrets.token_bytes(16)
+        self._hash = self._hashed(password)
+
+    def opens(self, word: str) -> bool:
+        """Tell whether a word is the password; this takes some 50 ms, of which a guess has as much."""
+        return hmac.compare_digest(self._hashed(word), self._hash)
+
+    def _hashed(self, password: str) -> bytes:
+        return hashlib.scrypt(password.encode(), salt=self._salt, **_COST)
+
+
+def _same(word: str, other: str) -> bool:
+    return hmac.compare_digest(word.encode(), other.encode())

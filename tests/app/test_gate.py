@@ -1,0 +1,371 @@
+"""Who is let into the dashboard: the token, the hosts, the origins, and what each answer tells a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.core.serialization import DeserializationError
+from bokeh.server.server import Server
+from bokeh.server.tornado import BokehTornado
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
+from tornado.ioloop import IOLoop
+from tornado.websocket import websocket_connect
+
+import panel.io.server  # isort: skip  # noqa: F401  its handlers take the place of Bokeh's
+
+from bnnviz.errors import BnnvizError
+from bnnviz_app.access import guard as guarding
+from bnnviz_app.access import limits
+from bnnviz_app.access.gate import Gate
+from bnnviz_app.access.guard import guard, guard_all
+from bnnviz_app.access.headers import policy
+from bnnviz_app.access.secret import Password, Secret
+
+TOKEN = "a-token-of-this-test"
+BROWSER = {"Accept": "text/html"}
+
+
+class Visitor:
+    """Ask a server as a browser or a program would."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.base = port, f"http://127.0.0.1:{port}"
+
+    async def get(self, path: str, headers: dict[str, str] | None = None, **how: Any) -> HTTPResponse:
+        request = HTTPRequest(
+            self.base + path, headers=headers or {}, follow_redirects=False, request_timeout=20, **how
+        )
+        return await AsyncHTTPClient(force_instance=True).fetch(request, raise_error=False)
+
+    async def post(self, path: str, headers: dict[str, str] | None = None, **fields: str) -> HTTPResponse:
+        return await self.get(path, headers, method="POST", body=urlencode(fields))
+
+    async def shakes_hands(self, **headers: str) -> bool:
+        """Tell whether a socket is opened."""
+        request = HTTPRequest(f"ws://127.0.0.1:{self.port}/app/ws", headers=headers, request_timeout=10)
+        try:
+            line = await websocket_connect(request, subprotocols=["bokeh", "token"])
+        except HTTPClientError as error:
+            assert error.code == 403
+            return False
+        line.close()
+        return True
+
+
+@asynccontextmanager
+async def server(gate: Callable[[int], Gate] | None, **how: Any) -> AsyncIterator[Visitor]:
+    application = Application(FunctionHandler(lambda doc: None))
+    made = Server({"/app": application}, io_loop=IOLoop.current(), port=0, address="127.0.0.1", **how)
+    if gate is not None:
+        guard(made._tornado, gate(made.port))
+    made.start()
+    try:
+        yield Visitor(made.port)
+    finally:
+        made.stop()
+
+
+def visit(scene: Callable[[Visitor], Awaitable[None]], gate: Callable[[int], Gate] | None, **how: Any) -> None:
+    async def main() -> None:
+        async with server(gate, **how) as visitor:
+            await asyncio.wait_for(scene(visitor), 60)
+
+    asyncio.run(main())
+
+
+def with_token(port: int) -> Gate:
+    return Gate.at("127.0.0.1", port, Secret(TOKEN))
+
+
+def open_to_all(port: int) -> Gate:
+    return Gate.at("127.0.0.1", port, None)
+
+
+@pytest.fixture
+def unguarded() -> Iterator[None]:
+    """Have `guard_all` undone."""
+    before = BokehTornado.find_handler
+    yield
+    BokehTornado.find_handler = before
+
+
+def cookie(response: HTTPResponse) -> dict[str, str]:
+    """Return the headers of a browser that keeps what it was given."""
+    return {"Cookie": response.headers["Set-Cookie"].partition(";")[0]}
+
+
+# --- the token
+
+
+def test_nothing_is_answered_without_the_token() -> None:
+    async def scene(visitor: Visitor) -> None:
+        paths = ("/app", "/", "/app/metadata", "/app/autoload.js?bokeh-autoload-element=a", "/static/js/bokeh.min.js")
+        for path in (*paths, "/static/extensions/panel/panel.min.js", "/favicon.ico", "/nowhere"):
+            assert (await visitor.get(path)).code == 403, path
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
+            answer = await visitor.get("/app", method=method, allow_nonstandard_methods=True, body=b"")
+            assert answer.code == 403
+        assert not await visitor.shakes_hands()
+        assert not await visitor.shakes_hands(Origin=visitor.base)
+        for wrong in ({"Authorization": "Bearer wrong"}, {"Cookie": f"bnnviz-access-{visitor.port}=wrong"}):
+            assert (await visitor.get("/static/js/bokeh.min.js", wrong)).code == 403
+        assert (await visitor.get("/app", {"Cookie": f"bnnviz-access-{visitor.port}={TOKEN}"})).code == 403
+
+    visit(scene, with_token)
+
+
+def test_the_token_of_the_address_becomes_a_cookie_and_the_rest_stays() -> None:
+    async def scene(visitor: Visitor) -> None:
+        answer = await visitor.get(f"/app?page=race&token={TOKEN}&lanes=bps&lanes=hmc%3Astep_size%3D0.1", BROWSER)
+        assert answer.code == 302
+        assert answer.headers["Location"] == "/app?page=race&lanes=bps&lanes=hmc%3Astep_size%3D0.1"
+        kept = answer.headers["Set-Cookie"]
+        assert TOKEN not in kept
+        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {part.strip() for part in kept.split(";")}
+        assert kept.startswith(f"bnnviz-access-{visitor.port}=")
+        browser = cookie(answer)
+        assert (await visitor.get("/app", browser)).code == 200
+        assert (await visitor.get("/static/js/bokeh.min.js", browser)).code == 200
+        assert await visitor.shakes_hands(Origin=visitor.base, **browser)
+        assert (await visitor.get("/app", {"Authorization": f"Bearer {TOKEN}"})).code == 200
+
+    visit(scene, with_token)
+
+
+@pytest.mark.parametrize("path", [f"//evil.example/?token={TOKEN}", f"/%5Cevil.example?token={TOKEN}&a=%0d%0aX:1"])
+def test_the_token_sends_nobody_elsewhere(path: str) -> None:
+    async def scene(visitor: Visitor) -> None:
+        answer = await visitor.get(path, BROWSER)
+        assert answer.code in (302, 403)
+        assert not urlsplit(answer.headers.get("Location", "/")).netloc
+        assert "X" not in answer.headers
+
+    visit(scene, with_token)
+
+
+def test_a_browser_without_it_is_asked_and_comes_to_the_same_page() -> None:
+    async def scene(visitor: Visitor) -> None:
+        asked = await visitor.get("/app?page=race&seed=3", BROWSER)
+        assert asked.code == 302
+        to_login = urlsplit(asked.headers["Location"])
+        assert (to_login.path, parse_qs(to_login.query)) == ("/login", {"next": ["/app?page=race&seed=3"]})
+        form = await visitor.get(asked.headers["Location"], BROWSER)
+        assert form.code == 200
+        assert 'value="/app?page=race&amp;seed=3"' in form.body.decode()
+        assert "Set-Cookie" not in form.headers
+        wrong = await visitor.post("/login", word="wrong", next="/app")
+        assert wrong.code == 403 and "Set-Cookie" not in wrong.headers
+        right = await visitor.post("/login", word=TOKEN, next="/app?page=race&seed=3")
+        assert (right.code, right.headers["Location"]) == (302, "/app?page=race&seed=3")
+        assert (await visitor.get("/app?page=race", cookie(right))).code == 200
+        for elsewhere in ("https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "a\nb"):
+            led = await visitor.post("/login", word=TOKEN, next=elsewhere)
+            assert led.headers["Location"] == "/"
+        assert (await visitor.post("/login", {"Origin": "http://evil.example"}, word=TOKEN)).code == 403
+        marked = await visitor.get("/login?" + urlencode({"next": '/"><script>alert(1)</script>'}), BROWSER)
+        assert b"<script>" not in marked.body
+
+    visit(
+        scene,
+        with_token,
+    )
+
+
+def test_a_link_on_another_site_keeps_who_was_let_in() -> None:
+    """The browser sends no strict cookie on the way from there: the page takes one more step of its own."""
+
+    async def scene(visitor: Visitor) -> None:
+        across = BROWSER | {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+        for path in ("/app?page=race", f"/app?page=race&token={TOKEN}"):
+            answer = await visitor.get(path, across)
+            assert answer.code == 200
+            assert 'content="0; url=/app?page=race"' in answer.body.decode()
+
+    visit(scene, with_token)
+
+
+def test_a_password_is_kept_as_its_hash_and_guessing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = Password("correct horse")
+    assert secret.opens("correct horse") and not secret.opens("correct horse ") and secret.token is None
+    assert "correct horse" not in repr(vars(secret))
+    assert Password("correct horse").cookie != secret.cookie
+    monkeypatch.setattr(guarding, "_PAUSE_S", 0.2)
+
+    async def scene(visitor: Visitor) -> None:
+        begun = asyncio.get_running_loop().time()
+        answers = await asyncio.gather(*(visitor.post("/login", word=f"guess {i}") for i in range(5)))
+        assert {answer.code for answer in answers} == {403}
+        assert asyncio.get_running_loop().time() - begun > 5 * 0.2, "guesses wait for each other"
+        assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("/login")
+        right = await visitor.post("/login", word="correct horse")
+        assert (await visitor.get("/app", cookie(right))).code == 200
+
+    visit(scene, lambda port: Gate.at("127.0.0.1", port, secret))
+
+
+# --- hosts and origins
+
+
+def test_a_name_that_leads_here_is_not_enough() -> None:
+    """As it was tried: a site whose name resolves to 127.0.0.1, with Host and Origin alike."""
+
+    async def scene(visitor: Visitor) -> None:
+        port = visitor.port
+        for host in (
+            f"evil.example:{port}",
+            "evil.example",
+            f"127.0.0.1:{port + 1}",
+            "127.0.0.1",
+            f"127.0.0.1.evil:{port}",
+        ):
+            assert (await visitor.get("/app", {"Host": host})).code == 403, host
+            assert not await visitor.shakes_hands(Host=host, Origin=f"http://{host}"), host
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
+            assert (await visitor.get("/app", {"Host": host})).code == 200, host
+            assert await visitor.shakes_hands(Host=host, Origin=f"http://{host}"), host
+        for origin in (
+            "http://evil.example",
+            "null",
+            f"http://127.0.0.1:{port + 1}",
+            "file://",
+            f"ftp://127.0.0.1:{port}",
+        ):
+            assert not await visitor.shakes_hands(Origin=origin), origin
+            assert (await visitor.get("/app", {"Origin": origin})).code == 403
+
+    visit(scene, open_to_all)
+
+
+def test_names_are_added_with_their_port() -> None:
+    def gate(port: int) -> Gate:
+        return Gate.at("127.0.0.1", port, None, hosts=["lab.example.org", "hub.example.org:8443"])
+
+    async def scene(visitor: Visitor) -> None:
+        for host in ("lab.example.org", f"lab.example.org:{visitor.port}", "hub.example.org:8443"):
+            assert (await visitor.get("/app", {"Host": host})).code == 200, host
+        for origin in ("https://lab.example.org", "https://lab.example.org:443", "https://hub.example.org:8443"):
+            assert await visitor.shakes_hands(Origin=origin), origin
+        for origin in ("https://lab.example.org:9999", "https://hub.example.org", "https://x.lab.example.org"):
+            assert not await visitor.shakes_hands(Origin=origin), origin
+
+    visit(scene, gate)
+
+
+def test_on_all_addresses_it_answers_under_the_one_that_was_called() -> None:
+    async def scene(visitor: Visitor) -> None:
+        assert (await visitor.get("/app")).code == 200
+        for host in (f"192.0.2.7:{visitor.port}", f"evil.example:{visitor.port}"):
+            assert (await visitor.get("/app", {"Host": host})).code == 403
+
+    visit(scene, lambda port: Gate(frozenset(), None, any_address=True))
+
+
+@pytest.mark.parametrize("host", ["", "a b", "https://lab.example.org", "lab.example.org/path", "*", "a:port"])
+def test_what_is_no_host_is_said(host: str) -> None:
+    with pytest.raises(BnnvizError, match="is no host; give a name") as caught:
+        Gate.at("127.0.0.1", 5006, None, hosts=[host])
+    assert caught.value.field == "allow_host"
+
+
+@pytest.mark.parametrize("origin", ["course.example.org", "https://a.org/page", "*", "https://a.org; script-src *"])
+def test_what_is_no_origin_is_said(origin: str) -> None:
+    with pytest.raises(BnnvizError, match="is no origin; give one such as") as caught:
+        Gate.at("127.0.0.1", 5006, None, frames=[origin])
+    assert caught.value.field == "embed_origin"
+
+
+def test_pages_of_other_sites_include_nothing() -> None:
+    async def scene(visitor: Visitor) -> None:
+        for site in ("cross-site", "same-site"):
+            part = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
+            assert (await visitor.get("/app/autoload.js?bokeh-autoload-element=a", part)).code == 403
+            assert (await visitor.get("/app", {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"})).code == 200
+        own = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors"}
+        assert (await visitor.get("/static/js/bokeh.min.js", own)).code == 200
+
+    visit(scene, open_to_all)
+
+
+def test_no_foreign_address_is_repeated_into_a_script() -> None:
+    async def scene(visitor: Visitor) -> None:
+        path = "/app/autoload.js?bokeh-autoload-element=a&"
+        for name, value in (
+            ("bokeh-absolute-url", "http://evil.example/app"),
+            ("bokeh-absolute-url", "//evil.example"),
+            ("bokeh-absolute-url", "javascript:alert(1)"),
+            ("bokeh-app-path", '//evil.example";alert(1)//'),
+        ):
+            answer = await visitor.get(path + urlencode({name: value}))
+            assert answer.code == 403
+            assert b"evil" not in answer.body
+        own = await visitor.get(
+            path + urlencode({"bokeh-absolute-url": f"{visitor.base}/app", "bokeh-app-path": "/app"})
+        )
+        assert own.code == 200
+
+    visit(scene, open_to_all)
+
+
+def test_panel_serve_has_the_same_gate_without_a_token(unguarded: None) -> None:
+    guard_all()
+    guard_all()
+
+    async def scene(visitor: Visitor) -> None:
+        assert (await visitor.get("/app")).code == 200
+        assert await visitor.shakes_hands(Origin=visitor.base)
+        assert await visitor.shakes_hands(Origin="http://lab.example.org:80")
+        host = f"evil.example:{visitor.port}"
+        assert (await visitor.get("/app", {"Host": host})).code == 403
+        assert not await visitor.shakes_hands(Host=host, Origin=f"http://{host}")
+        answer = await visitor.get("/app")
+        assert len(answer.headers.get_list("Content-Security-Policy")) == 1
+
+    visit(scene, None, allow_websocket_origin=["lab.example.org"])
+
+
+# --- headers and limits
+
+
+def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
+    async def scene(visitor: Visitor) -> None:
+        paths = ("/app", "/static/js/bokeh.min.js", "/nowhere", "/static/../../etc/passwd")
+        answers = [await visitor.get(path) for path in paths]
+        answers.append(await visitor.get("/app", {"Host": "evil.example"}))
+        for answer in answers:
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Referrer-Policy"] == "same-origin"
+            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+            said = answer.headers["Content-Security-Policy"]
+            assert "frame-ancestors 'self' https://course.example.org" in said
+            assert "default-src 'self';" in said and "object-src 'none'" in said
+
+    visit(scene, lambda port: Gate.at("127.0.0.1", port, None, frames=["https://course.example.org"]))
+
+
+def test_only_scripts_from_the_web_open_the_policy_to_it() -> None:
+    assert "https:" not in policy([])
+    assert "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: https:" in policy([], elsewhere=True)
+
+
+def packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content)).decode()
+
+
+def test_a_message_that_becomes_huge_is_refused() -> None:
+    assert limits.unpacked(packed(b"abc")) == b"abc"
+    small = packed(bytes(200 << 20))
+    assert len(small) < 1 << 20
+    with pytest.raises(DeserializationError, match="more than"):
+        limits.unpacked(small)
+    for broken in ("no base 64!", base64.b64encode(b"no gzip").decode(), packed(b"abc")[:20]):
+        with pytest.raises(DeserializationError):
+            limits.unpacked(broken)
