@@ -20,7 +20,7 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bnnviz.engine.cluster.jobs import Cluster
+    from bnnviz.engine.cluster.jobs.scheduling import Cluster
     from bnnviz.experiments import Case, Experiment
 
 _Summaries = dict[str, list[dict[str, Any]]]  # of the runs of each case, by its name
@@ -104,7 +104,7 @@ def _cluster(scheduler: str | None, insecure: bool) -> AbstractContextManager[Cl
     """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
     if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
         return nullcontext()
-    from bnnviz.engine.cluster.jobs import Cluster
+    from bnnviz.engine.cluster.jobs.scheduling import Cluster
 
     return Cluster(scheduler, insecure=insecure)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from bnnviz.engine.cluster import jobs
+    from bnnviz.engine.cluster.jobs import scheduling
     from bnnviz.engine.sweep.sweep import Sweep
 
 #: What the table at the end shows of a run's figures, where any run has them.
@@ -147,25 +147,25 @@ class _Bars:
         self._lines: dict[int, TaskID] = {}
         self._ended = len(sweep.before)
 
-    def take(self, event: jobs.Event) -> None:
+    def take(self, event: scheduling.Event) -> None:
         """Show what has happened to a run, or to the cluster."""
-        from bnnviz.engine.cluster import job_worker, jobs
+        from bnnviz.engine.cluster.jobs import scheduling, worker
 
         number, kind, value = event
-        if kind == jobs.WAITING:
+        if kind == scheduling.WAITING:
             self._say(value)
-        elif kind == jobs.LOST:
+        elif kind == scheduling.LOST:
             self._say(f"{self._names[number]}: its worker was lost; another one goes on with it.")
-        elif kind == job_worker.BEGAN and len(self._lines) < _LINES:
+        elif kind == worker.BEGAN and len(self._lines) < _LINES:
             self._end(number)
             self._lines[number] = self._bar.add_task(self._names[number], total=1.0, message="")
-        elif kind == job_worker.TOLD and number in self._lines:
+        elif kind == worker.TOLD and number in self._lines:
             self._bar.update(self._lines[number], completed=value["progress"], message=value["phase"])
-        elif kind in (job_worker.DONE, job_worker.FAILED, job_worker.STOPPED):
+        elif kind in (worker.DONE, worker.FAILED, worker.STOPPED):
             self._end(number)
-            self._ended += kind != job_worker.STOPPED
+            self._ended += kind != worker.STOPPED
             self._bar.update(self._all, completed=self._ended, message=f"{self._ended} of {len(self._names)}")
-        if kind == job_worker.FAILED:
+        if kind == worker.FAILED:
             self._say(f"{self._names[number]}: {value}")
 
     def _say(self, sentence: str) -> None:

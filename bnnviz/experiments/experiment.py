@@ -16,7 +16,7 @@ from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
-    from bnnviz.engine.cluster.jobs import Cluster
+    from bnnviz.engine.cluster.jobs.scheduling import Cluster
     from bnnviz.engine.viewed_run import ViewedRun
 
 #: What a table and a figure call the measures.

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bnnviz.engine.cluster import job_worker, jobs
-from bnnviz.engine.cluster.jobs import Cluster, Job, Jobs
+from bnnviz.engine.cluster.jobs import scheduling, worker
+from bnnviz.engine.cluster.jobs.scheduling import Cluster, Job, Jobs
 from bnnviz.errors import BnnvizError
 
 log = logging.getLogger(__name__)
@@ -36,14 +36,16 @@ def results(
         return
     wanted = [Job((result, spec), gpu=getattr(spec, "device", "").startswith("cuda")) for spec in specs]
     for number, kind, value in Jobs(cluster, _ran, wanted).events():
-        if kind in (jobs.WAITING, jobs.LOST):
-            log.warning("%s", value if kind == jobs.WAITING else f"A worker was lost; run {number + 1} begins again.")
-        elif kind == job_worker.FAILED:
+        if kind in (scheduling.WAITING, scheduling.LOST):
+            log.warning(
+                "%s", value if kind == scheduling.WAITING else f"A worker was lost; run {number + 1} begins again."
+            )
+        elif kind == worker.FAILED:
             raise BnnvizError(f"Run {number + 1} of {name} failed: {value}", "experiment")
-        elif kind == job_worker.DONE:
+        elif kind == worker.DONE:
             yield number, value
 
 
-def _ran(report: job_worker.Report, result: Callable[[Any], dict[str, Any]], spec: Any) -> dict[str, Any]:
+def _ran(report: worker.Report, result: Callable[[Any], dict[str, Any]], spec: Any) -> dict[str, Any]:
     """Run a spec, on a worker."""
     return result(spec)

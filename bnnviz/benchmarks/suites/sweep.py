@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.cluster.jobs import Cluster
+from bnnviz.engine.cluster.jobs.scheduling import Cluster
 from bnnviz.engine.sweep.sweep import Sweep
 from bnnviz.specs.sweep import SweepSpec
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from bnnviz import samplers, targets
-from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
+from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run.changes import Change
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
 from bnnviz.engine.run.initialization import (

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from bnnviz import files
-from bnnviz.engine.cluster import job_worker
-from bnnviz.engine.cluster.jobs import Cluster, Event, Job, Jobs
+from bnnviz.engine.cluster.jobs import worker as job_worker
+from bnnviz.engine.cluster.jobs.scheduling import Cluster, Event, Job, Jobs
 from bnnviz.engine.recording.warm_start import resolved
 from bnnviz.engine.sweep import worker
 from bnnviz.errors import BnnvizError

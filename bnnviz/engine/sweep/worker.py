@@ -17,7 +17,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.engine.cluster.job_worker import Report, Stopped
+from bnnviz.engine.cluster.jobs.worker import Report, Stopped
 from bnnviz.engine.drive import drive
 from bnnviz.engine.recording import archive
 from bnnviz.engine.recording.reader import LOCK, Recording

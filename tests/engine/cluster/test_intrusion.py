@@ -23,7 +23,7 @@ from bnnviz.engine.cluster import frame_socket
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.engine.cluster.certificates import FILE_VARIABLE, ClusterKey
 from bnnviz.engine.cluster.frame_socket import FrameConnection, FrameServer, Question, SocketAddress
-from bnnviz.engine.cluster.jobs import Cluster
+from bnnviz.engine.cluster.jobs.scheduling import Cluster
 from bnnviz.engine.cluster.loop import live_loop
 from bnnviz.errors import BnnvizError
 

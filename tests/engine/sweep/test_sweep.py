@@ -23,7 +23,8 @@ import psutil
 import pytest
 
 from bnnviz.cli.main import main
-from bnnviz.engine.cluster import job_worker, jobs
+from bnnviz.engine.cluster.jobs import scheduling
+from bnnviz.engine.cluster.jobs import worker as job_worker
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
@@ -275,7 +276,7 @@ def test_an_experiment_comes_to_the_same_on_two_workers(tmp_path: Path, monkeypa
     plain = Experiment("test-plain", "Plain", "Of tests.", ("ess_pc1",), cases)
     wells = replace(find("func-wells"), cases=find("func-wells").cases[:1])
     kept = replace(find("pdmp-fig1"), cases=tuple(brief(case) for case in find("pdmp-fig1").cases))
-    with jobs.Cluster(workers=2) as cluster:
+    with scheduling.Cluster(workers=2) as cluster:
         for experiment in (plain, wells, kept):
             ours = list(experiment.reproduce(3, cluster))
             shutil.rmtree(tmp_path / "home", ignore_errors=True)  # what is kept would be read
@@ -309,7 +310,7 @@ def test_reproduce_takes_an_address_and_says_where_it_ran(
 def test_a_run_of_an_experiment_that_fails_ends_it_with_a_sentence(scheduler: str) -> None:
     far = Experiment("test-far", "Far", "Of tests.", (), (Case("far", (Spec(target="nowhere"),), {}),))
     with (
-        jobs.Cluster(scheduler) as cluster,
+        scheduling.Cluster(scheduler) as cluster,
         pytest.raises(BnnvizError, match="Run 1 of test-far failed: There is"),
     ):
         list(far.reproduce(None, cluster))
@@ -371,9 +372,11 @@ def worker_pid(address: str) -> int:
 @pytest.mark.demand
 @pytest.mark.timeout(600)
 def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "LOSSES", 2)
-    with jobs.Cluster(workers=1) as cluster:
-        events = list(jobs.Jobs(cluster, deadly, [jobs.Job((kills,)) for kills in (False, True, False)]).events())
+    monkeypatch.setattr(scheduling, "LOSSES", 2)
+    with scheduling.Cluster(workers=1) as cluster:
+        events = list(
+            scheduling.Jobs(cluster, deadly, [scheduling.Job((kills,)) for kills in (False, True, False)]).events()
+        )
     ended = {event.number: event for event in events if event.kind in ("done", "failed")}
     assert {number: event.kind for number, event in ended.items()} == {0: "done", 1: "failed", 2: "done"}
     assert ended[1].value.startswith("The worker running it was lost 2 times, so it is not started again")

@@ -15,8 +15,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
-from bnnviz.engine.cluster import backend, job_worker
+from bnnviz.engine.cluster import backend
 from bnnviz.engine.cluster import local_cluster as cluster
+from bnnviz.engine.cluster.jobs import worker as job_worker
 from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
@@ -139,7 +140,7 @@ class Jobs:
     cluster : Cluster
     function : callable
         ``function(report, *args)``, found by the workers by its name; ``report`` is a
-        `bnnviz.engine.cluster.job_worker.Report`.
+        `bnnviz.engine.cluster.jobs.worker.Report`.
     jobs : list of Job
     """
 

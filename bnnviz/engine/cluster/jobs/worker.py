@@ -1,4 +1,4 @@
-"""Do on a worker the jobs that `bnnviz.engine.cluster.jobs` sends it."""
+"""Do on a worker the jobs that `bnnviz.engine.cluster.jobs.scheduling` sends it."""
 
 from __future__ import annotations
 
