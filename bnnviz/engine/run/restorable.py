@@ -16,7 +16,7 @@ from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 
-_VERSION = 8
+_VERSION = 9
 #: Plain values that a checkpoint holds.
 _PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
@@ -139,7 +139,7 @@ class Restorable(KeptDraws):
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=(old_checkpoints.VERSION,))
+        saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=old_checkpoints.VERSIONS)
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
         held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
         run = cls(Spec(**said, **held), target=target, sampler=sampler)
