@@ -95,7 +95,7 @@ def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
 def _by_its_front(saved: dict[str, Any]) -> dict[str, Any]:
     """Return a tree by its ends where it grows and where it does not."""
     left, right, forward, new = saved["left"], saved["right"], saved["forward"], saved["leaf"] == 0
-    kept = {name: value for name, value in saved.items() if name not in ("left", "right", "forward")}
+    kept = {name: value for name, value in saved.items() if name not in ("left", "right", "forward", "n_steps")}
 
     def chosen(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
         return {name: torch.where(forward[:, None], one[name], other[name]) for name in _POINT}

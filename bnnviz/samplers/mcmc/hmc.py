@@ -86,7 +86,8 @@ class Info(NamedTuple):
 class HMC(Hamiltonian):
     """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
 
-    Step size and metric are learnt in the warm-up, which takes as many moves as are thrown away. The number of steps of a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
+    Step size and metric are learnt in the warm-up, which takes as many moves as are thrown away. The number of steps of
+    a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
     so that no trajectory closes on itself. With ``momentum_persistence`` a the velocity is kept in part,
     v <- a v + sqrt(1 - a^2) xi, and turned where the end is rejected (Horowitz 1991). All rows are read.
     Source: Neal 2011.

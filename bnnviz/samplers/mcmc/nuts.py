@@ -29,7 +29,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, counters, length
 from bnnviz.samplers.mcmc.hamiltonian import DIVERGED, Hamiltonian, StepSizeAndMetric, kinetic_energy
 from bnnviz.samplers.mcmc.text import NUTSText
-from bnnviz.samplers.mcmc.tree import is_turning, levels
+from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
 from bnnviz.samplers.random import RandomNumbers
 
 _SHOWN_DEPTH = 8  # of a tree's picture
@@ -82,8 +82,6 @@ class State(NamedTuple):
         Momenta where smaller subtrees began, and the sums of those in the subtree up to there, half of the last.
     acceptance_sum : Tensor
         Sum of the acceptance probabilities of the tree's points, float64.
-    n_steps : Tensor
-        Leapfrog steps of the tree, float64.
     adaptation : StepSizeAndMetric
     """
 
@@ -106,7 +104,6 @@ class State(NamedTuple):
     checkpoint_momenta: Tensor
     checkpoint_sums: Tensor
     acceptance_sum: Tensor
-    n_steps: Tensor
     adaptation: StepSizeAndMetric
 
 
@@ -203,7 +200,7 @@ class NUTS(Hamiltonian):
         yes = torch.ones_like(alive)
         return State(
             *(x, nothing, count, alive, yes, none, point, point, proposal, proposal, none, none - torch.inf, nothing),
-            *(x.new_ones(len(x)), whole, whole, checkpoints, checkpoints, none, none, adaptation),
+            *(x.new_ones(len(x)), whole, whole, checkpoints, checkpoints, none, adaptation),
         )
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None]:
@@ -218,28 +215,35 @@ class NUTS(Hamiltonian):
 
     def kernel(self, rng: RandomNumbers, state: State, drawn: tuple[Tensor | None]) -> tuple[State, Info]:
         """Take one leapfrog step of every chain's tree."""
-        failed = torch.zeros_like(state.alive)
+        none, failed = zeros(len(state.x), state.x.device)
         if drawn[0] is not None:
             state, failed = self._begun(state, drawn[0])
         side, lot, last_lot = rng.uniform((3, len(state.x)), torch.float64).log().unbind()
-        state = self._turned(state, side)
+        begins, completes = self._due(state)
+        if begins:
+            state = self._turned(state, side)
         point, potential = self._leapfrog(state.front, state.direction, state.adaptation)
         log_weight = self._log_weight(state.initial_energy, potential, point.momentum)
         state = self._extended(state, point, Proposal(point.x, point.gradient, potential), log_weight, lot)
         state, turned = self._checkpointed(state, point.momentum)
         diverging = log_weight < -DIVERGED
         stopped = diverging | turned
-        full = (state.leaf == 1 << state.depth) & ~stopped
-        whole = full
-        if self._any(full):
+        if completes:
+            full = (state.leaf == 1 << state.depth) & ~stopped
             state = self._merged(state, full, last_lot)
             turned = is_turning(state.front.momentum, state.back.momentum, state.momentum_sum)
-            whole = full & (turned | (state.depth >= self.max_depth))
-        return self._ended(state, stopped | whole, potential, diverging, failed)
+            stopped = stopped | (full & (turned | (state.depth >= self.max_depth)))
+        ended = stopped & state.alive
+        if self.host_sync and not bool(ended.any()):
+            return state, Info(potential, ended, *[none] * 6, failed)
+        return self._ended(state, ended, potential, diverging, failed)
 
-    def _any(self, mask: Tensor) -> bool:
-        """Return whether something has to be done for some chains; where that cannot be read it is."""
-        return not self.host_sync or bool(mask.any())
+    def _due(self, state: State) -> tuple[bool, bool]:
+        """Return whether a chain begins a subtree, and whether one may complete its own; yes where nobody can tell."""
+        if not self.host_sync:
+            return True, True
+        leaves, depths = state.leaf.tolist(), state.depth.tolist()
+        return 0 in leaves, any(leaf + 1 == 1 << depth for leaf, depth in zip(leaves, depths, strict=True))
 
     def _begun(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
         """Return the state in which chains that are fresh have begun a tree, and of which U is not finite there."""
@@ -258,20 +262,16 @@ class NUTS(Hamiltonian):
             log_weight=torch.where(fresh, none, state.log_weight),
             depth=torch.where(fresh, 0, state.depth),
             acceptance_sum=torch.where(fresh, none, state.acceptance_sum),
-            n_steps=torch.where(fresh, none, state.n_steps),
         )
         return _without_subtree(begun, fresh), failed
 
     def _turned(self, state: State, side: Tensor) -> State:
         """Return the state in which new subtrees grow in a direction, by the logarithm of a random number (chains,)."""
-        new = state.leaf == 0
-        if not self._any(new):
-            return state
-        direction = torch.where(side < _LOG_HALF, 1.0, -1.0).to(state.x.dtype)
-        direction = torch.where(new, direction, state.direction)
-        other = direction != state.direction
-        front, back = _where(other, state.back, state.front), _where(other, state.front, state.back)
-        return state._replace(direction=direction, front=front, back=back)
+        back = (side >= _LOG_HALF) == (state.direction > 0)
+        turned = (state.leaf == 0) & back
+        front, other = _where(turned, state.back, state.front), _where(turned, state.front, state.back)
+        direction = torch.where(turned, -state.direction, state.direction)
+        return state._replace(direction=direction, front=front, back=other)
 
     def _leapfrog(self, point: PhasePoint, direction: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Tensor]:
         """Return the next point in directions (chains,), and U there."""
@@ -284,7 +284,9 @@ class NUTS(Hamiltonian):
 
     def _log_weight(self, initial_energy: Tensor, potential: Tensor, momentum: Tensor) -> Tensor:
         """Return the logarithms of points' weights (chains,); -inf where the energy is not finite."""
-        log_weight = (initial_energy - potential - kinetic_energy(momentum)) / self.temperature
+        log_weight = initial_energy - potential - kinetic_energy(momentum)
+        if self.temperature != 1.0:
+            log_weight = log_weight / self.temperature
         return log_weight.nan_to_num(-torch.inf, -torch.inf, -torch.inf)
 
     def _extended(self, state: State, point: PhasePoint, proposal: Proposal, log_weight: Tensor, lot: Tensor) -> State:
@@ -296,7 +298,6 @@ class NUTS(Hamiltonian):
             subtree_log_weight=total,
             subtree_momentum_sum=state.subtree_momentum_sum + point.momentum,
             acceptance_sum=state.acceptance_sum + log_weight.clamp_max(0.0).exp(),
-            n_steps=state.n_steps + 1,
         )
 
     def _checkpointed(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
@@ -305,8 +306,8 @@ class NUTS(Hamiltonian):
         sums = (state.subtree_momentum_sum - 0.5 * momentum)[:, None]
         between = sums - state.checkpoint_sums
         back = torch.minimum((between * momentum[:, None]).sum(-1), (between * state.checkpoint_momenta).sum(-1))
-        turned = ((back <= 0) & table.ended[state.leaf]).any(1)
-        here = table.written[state.leaf][..., None]
+        turned = ((back <= 0) & table.ended.index_select(0, state.leaf)).any(1)
+        here = table.written.index_select(0, state.leaf)
         return state._replace(
             leaf=state.leaf + state.alive,
             checkpoint_momenta=torch.where(here, momentum[:, None], state.checkpoint_momenta),
@@ -329,14 +330,11 @@ class NUTS(Hamiltonian):
         self, state: State, ended: Tensor, potential: Tensor, diverging: Tensor, failed: Tensor
     ) -> tuple[State, Info]:
         """Return the state in which trees that have ended give their draw, and what happened."""
-        ended = ended & state.alive
-        none = torch.zeros_like(state.n_steps)
-        if not self._any(ended):
-            return state, Info(potential, ended, *[none] * 6, failed)
+        none, n_steps = zeros(len(state.x), state.x.device)[0], (1 << state.depth) - 1 + state.leaf
         x = _where(ended, state.proposal.x, state.x)
         deepest = (state.depth >= self.max_depth).double()
-        acceptance, distance = state.acceptance_sum / state.n_steps, length(x - state.x).double()
-        of_tree = acceptance, state.n_steps, state.initial_energy, distance, diverging.double(), deepest
+        acceptance, distance = state.acceptance_sum / n_steps, length(x - state.x).double()
+        of_tree = acceptance, n_steps.double(), state.initial_energy, distance, diverging.double(), deepest
         info = Info(potential, ended, *(torch.where(ended, part, none) for part in of_tree), failed)
         return state._replace(x=x, fresh=ended, count=state.count + ended), info
 

@@ -36,7 +36,10 @@ class HMCText(LeapfrogText):
         " {acceptance_rate:.2f}, was {fate}."
     )
     table = {"Acceptance; a move's length": "{acceptance_rate:.2f}; {jump_distance:.3g}"}
-    words = "of which {accepted:.0%} were accepted; a move leads {jump_distance:.3g} away on average; {percent:.2g}% diverged"
+    words = (
+        "of which {accepted:.0%} were accepted; a move leads {jump_distance:.3g} away on average; {percent:.2g}%"
+        " diverged"
+    )
 
     def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
         """Say whether the trajectory's end was accepted."""

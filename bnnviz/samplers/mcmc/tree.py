@@ -17,13 +17,13 @@ from torch import Tensor
 
 
 class Levels(NamedTuple):
-    """The levels of checkpoints for each number of a point, (2^depth, depth), bool.
+    """The levels of checkpoints for each number of a point, bool.
 
     Attributes
     ----------
-    written : Tensor
+    written : Tensor, shape (2^depth, depth, 1)
         Where the point's momentum becomes a checkpoint.
-    ended : Tensor
+    ended : Tensor, shape (2^depth, depth)
         Whose subtrees end with the point.
     """
 
@@ -40,7 +40,14 @@ def levels(depth: int, device: torch.device) -> Levels:
     highest = bits[:, 1:].sum(1, keepdim=True)
     lowest = highest - bits.cumprod(1).sum(1, keepdim=True) + 1
     even = bits[:, :1] == 0
-    return Levels(even & (places == highest), ~even & (places >= lowest) & (places <= highest))
+    return Levels((even & (places == highest))[..., None], ~even & (places >= lowest) & (places <= highest))
+
+
+@functools.lru_cache(maxsize=8)
+def zeros(chains: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return zeros (chains,), in float64 and as bool."""
+    none = torch.zeros(chains, dtype=torch.float64, device=device)
+    return none, none.bool()
 
 
 def is_turning(first: Tensor, last: Tensor, total: Tensor) -> Tensor:
