@@ -201,7 +201,11 @@ class Hamiltonian(Discrete):
 
     @property
     def _windows(self) -> tuple[int, ...]:
-        return windows(self.warmup_moves)
+        return windows(self.warmup_moves).lengths
+
+    def is_early(self, learnt: StepSizeAndMetric) -> bool:
+        """Return whether the metric is not yet learnt of chains that have arrived."""
+        return learnt.stage is not None and learnt.stage.number < windows(self.warmup_moves).early
 
     def _next_stage(self, rng: RandomNumbers, state: Any) -> Any:
         """Return the state at the beginning of the next stage, or after the last one."""

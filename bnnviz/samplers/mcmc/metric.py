@@ -22,6 +22,9 @@ from torch import Tensor
 
 _PRIOR_DRAWS = 5.0  # that the metric before counts for
 _FEWEST = 3.0  # draws for each coordinate that a dense metric is learnt from
+# Added to covariances in units of the scales, for directions in which nothing varies. Directions that chains have not
+# gone along yet vary little, and positions and gradients tell their scales together: they must not drown in it.
+_RIDGE = 1e-6
 
 
 class Metric(NamedTuple):
@@ -61,7 +64,7 @@ class Metric(NamedTuple):
         if self.factor is None:
             return Metric(scale.to(self.scale.dtype), None)
         dense = sums.gradients is not None and draws >= _FEWEST * len(scale)
-        factor = scale[:, None] * _root(sums, scale, draws) if dense else torch.diag(scale)
+        factor = scale[:, None] * _root(sums, scale) if dense else torch.diag(scale)
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
 
 
@@ -157,18 +160,14 @@ def _variances(moments: Moments, count: Tensor) -> Tensor:
     return covariance if covariance.ndim == 1 else covariance.diagonal()
 
 
-def _root(sums: WindowSums, scale: Tensor, draws: float) -> Tensor:
-    """Return L (dim, dim) in coordinates divided by scales (dim,), drawn towards one."""
+def _root(sums: WindowSums, scale: Tensor) -> Tensor:
+    """Return L (dim, dim) in coordinates divided by scales (dim,)."""
     both = scale[:, None] * scale
-    positions = _shrunk(sums.positions.covariance(sums.count) / both, draws)
-    gradients = _shrunk(sums.gradients.covariance(sums.count) * both, draws)
+    ridge = _RIDGE * torch.eye(len(scale), dtype=scale.dtype, device=scale.device)
+    positions = sums.positions.covariance(sums.count) / both + ridge
+    gradients = sums.gradients.covariance(sums.count) * both + ridge
     values, vectors = torch.linalg.eigh(gradients)
     root = values.sqrt()
     between = (vectors * root).T @ positions @ (vectors * root)
     inner, turned = torch.linalg.eigh(between)
     return (vectors / root) @ (turned * inner.clamp_min(0.0).pow(0.25))
-
-
-def _shrunk(covariance: Tensor, draws: float) -> Tensor:
-    one = torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
-    return (draws * covariance + _PRIOR_DRAWS * one) / (draws + _PRIOR_DRAWS)

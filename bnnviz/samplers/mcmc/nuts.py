@@ -33,6 +33,7 @@ from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
 from bnnviz.samplers.random import RandomNumbers
 
 _SHOWN_DEPTH = 8  # of a tree's picture
+_EARLY_DEPTH = 6  # of trees in the first windows of the warm-up
 _LOG_HALF = math.log(0.5)
 
 
@@ -170,6 +171,10 @@ class NUTS(Hamiltonian):
         10, bounds=(1, 12), live=True, doc="A tree ends when it has doubled so often: 2^depth - 1 gradients."
     )
 
+    def deepest(self, adaptation: StepSizeAndMetric) -> int:
+        """Return how often a tree may double: early in the warm-up fewer times, since the metric fits badly there."""
+        return min(self.max_depth, _EARLY_DEPTH) if self.is_early(adaptation) else self.max_depth
+
     @property
     def steps_per_move(self) -> int:
         """Leapfrog steps that a tree may take."""
@@ -232,7 +237,7 @@ class NUTS(Hamiltonian):
             full = (state.leaf == 1 << state.depth) & ~stopped
             state = self._merged(state, full, last_lot)
             turned = is_turning(state.front.momentum, state.back.momentum, state.momentum_sum)
-            stopped = stopped | (full & (turned | (state.depth >= self.max_depth)))
+            stopped = stopped | (full & (turned | (state.depth >= self.deepest(state.adaptation))))
         ended = stopped & state.alive
         if self.host_sync and not bool(ended.any()):
             return state, Info(potential, ended, *[none] * 6, failed)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import NamedTuple
+
 #: Moves below which only the first step size is found.
 FEWEST = 20
 _FIRST, _SLOW, _LAST = 75, 25, 50  # of Stan: before the first window of the metric, that window, and after the last
@@ -9,18 +12,33 @@ _SHARES = 0.15, 0.1  # of the first and the last where the moves are too few for
 _EARLY = 10  # moves until the metric is learnt for the first time
 
 
-def windows(moves: int) -> tuple[int, ...]:
-    """Return the lengths of the windows of a warm-up of so many moves; the metric is learnt at the end of each.
+class Windows(NamedTuple):
+    """The windows of a warm-up; the metric is learnt at the end of each but the last.
 
-    In the last one, and where there is but one, only the step size is.
+    Attributes
+    ----------
+    lengths : tuple of int
+        Moves of each.
+    early : int
+        How many of them are the first phase, in which chains are still on their way.
     """
+
+    lengths: tuple[int, ...]
+    early: int
+
+
+@functools.cache
+def windows(moves: int) -> Windows:
+    """Return the windows of a warm-up of so many moves; of very few there is one."""
     if moves < FEWEST:
-        return (moves,)
+        return Windows((moves,), 0)
     first, last = _FIRST, _LAST
     if first + _SLOW + last > moves:
         first, last = (int(share * moves) for share in _SHARES)
-        return (*_doubling(first, min(_EARLY, first)), moves - first - last, last)
-    return (*_doubling(first, _EARLY), *_doubling(moves - first - last, _SLOW), last)
+        early, slow = _doubling(first, min(_EARLY, first)), (moves - first - last,)
+    else:
+        early, slow = _doubling(first, _EARLY), _doubling(moves - first - last, _SLOW)
+    return Windows((*early, *slow, last), len(early))
 
 
 def _doubling(moves: int, first: int) -> tuple[int, ...]:
