@@ -144,7 +144,7 @@ class Run(Restorable):
 
     @property
     def warmup_moves(self) -> int:
-        """Moves of the warm-up, of a sampler that counts them; a run without an end takes no fewer than are good."""
+        """Moves of the warm-up of a sampler that counts them: what the spec says; without an end 200 at least."""
         least = 0 if self.spec.draws is not None else samplers.Sampler.warmup_moves
         return max(self.spec.warmup, least)
 
