@@ -71,6 +71,8 @@ class Sampler(param.Parameterized):
     weighed_by: ClassVar[str] = "1 / rate"
     #: Steps after which the tuning ends, whatever it has seen.
     tuning_limit: ClassVar[int] = 5000
+    #: Whether its tuning takes `warmup_moves` moves, and no draw after it is thrown away.
+    warms_up_by_moves: ClassVar[bool] = False
     #: Gradients of single rows that a step of one chain costs, at most.
     gradients_per_step: int
     #: Numbers that a state holds of each chain and coordinate, about.
@@ -86,6 +88,8 @@ class Sampler(param.Parameterized):
     mode_steps: int = 3000
     temperature: float = 1.0
     every: int = 1
+    #: Moves of each chain that its tuning takes, on average; where it `warms_up_by_moves`.
+    warmup_moves: int = 200
     #: Whether a step may read tensor values on the host to spare work (CPU only).
     host_sync: bool = True
 
@@ -142,6 +146,14 @@ class Sampler(param.Parameterized):
     def is_tuned(self, state: Any) -> bool:
         """Return whether the warm-up has seen enough."""
         return True
+
+    def ends_warmup(self, state: Any) -> bool:
+        """Return whether the warm-up is over with the step that led to a state, and not with its window."""
+        return self.warms_up_by_moves and self.is_tuned(state)
+
+    def warmup_share(self, state: Any) -> float | None:
+        """Return the share of the warm-up that is done, 0 to 1; None where that is not known."""
+        return None
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
         """Return the state at the end of the warm-up, from which on nothing is learnt."""

@@ -1,7 +1,8 @@
 """Warm a sampler up: steps of its kernel, each followed by what it teaches, in windows.
 
 A window has `WINDOW` steps, however the steps are grouped into blocks, so that stepping, playing and a batch run give
-the same draws. The warm-up ends with the first window after which the sampler is tuned, or at its `tuning_limit`.
+the same draws. The warm-up ends with the first window after which the sampler is tuned, or at its `tuning_limit`; or
+with a step, where a sampler says so (`Sampler.ends_warmup`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def end_window(sampler: Sampler, rng: RandomNumbers, state: Any, steps: int) -> 
 
 def run(sampler: Sampler, rng: RandomNumbers, state: Any) -> Any:
     """Take chains through the whole warm-up; return the state at its end, which is yet to be frozen."""
-    steps, over = 0, False
+    steps, over = 0, sampler.ends_warmup(state)
     while not over:
-        for _ in range(WINDOW):
-            state, _ = step(sampler, rng, state)
-        steps += WINDOW
-        state, over = end_window(sampler, rng, state, steps)
+        state, _ = step(sampler, rng, state)
+        steps += 1
+        if steps % WINDOW == 0:
+            state, over = end_window(sampler, rng, state, steps)
+        over = over or sampler.ends_warmup(state)
     return state

@@ -31,7 +31,10 @@ class RunSettings(settings.param.Parameterized):
         doc="Draws kept of each chain; empty means a live run without an end.",
     )
     warmup = settings.Integer(
-        200, bounds=(0, 1_000_000), doc="Draws of each chain thrown away before the first one is kept."
+        200,
+        bounds=(0, 1_000_000),
+        doc="Draws of each chain thrown away before the first one is kept; of a sampler that learns"
+        " in a number of moves, as HMC and NUTS do, the moves of its warm-up.",
     )
     seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the run's one random generator.")
     device = settings.Text("auto", doc="auto, cpu, cuda or cuda:N.")

@@ -83,7 +83,7 @@ class Spec:
     draws : int or None
         Draws kept of each chain; None is a live run without an end.
     warmup : int
-        Draws of each chain thrown away first.
+        Draws of each chain thrown away first; of HMC and NUTS the moves in which they learn step size and metric.
     seed : int
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.

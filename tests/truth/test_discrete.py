@@ -151,15 +151,15 @@ def test_nuts_is_right_whatever_its_step_size() -> None:
 def latest(
     self: nuts.NUTS, state: nuts.State, point: nuts.PhasePoint, choice: nuts.Proposal, *rest: torch.Tensor
 ) -> object:
-    error, lot = rest
-    return NUTS_EXTENDED(self, state, point, choice, error, torch.zeros_like(lot))
+    log_weight, lot = rest
+    return NUTS_EXTENDED(self, state, point, choice, log_weight, torch.full_like(lot, -torch.inf))
 
 
 def unweighted(
     self: nuts.NUTS, state: nuts.State, point: nuts.PhasePoint, choice: nuts.Proposal, *rest: torch.Tensor
 ) -> object:
-    error, lot = rest
-    return NUTS_EXTENDED(self, state, point, choice, torch.zeros_like(error), lot)
+    log_weight, lot = rest
+    return NUTS_EXTENDED(self, state, point, choice, torch.zeros_like(log_weight), lot)
 
 
 def never_turns(self: nuts.NUTS, state: nuts.State, v: torch.Tensor) -> object:

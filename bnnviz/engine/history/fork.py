@@ -408,7 +408,7 @@ def _alone(part: Any) -> Any:
 
 
 def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[LoggedChange]) -> Branch:
-    drawn = int(run.store.made.min()) - run.spec.warmup
+    drawn = int(run.store.made.min()) - run.store.skip
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
 
 

@@ -72,6 +72,11 @@ class Lane(ViewedRun):
         return max(_FEWEST, min(_DRAWS, room) // 2 * 2)
 
     @property
+    def warmup_moves(self) -> int:
+        """Moves of the warm-up: what they cost is charged."""
+        return self.spec.warmup
+
+    @property
     def diverged(self) -> bool:
         """Whether all its chains met values that are not finite."""
         return self.phase == "failed"
@@ -91,7 +96,7 @@ class Lane(ViewedRun):
             return self.diverged
         cost = largest_step_cost(self)
         if not cost:
-            return int(self.store.made[self.alive].min()) >= self.spec.warmup + self.capacity
+            return int(self.store.made[self.alive].min()) >= self.store.skip + self.capacity
         return self.gradients + cost > self.budget
 
     def go_on(self, seconds: float) -> int:

@@ -57,7 +57,7 @@ def restored_state(sampler: Sampler, saved: dict[str, Any], rng: RandomNumbers, 
     ``frozen`` tells that the warm-up is over, of which older ones said nothing in the state.
     """
     kind = get_type_hints(type(sampler).init)["return"]
-    if not old_checkpoints.is_old(saved):
-        return restored(kind, saved, sampler.target.device)
-    state = restored(kind, old_checkpoints.state(kind, saved), sampler.target.device)
-    return sampler.freeze(rng, state) if frozen else state
+    old = old_checkpoints.is_old(saved)
+    named = old_checkpoints.of_now(kind, old_checkpoints.state(kind, saved) if old else saved, sampler)
+    state = restored(kind, named, sampler.target.device)
+    return sampler.freeze(rng, state) if old and frozen else state

@@ -112,16 +112,21 @@ class DrawStore:
         dtype: torch.dtype,
         capacity: int = LIVE_CAPACITY,
     ):
-        self.limit, self.skip, self.every = limit, skip, 1
+        self.limit, self.every = limit, 1
         room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)
         capacity = min(capacity, room) if limit is None else limit
         self._room = Room((chains, capacity, dim), device, dtype)
         self.buffer = self._room.tensor
-        # Of the warm-up only the last few are looked at, until there are others.
-        self.early = torch.zeros(chains, min(skip, _EARLY), dim, device=device, dtype=dtype)
+        self.pass_over(skip)
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
         self._blocks: list[str] = []  # names of the first draws' blocks in a block_store, as far as they are whole
+
+    def pass_over(self, skip: int) -> None:
+        """Throw so many draws of each chain away; only the last few are looked at, until there are others."""
+        chains, _, dim = self.buffer.shape
+        self.skip = skip
+        self.early = self.buffer.new_zeros(chains, min(skip, _EARLY), dim)
 
     def add(self, rows: Draws) -> None:
         """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
@@ -182,6 +187,7 @@ class DrawStore:
             "counts": torch.as_tensor(self.counts),
             "made": torch.as_tensor(self.made),
             "every": self.every,
+            "skip": self.skip,
         }
 
     def load(self, saved: dict[str, Any], block_store: BlockStore | None = None) -> None:

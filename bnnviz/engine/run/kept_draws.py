@@ -30,7 +30,7 @@ class KeptDraws:
     def begin_draws(self) -> None:
         """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
         chains, dim, spec = self.spec.chains, self.target.dim, self.spec
-        kept = (spec.draws, spec.warmup, self.device)
+        kept = (spec.draws, self.dropped, self.device)
         self.store = DrawStore(chains, dim, *kept, self.dtype, self.capacity)
         columns = 1 if self.sampler.weighted else 0
         # As many as there are draws: the store of draws may keep fewer than its capacity.
@@ -38,8 +38,14 @@ class KeptDraws:
         columns = len(self.sampler.sample_stats())
         self.draw_stats = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
-        self.path = DrawStore(chains, columns, None, spec.warmup, self.device, torch.float64, _PATH_MARKS)
+        self.path = DrawStore(chains, columns, None, self.dropped, self.device, torch.float64, _PATH_MARKS)
         self._outputs = OutputCache(self) if isinstance(self.target, BNN) else None
+
+    @property
+    def dropped(self) -> int:
+        """Draws of each chain that are thrown away: none where the moves of a warm-up that is ahead are they."""
+        ahead = self.phase in ("start", "tuning") and self.spec.start_points is None
+        return 0 if ahead and self.sampler.warms_up_by_moves else self.spec.warmup
 
     @property
     def capacity(self) -> int:
@@ -62,8 +68,10 @@ class KeptDraws:
         return {name: getattr(self, name).save(draws or name == "path", block_store) for name in _STORES}
 
     def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        """Take the stores of a checkpoint over."""
+        """Take the stores of a checkpoint over; those of older ones are of a run that drops draws after its tuning."""
+        skip = saved["store"].get("skip", self.spec.warmup)
         for name in _STORES:
+            getattr(self, name).pass_over(skip)
             if name in saved:
                 getattr(self, name).load(saved[name], block_store)
             else:  # a checkpoint of before there were sample statistics

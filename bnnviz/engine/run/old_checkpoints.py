@@ -1,18 +1,25 @@
-"""Read checkpoints of version 7, and logs of their time: infos had other names.
+"""Read checkpoints of versions 7 and 8, and logs of their time: infos had other names.
 
-What samplers had learnt lay beside their states, which were lists of tensors.
+In version 7 what samplers had learnt lay beside their states, which were lists of tensors. Up to version 8 Hamiltonian
+samplers learnt scales in stages of another kind, trajectories had a left and a right end, and HMC kept no gradient.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import torch
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-VERSION = 7
+    from bnnviz.samplers import Sampler
+
+#: That are read besides this one's.
+VERSIONS = 7, 8
 #: What infos called their fields.
 INFO_NAMES = {
     "chance": "acceptance_rate",
@@ -23,6 +30,15 @@ INFO_NAMES = {
     "size": "step_size",
 }
 _GRADIENTS = "gradients"  # of HMC: leapfrog steps, and one
+#: Parts of a tree of version 7, in their order, and of those that had parts of their own.
+_TREE = (
+    *("x", "momentum_sum", "count", "alive", "fresh", "initial_energy", "left", "right", "proposal"),
+    *("subtree_proposal", "log_weight", "subtree_log_weight", "subtree_momentum_sum", "forward", "depth", "leaf"),
+    *("checkpoint_momenta", "checkpoint_sums", "acceptance_sum", "n_steps"),
+)
+_POINT, _PROPOSAL = ("x", "momentum", "gradient"), ("x", "gradient", "potential")
+_PARTS = {"left": _POINT, "right": _POINT, "proposal": _PROPOSAL, "subtree_proposal": _PROPOSAL}
+_MOVES = "x", "momentum", "count", "alive"
 
 
 def is_old(saved: dict[str, Any]) -> bool:
@@ -38,8 +54,61 @@ def state(kind: Any, saved: dict[str, Any]) -> dict[str, Any]:
     if "mode" in saved:
         del tensors[1]  # the Laplace approximation had velocities, all zero
     made, hints = iter(tensors), get_type_hints(kind)
+    layout = _hamiltonian_layout(hints)
+    if layout:
+        named = {name: {part: next(made) for part in _PARTS[name]} if name in _PARTS else next(made) for name in layout}
+        return named | {"adaptation": _adaptation(saved)}
     named = {name: _named(hint, made) for name, hint in hints.items() if name != "adaptation"}
     return named | ({"adaptation": _adaptation(saved)} if "adaptation" in hints else {})
+
+
+def _hamiltonian_layout(hints: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the tensors of version 7 of a state that has others now; none of others."""
+    if "checkpoint_sums" in hints:
+        return _TREE
+    return _MOVES if {"momentum", "gradient"} <= hints.keys() else ()
+
+
+def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
+    """Return the state of a Hamiltonian sampler, nested dicts by the names of version 8, by those of today."""
+    adaptation = saved.get("adaptation")
+    if not isinstance(adaptation, dict) or not {"scale", "stage"} <= adaptation.keys():
+        return saved
+    saved = saved | {"adaptation": _metric_learnt(adaptation, sampler)}
+    if "left" in saved:
+        return _by_its_front(saved)
+    if "gradient" in get_type_hints(kind):
+        potential, gradient = sampler.target.gradient(saved["x"].to(sampler.target.device))
+        return saved | {"potential": potential, "gradient": gradient}
+    return saved
+
+
+def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
+    """Return what had been learnt; a warm-up that was not over begins anew with that."""
+    stage, scale = saved["stage"], saved["scale"]
+    if stage is not None:
+        stage = {"number": 0, "moves": 0.0, "pooled": [0.0, 0.0], "averaging": stage["averaging"], "sums": None}
+    factor = torch.diag(scale) if sampler.dense else None
+    return {"step_size": saved["step_size"], "metric": {"scale": scale, "factor": factor}, "stage": stage}
+
+
+def _by_its_front(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return a tree by its ends where it grows and where it does not."""
+    left, right, forward, new = saved["left"], saved["right"], saved["forward"], saved["leaf"] == 0
+    kept = {name: value for name, value in saved.items() if name not in ("left", "right", "forward", "n_steps")}
+
+    def chosen(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+        return {name: torch.where(forward[:, None], one[name], other[name]) for name in _POINT}
+
+    momenta = saved["checkpoint_momenta"]
+    return kept | {
+        "front": chosen(right, left),
+        "back": chosen(left, right),
+        "direction": torch.where(forward, 1.0, -1.0).to(saved["x"].dtype),
+        "subtree_log_weight": torch.where(new, -math.inf, saved["subtree_log_weight"]),
+        "subtree_momentum_sum": torch.where(new[:, None], 0.0, saved["subtree_momentum_sum"]),
+        "checkpoint_sums": saved["checkpoint_sums"] - 0.5 * momenta,
+    }
 
 
 def _named(kind: Any, tensors: Iterator[Tensor]) -> Any:

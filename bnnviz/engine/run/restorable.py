@@ -18,8 +18,12 @@ from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 from bnnviz.targets.base import RejectedPoints
 
+<<<<<<< HEAD
 _VERSION = 8
 _SEED_BYTES = 7  # of a digest: a seed has eight, with a sign
+=======
+_VERSION = 9
+>>>>>>> hmc
 #: Plain values that a checkpoint holds.
 _PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
@@ -143,7 +147,7 @@ class Restorable(KeptDraws):
         BnnvizError
             If the bytes are no checkpoint of this version.
         """
-        saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=(old_checkpoints.VERSION,))
+        saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=old_checkpoints.VERSIONS)
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
         held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
         run = cls(Spec(**said, **held), target=target, sampler=sampler)

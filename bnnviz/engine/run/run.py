@@ -119,6 +119,7 @@ class Run(Restorable):
         self.target.to(self.device, self.dtype)
         chosen = samplers.REGISTRY.get(spec.sampler)
         self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.clone()
+        self.sampler.warmup_moves = self.warmup_moves
         self.rng = torch.Generator(self.device).manual_seed(spec.seed)
         self.numbers = RandomNumbers(self.rng)
         self.phase, self.steps, self.gradients = "start", 0, 0
@@ -156,6 +157,12 @@ class Run(Restorable):
         return torch.as_tensor(points.dealt(self.spec.chains)).to(self.device, self.dtype)
 
     @property
+    def warmup_moves(self) -> int:
+        """Moves of the warm-up of a sampler that counts them: what the spec says; without an end 200 at least."""
+        least = 0 if self.spec.draws is not None else samplers.Sampler.warmup_moves
+        return max(self.spec.warmup, least)
+
+    @property
     def finished(self) -> bool:
         """Whether there is nothing left to do."""
         return self.phase in ("done", "failed")
@@ -177,8 +184,10 @@ class Run(Restorable):
             return float("nan")
         if self.phase == "done":
             return 1.0
-        total = self.spec.draws + self.spec.warmup
-        return float(min(self.store.made.min() / total, 1.0))
+        done, total = float(self.store.made.min()), self.spec.draws + self.store.skip
+        if self.sampler.warms_up_by_moves and self.state is not None:
+            done, total = done + self.warmup_moves * self.sampler.warmup_share(self.state), total + self.warmup_moves
+        return min(done / total, 1.0)
 
     @property
     def descent(self) -> Descent | None:
@@ -261,7 +270,7 @@ class Run(Restorable):
         self.phase = "tuning"
         if self.spec.kernel == "compiled":
             self.notes += remarks(self.sampler, self.target)
-        if not self.sampler.tunes:
+        if not self.sampler.tunes or self.sampler.ends_warmup(self.state):
             self._end_warmup()
 
     def _block_length(self, seconds: float) -> int:
@@ -284,11 +293,13 @@ class Run(Restorable):
                 before.append(state)
                 state, info = self._step(state)
                 infos.append(info)
+                if self.phase == "tuning" and self.sampler.ends_warmup(state):
+                    break
             step_batch = StepBatch(before, infos, state, self.steps)
             self.state = state
-            self.steps += length
+            self.steps += len(infos)
             self._account(step_batch)
-        self._step_seconds += 0.2 * (clock.worked / length - self._step_seconds)
+        self._step_seconds += 0.2 * (clock.worked / len(infos) - self._step_seconds)
 
     def _step(self, state: Any) -> tuple[Any, Any]:
         if self.phase == "tuning":
@@ -337,7 +348,7 @@ class Run(Restorable):
             self._next_phase()
 
     def _end_window(self) -> None:
-        if self.steps % warmup.WINDOW:
+        if self.steps % warmup.WINDOW and not self.sampler.ends_warmup(self.state):
             return
         self.state, over = warmup.end_window(self.sampler, self.numbers, self.state, self.steps)
         if not over:
@@ -360,7 +371,7 @@ class Run(Restorable):
 
     def _next_phase(self) -> None:
         living = self.alive if self.alive.any() else ~self.alive
-        if self.phase == "warm-up" and (self.store.made[living] >= self.spec.warmup).all():
+        if self.phase == "warm-up" and (self.store.made[living] >= self.store.skip).all():
             self.phase = "sampling"
         if self.store.full()[living].all():
             self.phase = "done"
@@ -403,6 +414,7 @@ class Run(Restorable):
         change = Change.of(settings, self.sampler, self.target)
         spec = change.applied(self.spec).checked(self.own_target)
         sampler = type(self.sampler)(**spec.settings)
+        sampler.warmup_moves = self.warmup_moves
         sampler.check(self.target)
         if change.target:
             self.target.change({name: spec.target_settings[name] for name in change.target})

@@ -22,7 +22,8 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, counters, length
 from bnnviz.samplers.functional.base import Energy, Functional, Hermite, MeanField, energy, quadrature
 from bnnviz.samplers.functional.text import FuncHMCText
-from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndScale
+from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric
+from bnnviz.samplers.mcmc.metric import Metric
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -38,7 +39,7 @@ class State(NamedTuple):
         Momenta of the coefficients, and the coefficients.
     count, alive : Tensor, shape (chains,)
         As of `bnnviz.samplers.discrete.State`.
-    adaptation : StepSizeAndScale
+    adaptation : StepSizeAndMetric
     """
 
     x: Tensor
@@ -46,7 +47,7 @@ class State(NamedTuple):
     count: Tensor
     alive: Tensor
     c: Tensor
-    adaptation: StepSizeAndScale
+    adaptation: StepSizeAndMetric
 
 
 class Info(NamedTuple):
@@ -160,17 +161,17 @@ class FuncHMC(Functional, Hamiltonian):
         return self._begun(rng, *counters(x0), self.begun(x0), adaptation)
 
     def _begun(
-        self, rng: RandomNumbers, count: Tensor, alive: Tensor, c: Tensor, adaptation: StepSizeAndScale
+        self, rng: RandomNumbers, count: Tensor, alive: Tensor, c: Tensor, adaptation: StepSizeAndMetric
     ) -> State:
         return State(self.reading.centre(c), self.fresh_momentum(rng, c), count, alive, c, adaptation)
 
-    def first_size(self, rng: RandomNumbers, x: Tensor, scale: Tensor | float = 1.0) -> float:
+    def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
         """Return half the step at which a leapfrog of the means along the largest curvature is no longer stable."""
-        return super().first_size(rng, x)
+        return self.largest_curvature(rng, x) ** -0.5
 
-    def learnt_position(self, state: State) -> Tensor:
-        """Return the coefficients (chains, K dim)."""
-        return state.c.flatten(1)
+    def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
+        """Return the coefficients (chains, K dim), and no gradient: it is noisy where it is of draws."""
+        return state.c.flatten(1), None
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> Any:
         """Draw where the means of U are taken: (chains, nodes, dim); nothing in one dimension.
@@ -193,7 +194,7 @@ class FuncHMC(Functional, Hamiltonian):
         """Follow a trajectory of every chain's functional and accept or reject its end."""
         keep, c = self.momentum_persistence, state.c
         begun = keep * state.momentum + (1 - keep**2) ** 0.5 * self.fresh_momentum(rng, c)
-        h = (self.size(state.adaptation) * state.adaptation.scale).view(c.shape[1:])
+        h = (self.size(state.adaptation) * state.adaptation.metric.scale).view(c.shape[1:])
         (here, before), momentum = self._energy(c, drawn), begun
         found, value = here, before
         for _ in range(self.num_leapfrog_steps):

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, StepBatch, counters, length
-from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndScale
+from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric, kinetic_energy
 from bnnviz.samplers.mcmc.text import HMCText
 from bnnviz.samplers.random import RandomNumbers
 
@@ -34,14 +34,18 @@ class State(NamedTuple):
     x, momentum : Tensor, shape (chains, dim)
     count, alive : Tensor, shape (chains,)
         As of `bnnviz.samplers.discrete.State`.
-    adaptation : StepSizeAndScale
+    potential, gradient : Tensor, shape (chains,) and (chains, dim)
+        U and its gradient at x.
+    adaptation : StepSizeAndMetric
     """
 
     x: Tensor
     momentum: Tensor
     count: Tensor
     alive: Tensor
-    adaptation: StepSizeAndScale
+    potential: Tensor
+    gradient: Tensor
+    adaptation: StepSizeAndMetric
 
 
 class Info(NamedTuple):
@@ -55,10 +59,14 @@ class Info(NamedTuple):
         Whether the trajectory's end was accepted (0 or 1), and with what probability it was to be.
     energy_error : Tensor
         By how much the total energy changed along the trajectory, float64.
+    energy : Tensor
+        Total energy where the trajectory began, float64.
     jump_distance : Tensor
         How far the trajectory's end lies from its beginning; 0 where it was rejected.
     n_steps : Tensor
-        Leapfrog steps of the trajectory.
+        Leapfrog steps of the trajectory: its gradients.
+    diverging : Tensor
+        1 where the energy's error is over 1000 T, or not finite.
     failed : Tensor, bool
         The chain stood where U is not finite.
     """
@@ -67,8 +75,10 @@ class Info(NamedTuple):
     accepted: Tensor
     acceptance_rate: Tensor
     energy_error: Tensor
+    energy: Tensor
     jump_distance: Tensor
     n_steps: Tensor
+    diverging: Tensor
     failed: Tensor
 
 
@@ -76,8 +86,8 @@ class Info(NamedTuple):
 class HMC(Hamiltonian):
     """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
 
-    The step size is found in the tuning by dual averaging of all chains' acceptance (Hoffman and Gelman 2014). The
-    number of steps of a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
+    Step size and metric are learnt in the warm-up, which takes as many moves as are thrown away. The number of steps of
+    a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
     so that no trajectory closes on itself. With ``momentum_persistence`` a the velocity is kept in part,
     v <- a v + sqrt(1 - a^2) xi, and turned where the end is rejected (Horowitz 1991). All rows are read.
     Source: Neal 2011.
@@ -86,7 +96,12 @@ class HMC(Hamiltonian):
     registered = "hmc"
     title = "HMC"
     reference_rank = 1
-    info_means = {"accepted": "accepted", "jump_distance": "distance of a move"}
+    info_means = {
+        "accepted": "accepted",
+        "acceptance_rate": "acceptance",
+        "jump_distance": "distance of a move",
+        "diverging": "share that diverged",
+    }
     text = HMCText
 
     num_leapfrog_steps = settings.Integer(
@@ -114,21 +129,30 @@ class HMC(Hamiltonian):
     @property
     def gradients_per_step(self) -> int:
         """Gradients of single rows that the longest trajectory takes."""
-        return self.target.examples * (1 + self.num_leapfrog_steps)
+        return self.target.examples * self.num_leapfrog_steps
 
     def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
         """Return the gradients of single rows that the block's trajectories took."""
         chosen = torch.as_tensor(counted, device=step_batch.after.x.device)
-        return self.target.examples * int((1 + step_batch.column("n_steps"))[:, chosen].sum())
+        return self.target.examples * int(step_batch.column("n_steps")[:, chosen].sum())
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their starting points, with momenta from N(0, T)."""
         adaptation = self.first_adaptation(rng, x0)
-        return State(x0, self.fresh_momentum(rng, x0), *counters(x0), adaptation)
+        return State(x0, self.fresh_momentum(rng, x0), *counters(x0), *self.target.gradient(x0), adaptation)
+
+    def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
+        """Return the state with U and gradient as the target has them now."""
+        potential, gradient = self.target.gradient(state.x)
+        return state._replace(potential=potential, gradient=gradient)
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with fresh momenta."""
-        return state._replace(x=x, momentum=self.fresh_momentum(rng, x))
+        return self.resume(rng, state._replace(x=x, momentum=self.fresh_momentum(rng, x)))
+
+    def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
+        """Return the positions (chains, dim) that the metric is learnt from, and the gradients there."""
+        return state.x, state.gradient
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> Tensor:
         """Draw which leapfrog steps are taken: (num_leapfrog_steps,) ones, then zeros."""
@@ -140,45 +164,54 @@ class HMC(Hamiltonian):
     def kernel(self, rng: RandomNumbers, state: State, drawn: Tensor) -> tuple[State, Info]:
         """Follow a trajectory of every chain and accept or reject its end."""
         fresh, keep = self.fresh_momentum(rng, state.x), self.momentum_persistence
-        begun = keep * state.momentum + (1 - keep**2) ** 0.5 * fresh
-        potential, gradient = self.target.gradient(state.x)
-        before = potential.double() + 0.5 * begun.double().square().sum(-1)
-        step = self.size(state.adaptation) * state.adaptation.scale
-        x, momentum, energy = self._trajectory(state.x, begun, potential, gradient, step, drawn)
-        error = energy.double() + 0.5 * momentum.double().square().sum(-1) - before
+        begun = keep * state.momentum + (1 - keep**2) ** 0.5 * fresh if keep else fresh
+        before = state.potential.double() + kinetic_energy(begun)
+        x, momentum, potential, gradient = self._trajectory(state, begun, drawn)
+        error = potential.double() + kinetic_energy(momentum) - before
         probability = self.acceptance(error)
         accepted = rng.uniform(probability.shape, probability.dtype) < probability
-        finite = torch.isfinite(potential) & torch.isfinite(state.x).all(-1)
-        end = torch.where(accepted[:, None], x, state.x)
-        after, failed = self.moved(state, finite, x=end, momentum=torch.where(accepted[:, None], momentum, -begun))
+        finite, taken = torch.isfinite(before), accepted[:, None]
+        after, failed = self.moved(
+            state,
+            finite,
+            x=torch.where(taken, x, state.x),
+            momentum=torch.where(taken, momentum, -begun),
+            potential=torch.where(accepted, potential, state.potential),
+            gradient=torch.where(taken, gradient, state.gradient),
+        )
+        told = state.potential, accepted.to(probability.dtype), probability, error, before, length(after.x - state.x)
         steps = drawn.sum().expand(probability.shape)
-        distance = length(end - state.x)
-        return after, Info(potential, accepted.to(probability.dtype), probability, error, distance, steps, failed)
+        return after, Info(*told, steps, self.diverging(error).to(probability.dtype), failed)
 
-    def _trajectory(
-        self, x: Tensor, momentum: Tensor, potential: Tensor, gradient: Tensor, step: Tensor, taken: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return position, momentum and U at a trajectory's end; a step that is not ``taken`` has the size zero."""
-        for each in taken.unbind():
-            if self.host_sync and not bool(each):
+    def _trajectory(self, state: State, momentum: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return position, momentum, U and gradient at a trajectory's end; a step not ``taken`` has the size zero.
+
+        The last half step of the momentum and the first one of the next step are one.
+        """
+        x, size, metric = state.x, self.size(state.adaptation), state.adaptation.metric
+        potential, gradient = state.potential, state.gradient
+        # On the host nothing is done for steps that are not taken.
+        moves = taken.tolist() if self.host_sync else list(taken.unbind())
+        momentum = momentum - (0.5 * size) * metric.apply_transpose(gradient)
+        for each, following in zip(moves, [*moves[1:], 0.0], strict=True):
+            if self.host_sync and not each:
                 break
-            h = step * each
-            momentum = momentum - 0.5 * h * gradient
-            x = x + h * momentum
+            x = x + (size * each) * metric.apply(momentum)
             potential, gradient = self.target.gradient(x)
-            momentum = momentum - 0.5 * h * gradient
-        return x, momentum, potential
+            momentum = momentum - (0.5 * size) * (each + following) * metric.apply_transpose(gradient)
+        return x, momentum, potential, gradient
 
     def trajectory(self, before: State, state: State, info: Info, chain: int) -> list[Tensor]:
         """Return the points of a chain's last trajectory: the dynamics can be reversed, so they follow from its end."""
         accepted = bool(info.accepted[chain])
-        x, momentum = (part[chain : chain + 1] for part in (state.x, state.momentum))
-        step = self.size(before.adaptation) * before.adaptation.scale
+        size, metric = self.size(before.adaptation), before.adaptation.metric
+        one = slice(chain, chain + 1)
+        x, momentum, gradient = state.x[one], -state.momentum[one], state.gradient[one]
         points = [x[0]]
-        momentum = -momentum
         for _ in range(int(info.n_steps[chain])):
-            momentum = momentum - 0.5 * step * self.target.gradient(x)[1]
-            x = x + step * momentum
-            momentum = momentum - 0.5 * step * self.target.gradient(x)[1]
+            momentum = momentum - 0.5 * size * metric.apply_transpose(gradient)
+            x = x + size * metric.apply(momentum)
+            gradient = self.target.gradient(x)[1]
+            momentum = momentum - 0.5 * size * metric.apply_transpose(gradient)
             points.append(x[0])
         return points[::-1] if accepted else points

@@ -19,6 +19,7 @@ doi:10.48550/arXiv.1912.11554.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -26,13 +27,14 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, counters, length
-from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndScale
+from bnnviz.samplers.mcmc.hamiltonian import DIVERGED, Hamiltonian, StepSizeAndMetric, kinetic_energy
 from bnnviz.samplers.mcmc.text import NUTSText
+from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
 from bnnviz.samplers.random import RandomNumbers
 
-_DIVERGED = 1000.0  # error of the energy, in units of the temperature
 _SHOWN_DEPTH = 8  # of a tree's picture
-_WARMUP_DEPTH = 6  # of trees in the warm-up: before the scales are known they would be long ones
+_EARLY_DEPTH = 6  # of trees in the first windows of the warm-up
+_LOG_HALF = math.log(0.5)
 
 
 class PhasePoint(NamedTuple):
@@ -66,24 +68,22 @@ class State(NamedTuple):
         Whether the chain is still followed; whether the next step begins a tree.
     initial_energy : Tensor
         H at the tree's first point, float64.
-    left, right : PhasePoint
-        Ends of the trajectory.
+    front, back : PhasePoint
+        Ends of the trajectory: the one at which it grows, and the other one.
     proposal, subtree_proposal : Proposal
         Of the whole tree, and of the subtree that is being built.
     log_weight, subtree_log_weight : Tensor
-        Logarithms of the sums of their points' weights, float64.
+        Logarithms of the sums of their points' weights, float64; -inf of a subtree without points.
     subtree_momentum_sum : Tensor, shape (chains, dim)
-    forward : Tensor, bool
-        Direction in which the subtree grows.
+    direction : Tensor
+        In which the subtree grows: 1 is forward in time, -1 back.
     depth, leaf : Tensor, int64
         Of the tree, and the number of the subtree's next point, from 0.
     checkpoint_momenta, checkpoint_sums : Tensor, shape (chains, depth, dim)
-        Momenta, and their sums from the subtree's beginning, where smaller subtrees in it began.
+        Momenta where smaller subtrees began, and the sums of those in the subtree up to there, half of the last.
     acceptance_sum : Tensor
         Sum of the acceptance probabilities of the tree's points, float64.
-    n_steps : Tensor
-        Leapfrog steps of the tree, float64.
-    adaptation : StepSizeAndScale
+    adaptation : StepSizeAndMetric
     """
 
     x: Tensor
@@ -92,21 +92,20 @@ class State(NamedTuple):
     alive: Tensor
     fresh: Tensor
     initial_energy: Tensor
-    left: PhasePoint
-    right: PhasePoint
+    front: PhasePoint
+    back: PhasePoint
     proposal: Proposal
     subtree_proposal: Proposal
     log_weight: Tensor
     subtree_log_weight: Tensor
     subtree_momentum_sum: Tensor
-    forward: Tensor
+    direction: Tensor
     depth: Tensor
     leaf: Tensor
     checkpoint_momenta: Tensor
     checkpoint_sums: Tensor
     acceptance_sum: Tensor
-    n_steps: Tensor
-    adaptation: StepSizeAndScale
+    adaptation: StepSizeAndMetric
 
 
 class Info(NamedTuple):
@@ -122,10 +121,14 @@ class Info(NamedTuple):
         Mean acceptance probability of the tree's points.
     n_steps : Tensor
         Leapfrog steps of the tree: its gradients.
+    energy : Tensor
+        Total energy where the tree began, float64.
     jump_distance : Tensor
         How far the draw lies from the one before.
     diverging : Tensor
         1 where the energy's error has ended the tree.
+    reached_max_treedepth : Tensor
+        1 where the tree has ended since it had doubled as often as it may.
     failed : Tensor, bool
         The chain stood where U is not finite.
     """
@@ -134,8 +137,10 @@ class Info(NamedTuple):
     ended: Tensor
     acceptance_rate: Tensor
     n_steps: Tensor
+    energy: Tensor
     jump_distance: Tensor
     diverging: Tensor
+    reached_max_treedepth: Tensor
     failed: Tensor
 
 
@@ -146,8 +151,8 @@ class NUTS(Hamiltonian):
     A step is one leapfrog of every chain, each in its own tree, so that no chain waits for another one's longer tree:
     a draw comes when a tree has ended. Points are weighted by exp(-energy), the later subtree preferred (multinomial
     sampling, biased progression), and the turn is that of the summed velocities (Betancourt 2017, appendix A); smaller
-    subtrees are found from marks, one for each depth (Phan, Pradhan and Jankowiak 2019). Step size and scales are
-    learnt in the tuning. Source: Hoffman and Gelman 2014.
+    subtrees are found from marks, one for each depth (Phan, Pradhan and Jankowiak 2019). Step size and metric are
+    learnt in the warm-up, which takes as many trees as are thrown away. Source: Hoffman and Gelman 2014.
     """
 
     registered = "nuts"
@@ -158,13 +163,22 @@ class NUTS(Hamiltonian):
         "n_steps": "leapfrog steps of a tree",
         "jump_distance": "distance of a draw",
         "diverging": "share that diverged",
+        "reached_max_treedepth": "share of the largest depth",
     }
     text = NUTSText
-    tuning_limit = 20_000
 
     max_depth = settings.Integer(
         10, bounds=(1, 12), live=True, doc="A tree ends when it has doubled so often: 2^depth - 1 gradients."
     )
+
+    def deepest(self, adaptation: StepSizeAndMetric) -> int:
+        """Return how often a tree may double: early in the warm-up fewer times, since the metric fits badly there."""
+        return min(self.max_depth, _EARLY_DEPTH) if self.is_early(adaptation) else self.max_depth
+
+    @property
+    def steps_per_move(self) -> int:
+        """Leapfrog steps that a tree may take."""
+        return 1 << self.max_depth
 
     @property
     def gradients_per_step(self) -> int:
@@ -176,16 +190,12 @@ class NUTS(Hamiltonian):
         """Numbers that a state holds of each chain and coordinate."""
         return 13 + 2 * self.max_depth
 
-    def deepest(self, adaptation: StepSizeAndScale) -> int:
-        """Return how often a tree may double: in the warm-up fewer times."""
-        return self.max_depth if adaptation.stage is None else min(self.max_depth, _WARMUP_DEPTH)
-
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their starting points."""
         adaptation = self.first_adaptation(rng, x0)
         return self._fresh(x0, *counters(x0), adaptation)
 
-    def _fresh(self, x: Tensor, count: Tensor, alive: Tensor, adaptation: StepSizeAndScale) -> State:
+    def _fresh(self, x: Tensor, count: Tensor, alive: Tensor, adaptation: StepSizeAndMetric) -> State:
         """Return chains at x (chains, dim) that are about to begin a tree."""
         potential, gradient = self.target.gradient(x)
         nothing, none = torch.zeros_like(x), torch.zeros_like(count)
@@ -194,8 +204,8 @@ class NUTS(Hamiltonian):
         whole = torch.zeros(len(x), dtype=torch.int64, device=x.device)
         yes = torch.ones_like(alive)
         return State(
-            *(x, nothing, count, alive, yes, none, point, point, proposal, proposal, none, none, nothing, yes),
-            *(whole, whole, checkpoints, checkpoints, none, none, adaptation),
+            *(x, nothing, count, alive, yes, none, point, point, proposal, proposal, none, none - torch.inf, nothing),
+            *(x.new_ones(len(x)), whole, whole, checkpoints, checkpoints, none, adaptation),
         )
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None]:
@@ -210,119 +220,136 @@ class NUTS(Hamiltonian):
 
     def kernel(self, rng: RandomNumbers, state: State, drawn: tuple[Tensor | None]) -> tuple[State, Info]:
         """Take one leapfrog step of every chain's tree."""
+        none, failed = zeros(len(state.x), state.x.device)
         if drawn[0] is not None:
-            state = self._begun(state, drawn[0])
-        direction, lot, last_lot = rng.uniform((3, len(state.x)), torch.float64)
-        forward = torch.where(state.leaf == 0, direction < 0.5, state.forward)
-        point, potential = self._leapfrog(_where(forward, state.right, state.left), forward, state.adaptation)
-        energy = potential.double() + _kinetic(point.momentum)
-        error = ((energy - state.initial_energy) / self.temperature).nan_to_num(torch.inf, torch.inf, torch.inf)
-        proposal = Proposal(point.x, point.gradient, potential)
-        state = self._extended(state._replace(forward=forward), point, proposal, error, lot)
+            state, failed = self._begun(state, drawn[0])
+        side, lot, last_lot = rng.uniform((3, len(state.x)), torch.float64).log().unbind()
+        begins, completes = self._due(state)
+        if begins:
+            state = self._turned(state, side)
+        point, potential = self._leapfrog(state.front, state.direction, state.adaptation)
+        log_weight = self._log_weight(state.initial_energy, potential, point.momentum)
+        state = self._extended(state, point, Proposal(point.x, point.gradient, potential), log_weight, lot)
         state, turned = self._checkpointed(state, point.momentum)
-        diverging = error > _DIVERGED
+        diverging = log_weight < -DIVERGED
         stopped = diverging | turned
-        full = ~stopped & (state.leaf + 1 == 1 << state.depth)
-        state = self._merged(state, full, last_lot)
-        whole = _is_turning(state.left.momentum, state.right.momentum, state.momentum_sum)
-        whole = whole | (state.depth >= self.deepest(state.adaptation))
-        return self._ended(state, stopped | (full & whole), potential, diverging)
+        if completes:
+            full = (state.leaf == 1 << state.depth) & ~stopped
+            state = self._merged(state, full, last_lot)
+            turned = is_turning(state.front.momentum, state.back.momentum, state.momentum_sum)
+            stopped = stopped | (full & (turned | (state.depth >= self.deepest(state.adaptation))))
+        ended = stopped & state.alive
+        if self.host_sync and not bool(ended.any()):
+            return state, Info(potential, ended, *[none] * 6, failed)
+        return self._ended(state, ended, potential, diverging, failed)
 
-    def _begun(self, state: State, momentum: Tensor) -> State:
-        """Return the state in which chains that are fresh have begun a tree with momenta (chains, dim)."""
-        fresh = state.fresh
-        point = PhasePoint(state.proposal.x, momentum, state.proposal.gradient)
-        energy = state.proposal.potential.double() + _kinetic(momentum)
-        zero = torch.zeros_like(state.leaf)
-        none = torch.zeros_like(state.initial_energy)
-        return state._replace(
+    def _due(self, state: State) -> tuple[bool, bool]:
+        """Return whether a chain begins a subtree, and whether one may complete its own; yes where nobody can tell."""
+        if not self.host_sync:
+            return True, True
+        leaves, depths = state.leaf.tolist(), state.depth.tolist()
+        return 0 in leaves, any(leaf + 1 == 1 << depth for leaf, depth in zip(leaves, depths, strict=True))
+
+    def _begun(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
+        """Return the state in which chains that are fresh have begun a tree, and of which U is not finite there."""
+        fresh, proposal = state.fresh, state.proposal
+        energy = proposal.potential.double() + kinetic_energy(momentum)
+        failed = fresh & state.alive & ~torch.isfinite(energy)
+        point = PhasePoint(proposal.x, momentum, proposal.gradient)
+        none = torch.zeros_like(energy)
+        begun = state._replace(
             momentum_sum=_where(fresh, momentum, state.momentum_sum),
+            alive=state.alive & ~failed,
             fresh=torch.zeros_like(fresh),
             initial_energy=torch.where(fresh, energy, state.initial_energy),
-            left=_where(fresh, point, state.left),
-            right=_where(fresh, point, state.right),
+            front=_where(fresh, point, state.front),
+            back=_where(fresh, point, state.back),
             log_weight=torch.where(fresh, none, state.log_weight),
-            depth=torch.where(fresh, zero, state.depth),
-            leaf=torch.where(fresh, zero, state.leaf),
+            depth=torch.where(fresh, 0, state.depth),
             acceptance_sum=torch.where(fresh, none, state.acceptance_sum),
-            n_steps=torch.where(fresh, none, state.n_steps),
         )
+        return _without_subtree(begun, fresh), failed
 
-    def _leapfrog(self, point: PhasePoint, forward: Tensor, adaptation: StepSizeAndScale) -> tuple[PhasePoint, Tensor]:
-        """Return the next point in a direction, and U there."""
-        size = self.size(adaptation)
-        h = torch.where(forward, size, -size).to(point.x.dtype)[:, None] * adaptation.scale
-        momentum = point.momentum - 0.5 * h * point.gradient
-        x = point.x + h * momentum
+    def _turned(self, state: State, side: Tensor) -> State:
+        """Return the state in which new subtrees grow in a direction, by the logarithm of a random number (chains,)."""
+        back = (side >= _LOG_HALF) == (state.direction > 0)
+        turned = (state.leaf == 0) & back
+        front, other = _where(turned, state.back, state.front), _where(turned, state.front, state.back)
+        direction = torch.where(turned, -state.direction, state.direction)
+        return state._replace(direction=direction, front=front, back=other)
+
+    def _leapfrog(self, point: PhasePoint, direction: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Tensor]:
+        """Return the next point in directions (chains,), and U there."""
+        h = self.size(learnt) * direction[:, None]
+        momentum = torch.addcmul(point.momentum, h, learnt.metric.apply_transpose(point.gradient), value=-0.5)
+        x = torch.addcmul(point.x, h, learnt.metric.apply(momentum))
         potential, gradient = self.target.gradient(x)
-        return PhasePoint(x, momentum - 0.5 * h * gradient, gradient), potential
+        momentum = torch.addcmul(momentum, h, learnt.metric.apply_transpose(gradient), value=-0.5)
+        return PhasePoint(x, momentum, gradient), potential
 
-    def _extended(self, state: State, point: PhasePoint, proposal: Proposal, error: Tensor, lot: Tensor) -> State:
+    def _log_weight(self, initial_energy: Tensor, potential: Tensor, momentum: Tensor) -> Tensor:
+        """Return the logarithms of points' weights (chains,); -inf where the energy is not finite."""
+        log_weight = initial_energy - potential - kinetic_energy(momentum)
+        if self.temperature != 1.0:
+            log_weight = log_weight / self.temperature
+        return log_weight.nan_to_num(-torch.inf, -torch.inf, -torch.inf)
+
+    def _extended(self, state: State, point: PhasePoint, proposal: Proposal, log_weight: Tensor, lot: Tensor) -> State:
         """Return the state with a point added to the subtree, which it is proposed of by its share of the weight."""
-        first, log_weight = state.leaf == 0, -error
-        total = torch.where(first, log_weight, torch.logaddexp(state.subtree_log_weight, log_weight))
-        taken = first | (lot.log() < log_weight - total)
+        total = torch.logaddexp(state.subtree_log_weight, log_weight)
         return state._replace(
-            left=_where(state.forward, state.left, point),
-            right=_where(state.forward, point, state.right),
-            subtree_proposal=_where(taken, proposal, state.subtree_proposal),
+            front=point,
+            subtree_proposal=_where(lot < log_weight - total, proposal, state.subtree_proposal),
             subtree_log_weight=total,
-            subtree_momentum_sum=_where(first, point.momentum, state.subtree_momentum_sum + point.momentum),
+            subtree_momentum_sum=state.subtree_momentum_sum + point.momentum,
             acceptance_sum=state.acceptance_sum + log_weight.clamp_max(0.0).exp(),
-            n_steps=state.n_steps + 1,
         )
 
     def _checkpointed(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
-        """Return the state with checkpoints at the new point, and whether a smaller subtree that it ends has turned.
-
-        A point of even number begins subtrees; one of odd number ends as many as its number has ones at the end.
-        """
-        levels = torch.arange(self.max_depth, device=momentum.device)
-        bits = (state.leaf[:, None] >> levels) & 1
-        highest = bits[:, 1:].sum(1, keepdim=True)
-        lowest = highest - bits.cumprod(1).sum(1, keepdim=True) + 1
-        even = bits[:, :1] == 0
-        ends = ~even & (levels >= lowest) & (levels <= highest)
-        sums = state.subtree_momentum_sum[:, None]
-        between = sums - state.checkpoint_sums + state.checkpoint_momenta
-        turned = (_is_turning(state.checkpoint_momenta, momentum[:, None], between) & ends).any(1)
-        here = (even & (levels == highest))[..., None]
+        """Return the state with checkpoints at the new point, and whether a smaller subtree that it ends has turned."""
+        table = levels(self.max_depth, momentum.device)
+        sums = (state.subtree_momentum_sum - 0.5 * momentum)[:, None]
+        between = sums - state.checkpoint_sums
+        back = torch.minimum((between * momentum[:, None]).sum(-1), (between * state.checkpoint_momenta).sum(-1))
+        turned = ((back <= 0) & table.ended.index_select(0, state.leaf)).any(1)
+        here = table.written.index_select(0, state.leaf)
         return state._replace(
+            leaf=state.leaf + state.alive,
             checkpoint_momenta=torch.where(here, momentum[:, None], state.checkpoint_momenta),
             checkpoint_sums=torch.where(here, sums, state.checkpoint_sums),
         ), turned
 
     def _merged(self, state: State, full: Tensor, lot: Tensor) -> State:
         """Return the state in which full subtrees are part of the tree; by weight the proposal moves there."""
-        taken = full & (lot.log() < state.subtree_log_weight - state.log_weight)
+        taken = full & (lot < state.subtree_log_weight - state.log_weight)
         both = torch.logaddexp(state.log_weight, state.subtree_log_weight)
-        return state._replace(
+        merged = state._replace(
             momentum_sum=_where(full, state.momentum_sum + state.subtree_momentum_sum, state.momentum_sum),
             proposal=_where(taken, state.subtree_proposal, state.proposal),
             log_weight=torch.where(full, both, state.log_weight),
             depth=state.depth + full,
-            leaf=torch.where(full, 0, state.leaf + 1),
         )
+        return _without_subtree(merged, full)
 
-    def _ended(self, state: State, ended: Tensor, potential: Tensor, diverging: Tensor) -> tuple[State, Info]:
+    def _ended(
+        self, state: State, ended: Tensor, potential: Tensor, diverging: Tensor, failed: Tensor
+    ) -> tuple[State, Info]:
         """Return the state in which trees that have ended give their draw, and what happened."""
-        finite = torch.isfinite(state.initial_energy)
-        ended = ended & state.alive & finite
-        failed = state.alive & ~finite
+        none, n_steps = zeros(len(state.x), state.x.device)[0], (1 << state.depth) - 1 + state.leaf
         x = _where(ended, state.proposal.x, state.x)
-        acceptance = state.acceptance_sum / state.n_steps
-        of_tree = (acceptance, state.n_steps, length(x - state.x).double(), (diverging & ended).double())
-        info = Info(potential, ended, *(torch.where(ended, part, 0.0) for part in of_tree), failed)
-        return state._replace(x=x, fresh=ended, count=state.count + ended, alive=state.alive & finite), info
+        deepest = (state.depth >= self.max_depth).double()
+        acceptance, distance = state.acceptance_sum / n_steps, length(x - state.x).double()
+        of_tree = acceptance, n_steps.double(), state.initial_energy, distance, diverging.double(), deepest
+        info = Info(potential, ended, *(torch.where(ended, part, none) for part in of_tree), failed)
+        return state._replace(x=x, fresh=ended, count=state.count + ended), info
+
+    def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
+        """Return the positions (chains, dim) of trees that have ended, and the gradients there."""
+        return state.proposal.x, state.proposal.gradient
 
     def ended(self, state: State, info: Info) -> Tensor:
         """Return of which chains (chains,) a tree has ended with a step."""
         return info.ended
-
-    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
-        """Go on with the warm-up; at its end all chains begin a tree, of steps of one size."""
-        state = super().end_window(rng, state, last)
-        return self.resume(rng, state) if self.is_tuned(state) else state
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
         """Return the chains about to begin a tree where the last one has led."""
@@ -337,23 +364,22 @@ class NUTS(Hamiltonian):
         fresh = torch.stack([state.fresh[chain] for state in states[:-1]]).nonzero()[:, 0].tolist()
         first = fresh[-1] if fresh else 0
         points = [states[first].x[chain]] if fresh else list(before)
-        for state in states[first + 1 :]:
-            points.append((state.right if state.forward[chain] else state.left).x[chain])
+        points += [state.front.x[chain] for state in states[first + 1 :]]
         return points[-(1 << _SHOWN_DEPTH) :]
 
 
-def _kinetic(momentum: Tensor) -> Tensor:
-    return 0.5 * momentum.double().square().sum(-1)
-
-
-def _is_turning(first: Tensor, last: Tensor, total: Tensor) -> Tensor:
-    """Return whether the ends (..., dim) of a trajectory go back on the sum of its momenta, its ends counting half."""
-    total = total - 0.5 * (first + last)
-    return ((first * total).sum(-1) <= 0) | ((last * total).sum(-1) <= 0)
+def _without_subtree(state: State, chosen: Tensor) -> State:
+    """Return the state in which the subtree of chains (chains,) has no points."""
+    return state._replace(
+        leaf=torch.where(chosen, 0, state.leaf),
+        subtree_log_weight=torch.where(chosen, -torch.inf, state.subtree_log_weight),
+        subtree_momentum_sum=torch.where(chosen[:, None], 0.0, state.subtree_momentum_sum),
+    )
 
 
 def _where(mask: Tensor, yes: Any, no: Any) -> Any:
     """Return tensors, or tuples of them, with those chains (chains,) of the first for which the mask is true."""
     if isinstance(yes, Tensor):
         return torch.where(mask if yes.ndim == 1 else mask[:, None], yes, no)
-    return type(yes)(*(_where(mask, *parts) for parts in zip(yes, no, strict=True)))
+    column = mask[:, None]
+    return type(yes)(*(torch.where(mask if a.ndim == 1 else column, a, b) for a, b in zip(yes, no, strict=True)))

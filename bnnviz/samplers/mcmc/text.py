@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from bnnviz.samplers.text import MoveText
 
 
 class LeapfrogText(MoveText):
-    """Say what HMC and its relatives have in common: the step size."""
+    """Say what HMC and its relatives have in common: the step size, and the share that diverged."""
+
+    #: What may diverge.
+    diverged: ClassVar[str] = "Trajectories"
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the step size."""
         return [["Leapfrog step", f"{self.sampler.size(state.adaptation):.3g}", ""]]
+
+    def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
+        """Return acceptance, lengths, and the share that diverged."""
+        share = means["diverging"]
+        tone = "bad" if share > 0.01 else ""
+        return [*super().mean_rows(means), [f"{self.diverged} that diverged", f"{100 * share:.2g} %", tone]]
+
+    def mean_words(self, means: dict[str, float]) -> str:
+        """Return acceptance, lengths, and the share that diverged."""
+        return super().mean_words(means | {"percent": 100 * means["diverging"]})
 
 
 class HMCText(LeapfrogText):
@@ -22,11 +35,16 @@ class HMCText(LeapfrogText):
         "the energy changed by {energy_error:.3g} along the trajectory; its end, of acceptance probability"
         " {acceptance_rate:.2f}, was {fate}."
     )
-    table = {"Acceptance; a move's length": "{accepted:.2f}; {jump_distance:.3g}"}
-    words = "of which {accepted:.0%} were accepted; a move leads {jump_distance:.3g} away on average"
+    table = {"Acceptance; a move's length": "{acceptance_rate:.2f}; {jump_distance:.3g}"}
+    words = (
+        "of which {accepted:.0%} were accepted; a move leads {jump_distance:.3g} away on average; {percent:.2g}%"
+        " diverged"
+    )
 
     def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
         """Say whether the trajectory's end was accepted."""
+        if values["diverging"]:
+            return {"fate": "rejected: it diverged"}
         accepted = f"accepted, {values['jump_distance']:.3g} away"
         return {"fate": accepted if values["accepted"] else "rejected: the chain stays"}
 
@@ -34,6 +52,7 @@ class HMCText(LeapfrogText):
 class NUTSText(LeapfrogText):
     """Say how trees have ended."""
 
+    diverged = "Trees"
     waiting = "The first tree has not ended yet."
     move = (
         "a tree of {n_steps:.0f} leapfrog steps, of mean acceptance probability {acceptance_rate:.2f}; {end}. The draw"
@@ -46,15 +65,11 @@ class NUTSText(LeapfrogText):
         """Say what ended the tree."""
         if values["diverging"]:
             return {"end": "the energy's error ended it: it diverged"}
-        whole = values["n_steps"] + 1 >= 1 << self.sampler.deepest(state.adaptation)
-        return {"end": "it has doubled as often as it may" if whole else "it turned back"}
+        deepest = "it has doubled as often as it may"
+        return {"end": deepest if values["reached_max_treedepth"] else "it turned back"}
 
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return acceptance, the trees' sizes, and the share that diverged."""
-        share = means["diverging"]
-        tone = "bad" if share > 0.01 else ""
-        return [*super().mean_rows(means), ["Trees that diverged", f"{100 * share:.2g} %", tone]]
-
-    def mean_words(self, means: dict[str, float]) -> str:
-        """Return the trees' sizes and the share that diverged."""
-        return super().mean_words(means | {"percent": 100 * means["diverging"]})
+        """Return acceptance, the trees' sizes, and the shares that diverged or grew as large as they may."""
+        share = means["reached_max_treedepth"]
+        largest = ["Trees of the largest depth", f"{100 * share:.2g} %", "bad" if share > 0.01 else ""]
+        return [*super().mean_rows(means), *([largest] if share else [])]

@@ -1,0 +1,173 @@
+r"""Learn the metric of a Hamiltonian sampler: the linear map L from momenta to velocities.
+
+In coordinates $y = L^{-1} x$ a density is easy to sample where it looks like N(0, I). With the covariance C of draws
+and the covariance G of the gradients of U at these draws, both within chains, the metric is the $M = L L^\top$ with
+
+$$M G M = C, \qquad M = G^{-1/2} (G^{1/2} C G^{1/2})^{1/2} G^{-1/2}:$$
+
+in coordinates y positions and gradients have the same covariance, as those of N(0, I) have. On a Gaussian this is its
+covariance as soon as there are more draws than dimensions, wherever the draws are. Of a diagonal metric
+$M_{ii} = \sqrt{C_{ii} / G_{ii}}$. Without gradients M is C.
+
+A metric is drawn a little towards the one before, as if that had been seen at five draws: it is shrunk, but not to a
+scale of its own. A move that is rejected is no draw, so chains that stand still teach nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_PRIOR_DRAWS = 5.0  # that the metric before counts for
+_FEWEST = 3.0  # draws for each coordinate that a dense metric is learnt from
+# Added to covariances in units of the scales, for directions in which nothing varies. Directions that chains have not
+# gone along yet vary little, and positions and gradients tell their scales together: they must not drown in it.
+_RIDGE = 1e-6
+
+
+class Metric(NamedTuple):
+    """The map from momenta to velocities.
+
+    Attributes
+    ----------
+    scale : Tensor, shape (dim,)
+        Scales of the coordinates.
+    factor : Tensor or None, shape (dim, dim)
+        L; None where it is the diagonal matrix of the scales.
+    """
+
+    scale: Tensor
+    factor: Tensor | None
+
+    @classmethod
+    def unit(cls, dim: int, dense: bool, like: Tensor) -> Metric:
+        """Return the metric of scales of one, in the type of a tensor."""
+        return cls(like.new_ones(dim), torch.eye(dim, dtype=like.dtype, device=like.device) if dense else None)
+
+    def apply(self, momentum: Tensor) -> Tensor:
+        """Return L p (..., dim), the velocities of momenta."""
+        return self.scale * momentum if self.factor is None else momentum @ self.factor.T
+
+    def apply_transpose(self, gradient: Tensor) -> Tensor:
+        """Return the gradients (..., dim) with respect to y: L' g."""
+        return self.scale * gradient if self.factor is None else gradient @ self.factor
+
+    def learnt(self, sums: WindowSums) -> Metric:
+        """Return the metric that a window of the warm-up teaches; this one where nothing has moved."""
+        draws = sums.draws
+        if not draws:
+            return self
+        variance = _diagonal(sums, self.scale.double().square(), draws)
+        scale = variance.sqrt()
+        if self.factor is None:
+            return Metric(scale.to(self.scale.dtype), None)
+        dense = sums.gradients is not None and draws >= _FEWEST * len(scale)
+        factor = scale[:, None] * _root(sums, scale) if dense else torch.diag(scale)
+        return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
+
+
+class Moments(NamedTuple):
+    """Sums over vectors of every chain, from where each was first; float64.
+
+    Attributes
+    ----------
+    origin, first : Tensor, shape (chains, dim)
+        Where the sums begin, and the sums of the differences from there.
+    second : Tensor, shape (dim,) or (dim, dim)
+        Sum of their squares, or of their outer products, over all chains.
+    """
+
+    origin: Tensor
+    first: Tensor
+    second: Tensor
+
+    @classmethod
+    def begun(cls, origin: Tensor, dense: bool) -> Moments:
+        """Return empty sums of chains that begin at vectors (chains, dim)."""
+        origin, dim = origin.double(), origin.shape[1]
+        return cls(origin, torch.zeros_like(origin), origin.new_zeros((dim, dim) if dense else dim))
+
+    def added(self, x: Tensor, counted: Tensor) -> Moments:
+        """Return them with the vectors (chains, dim) of those chains (chains,) that are counted."""
+        shift = torch.where(counted[:, None], x.double() - self.origin, 0.0)
+        second = shift.T @ shift if self.second.ndim == 2 else shift.square().sum(0)
+        return Moments(self.origin, self.first + shift, self.second + second)
+
+    def covariance(self, count: Tensor) -> Tensor:
+        """Return variances (dim,) or covariances (dim, dim) within chains of so many vectors (chains,)."""
+        count = count[:, None]
+        mean = self.first / count.clamp_min(1.0)
+        of_means = self.first.T @ mean if self.second.ndim == 2 else (self.first * mean).sum(0)
+        return (self.second - of_means) / (count - 1).clamp_min(0.0).sum().clamp_min(1.0)
+
+
+class WindowSums(NamedTuple):
+    """What a window of the warm-up has seen, for its metric.
+
+    Attributes
+    ----------
+    count : Tensor, shape (chains,), float64
+        Moves that have ended.
+    moved : Tensor, float64, 0-d
+        Those of them that led elsewhere, over all chains.
+    positions : Moments
+    gradients : Moments or None
+        None where they are not known.
+    """
+
+    count: Tensor
+    moved: Tensor
+    positions: Moments
+    gradients: Moments | None
+
+    @classmethod
+    def begun(cls, x: Tensor, gradient: Tensor | None, dense: bool) -> WindowSums:
+        """Return empty sums of chains at x (chains, dim), where the gradient is so large."""
+        count = torch.zeros(len(x), dtype=torch.float64, device=x.device)
+        gradients = None if gradient is None else Moments.begun(gradient, dense)
+        return cls(count, count.sum(), Moments.begun(x, dense and gradient is not None), gradients)
+
+    def added(self, x: Tensor, gradient: Tensor | None, counted: Tensor, moved: Tensor) -> WindowSums:
+        """Return them with the positions and gradients of chains (chains,) of which a move has ended, or led off."""
+        return WindowSums(
+            self.count + counted,
+            self.moved + moved.sum(),
+            self.positions.added(x, counted),
+            None if self.gradients is None else self.gradients.added(gradient, counted),
+        )
+
+    @property
+    def draws(self) -> float:
+        """Moves that led elsewhere."""
+        return float(self.moved)
+
+
+def _diagonal(sums: WindowSums, before: Tensor, draws: float) -> Tensor:
+    """Return the squares (dim,) of the scales, drawn towards those before; the logarithms are averaged."""
+    found = _variances(sums.positions, sums.count)
+    if sums.gradients is not None:
+        of_gradients = _variances(sums.gradients, sums.count)
+        # Where the gradient does not vary nothing is known but how far the draws spread.
+        found = torch.where(of_gradients > 0, (found / of_gradients).sqrt(), found)
+    found = torch.where((found > 0) & torch.isfinite(found), found, before)
+    return torch.exp((draws * found.log() + _PRIOR_DRAWS * before.log()) / (draws + _PRIOR_DRAWS))
+
+
+def _variances(moments: Moments, count: Tensor) -> Tensor:
+    covariance = moments.covariance(count)
+    return covariance if covariance.ndim == 1 else covariance.diagonal()
+
+
+def _root(sums: WindowSums, scale: Tensor) -> Tensor:
+    """Return L (dim, dim) in coordinates divided by scales (dim,)."""
+    both = scale[:, None] * scale
+    ridge = _RIDGE * torch.eye(len(scale), dtype=scale.dtype, device=scale.device)
+    positions = sums.positions.covariance(sums.count) / both + ridge
+    gradients = sums.gradients.covariance(sums.count) * both + ridge
+    values, vectors = torch.linalg.eigh(gradients)
+    root = values.sqrt()
+    between = (vectors * root).T @ positions @ (vectors * root)
+    inner, turned = torch.linalg.eigh(between)
+    return (vectors / root) @ (turned * inner.clamp_min(0.0).pow(0.25))

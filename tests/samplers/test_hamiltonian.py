@@ -1,0 +1,176 @@
+"""The warm-up of HMC and NUTS: windows, step size, metric; and what counts as a move, a rejection, a divergence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bnnviz import targets
+from bnnviz.benchmarks.suites.truth import SamplerCase, row
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers.mcmc.metric import Metric, WindowSums
+from bnnviz.samplers.mcmc.step_size import reasonable
+from bnnviz.samplers.mcmc.windows import windows
+from bnnviz.specs.run import Spec
+
+HMC_AND_NUTS = ["hmc", "nuts"]
+SD = np.array([1e-3, 1.0, 1e3])
+
+
+class Box(targets.Target):
+    """A round Gaussian in a box of half width 2, and a value outside."""
+
+    def __init__(self, outside: float) -> None:
+        super().__init__()
+        self.dim, self.outside = 2, outside
+
+    def potential(self, x: torch.Tensor) -> torch.Tensor:
+        inside = (x.abs() < 2).all(-1)
+        return torch.where(inside, 0.5 * x.square().sum(-1), self.outside)
+
+
+def finished(sampler: str, target: Any = None, settings: dict[str, Any] | None = None, **changes: Any) -> Run:
+    spec = Spec("gaussian", {}, sampler, settings or {}, draws=50, device="cpu", dtype="float64", seed=3)
+    if isinstance(target, str):
+        spec, target = spec.replace(target=target), None
+    run = Run(spec.replace(**changes), target=target)
+    while not run.finished:
+        run.advance(0.2)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("moves", "first", "slow", "last"),
+    [
+        (1000, 75, (25, 50, 100, 200, 500), 50),
+        (200, 75, (25, 50), 50),
+        (150, 75, (25,), 50),
+        (100, 15, (75,), 10),
+        (20, 3, (15,), 2),
+    ],
+)
+def test_windows_are_those_of_stan(moves: int, first: int, slow: tuple[int, ...], last: int) -> None:
+    found = windows(moves)
+    assert sum(found.lengths) == moves and found.lengths[-1] == last
+    assert sum(found.lengths[: found.early]) == first
+    assert found.lengths[found.early : -1] == slow
+
+
+@pytest.mark.parametrize("moves", [0, 5, 19])
+def test_too_few_moves_are_one_window(moves: int) -> None:
+    assert windows(moves).lengths == (moves,)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.3, 1e4])
+@pytest.mark.parametrize("guess", [1e-5, 1.0, 1e3])
+def test_the_search_crosses_the_acceptance(scale: float, guess: float) -> None:
+    size = reasonable(lambda size: math.exp(-size / scale), guess)
+    assert 0.5 <= size / (-scale * math.log(0.8)) <= 2
+
+
+def sums_of(cov: np.ndarray, draws: int, dense: bool, spread: float = 1.0) -> WindowSums:
+    rng, chains = np.random.default_rng(0), 4
+    x = spread * torch.as_tensor(rng.multivariate_normal(np.zeros(len(cov)), cov, size=(draws, chains)))
+    gradient = x @ torch.as_tensor(np.linalg.inv(cov))
+    sums, yes = WindowSums.begun(x[0], gradient[0], dense), torch.ones(chains, dtype=torch.bool)
+    for place, slope in zip(x, gradient, strict=True):
+        sums = sums.added(place, slope, yes, yes)
+    return sums
+
+
+def test_scales_of_a_gaussian_are_known_after_a_few_draws_wherever_these_are() -> None:
+    sums, metric = sums_of(np.diag(SD**2), 10, False, spread=1e-3), Metric.unit(3, False, torch.ones(1).double())
+    for _ in range(3):
+        metric = metric.learnt(sums)
+    np.testing.assert_allclose(metric.scale, SD, rtol=0.02)
+
+
+def test_a_dense_metric_is_the_covariance() -> None:
+    cov = np.full((20, 20), 0.99) + 0.01 * np.eye(20)
+    metric = Metric.unit(20, True, torch.ones(1).double())
+    for _ in range(3):
+        metric = metric.learnt(sums_of(cov, 25, True))
+    np.testing.assert_allclose(metric.factor @ metric.factor.T, cov, atol=0.01)
+    vector = torch.ones(4, 20).double()
+    np.testing.assert_allclose(metric.apply(vector) @ vector[0], metric.apply_transpose(vector) @ vector[0])
+
+
+def test_chains_that_stand_still_teach_nothing() -> None:
+    x, yes, no = torch.ones(4, 2).double(), torch.ones(4, dtype=torch.bool), torch.zeros(4, dtype=torch.bool)
+    metric, sums = Metric.unit(2, False, x), WindowSums.begun(x, x, False)
+    for _ in range(50):
+        sums = sums.added(x, x, yes, no)
+    assert metric.learnt(sums) is metric
+    run = finished("hmc", "banana", {"step_size": 6.0}, dtype="float32")
+    moved = (np.diff(run.draws, axis=1) != 0).any(-1).mean()
+    assert float(run.state.adaptation.metric.scale.min()) > 1e-2
+    assert abs(run.stats["accepted"] - moved) < 0.05
+
+
+@pytest.mark.parametrize("name", HMC_AND_NUTS)
+@pytest.mark.parametrize("warmup", [0, 7, 130])
+def test_the_warm_up_has_the_moves_that_the_spec_says(name: str, warmup: int) -> None:
+    run = Run(Spec("gaussian", {}, name, {"max_depth": 3} if name == "nuts" else {}, draws=4, warmup=warmup))
+    run.prepare()
+    while run.phase == "tuning":
+        run.step_proposal()
+    assert abs(float(run.state.count.mean()) - warmup) < 1
+    if name == "hmc":
+        assert run.steps == warmup
+    assert run.store.skip == 0 and run.progress == pytest.approx(warmup / (warmup + 4), abs=0.02)
+    while not run.finished:
+        run.advance(0.1)
+    assert run.draws.shape[1] == 4
+
+
+def test_a_run_without_an_end_warms_up_long_enough() -> None:
+    run = Run(Spec("gaussian", {}, "hmc", {}, draws=None, warmup=10))
+    run.prepare()
+    while run.phase == "tuning":
+        run.advance(0.1)
+    assert float(run.state.count.min()) >= 200
+
+
+@pytest.mark.parametrize("name", HMC_AND_NUTS)
+def test_the_acceptance_is_the_wanted_one(name: str) -> None:
+    target = targets.Gaussian(np.zeros(10), np.diag(np.geomspace(1e-6, 1e6, 10) ** 2))
+    run = finished(name, target, warmup=300, draws=200)
+    assert abs(run.stats["acceptance_rate"] - 0.8) < 0.1
+    np.testing.assert_allclose(np.log10(run.draws.std((0, 1)) / np.geomspace(1e-6, 1e6, 10)), 0, atol=0.2)
+
+
+@pytest.mark.parametrize("name", HMC_AND_NUTS)
+@pytest.mark.parametrize("outside", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_not_finite_is_a_rejected_point(name: str, outside: float) -> None:
+    start = torch.zeros(4, 2)
+    target = Box(outside)
+    target.initial = lambda chains, rng: start.double()
+    run = finished(name, target)
+    assert run.phase == "done" and run.alive.all() and not any("not finite" in note for note in run.notes)
+    assert (np.abs(run.draws) < 2).all()
+
+
+def test_divergences_of_hmc_are_counted() -> None:
+    run = finished("hmc", None, {"step_size": 30.0, "metric": "unit"}, warmup=0)
+    assert run.stats["diverging"] > 0.5
+    assert any("diverged" in line[0] for line in run.sampler_stats.rows())
+    assert finished("hmc").stats["diverging"] == 0
+
+
+def test_trees_of_the_largest_depth_are_counted() -> None:
+    assert finished("nuts", None, {"step_size": 0.01, "max_depth": 2}).stats["reached_max_treedepth"] == 1
+    assert finished("nuts").stats["reached_max_treedepth"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HMC_AND_NUTS)
+@pytest.mark.parametrize("metric", ["diagonal", "dense"])
+def test_scales_and_correlations_leave_it_right(name: str, metric: str) -> None:
+    correlation = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.3], [0.0, 0.3, 1.0]])
+    target = targets.Gaussian(np.zeros(3), correlation * np.outer(SD, SD))
+    found = row(SamplerCase(name, {"metric": metric}), target, draws=40, chains=400)
+    assert found.ok, found
