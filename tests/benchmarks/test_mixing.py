@@ -13,12 +13,12 @@ import torch
 from bnnviz import samplers
 from bnnviz.benchmarks import budget, find
 from bnnviz.benchmarks.networks import mixing
-from bnnviz.benchmarks.networks.mixing import NETWORKS, SIZES, Mixing, Network, distance
+from bnnviz.benchmarks.networks.mixing import NETWORKS, SIZES, Mixing, NetworkPosterior, distance
 from bnnviz.benchmarks.suite import Row
 from bnnviz.benchmarks.suites import mixing as suite
 from bnnviz.cli.main import main
 
-TINY = Network("tiny", {"data": "moons", "hidden": "2"})
+TINY = NetworkPosterior("tiny", {"data": "moons", "hidden": "2"})
 
 
 def found(mean: float = 0.0, sd: float = 1.0, stein: float = 0.0, rhat: float = 1.0) -> Mixing:

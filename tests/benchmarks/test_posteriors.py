@@ -12,7 +12,7 @@ import torch
 
 from bnnviz import samplers
 from bnnviz.benchmarks import budget, find
-from bnnviz.benchmarks.posteriors import POSTERIORS, Moments, Posterior, quadrature
+from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior, ReferenceMoments, quadrature
 from bnnviz.benchmarks.posteriors.verdicts import TOLERANCE, chance_limit, judge
 from bnnviz.benchmarks.suites import posteriors as suite
 from bnnviz.cli.main import main
@@ -137,7 +137,7 @@ def test_eight_schools_agree_in_both_forms() -> None:
 
 # --- the rule
 
-TRUTH = Moments(np.zeros(3), np.zeros(3), np.ones(3), np.zeros(3), "known")
+TRUTH = ReferenceMoments(np.zeros(3), np.zeros(3), np.ones(3), np.zeros(3), "known")
 NAMES = ("a", "b", "c")
 
 

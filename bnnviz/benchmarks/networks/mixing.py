@@ -53,7 +53,7 @@ SIZES = Mixing._fields[:5]
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkPosterior:
     """A posterior of a network that samplers are compared on.
 
     Parameters
@@ -80,11 +80,11 @@ class Network:
 NETWORKS = {
     network.name: network
     for network in (
-        Network("toy_c", {"data": "toy_c", "hidden": "25-10", "prior_sd": 2.0}),
-        Network("boston", {"data": "boston", "hidden": "50"}),
-        Network("energy", {"data": "energy", "hidden": "50"}),
-        Network("moons", {"data": "moons", "hidden": "10"}),
-        Network("ionosphere", {"data": "ionosphere", "hidden": "50"}),
+        NetworkPosterior("toy_c", {"data": "toy_c", "hidden": "25-10", "prior_sd": 2.0}),
+        NetworkPosterior("boston", {"data": "boston", "hidden": "50"}),
+        NetworkPosterior("energy", {"data": "energy", "hidden": "50"}),
+        NetworkPosterior("moons", {"data": "moons", "hidden": "10"}),
+        NetworkPosterior("ionosphere", {"data": "ionosphere", "hidden": "50"}),
     )
 }
 
@@ -149,7 +149,7 @@ def distance(found: Mixing, reference: Mixing) -> Distance:
     return Distance(float(np.sqrt((off**2).mean())), float(chance), float(np.sqrt((wide**2).mean())))
 
 
-def reference(network: Network, seconds: float) -> Mixing | None:
+def reference(network: NetworkPosterior, seconds: float) -> Mixing | None:
     """Return what a run of NUTS of so many CPU seconds says, or one that was kept under `bnnviz.paths.references`."""
     facts = {"version": VERSION, "settings": network.settings, "seconds": seconds, "sampler": REFERENCE}
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]

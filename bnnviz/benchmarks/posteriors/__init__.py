@@ -1,5 +1,5 @@
 """Keep published posteriors with reference means and standard deviations, to judge samplers by."""
 
-from bnnviz.benchmarks.posteriors.catalogue import POSTERIORS, Moments, Posterior
+from bnnviz.benchmarks.posteriors.catalogue import POSTERIORS, Posterior, ReferenceMoments
 
-__all__ = ["POSTERIORS", "Moments", "Posterior"]
+__all__ = ["POSTERIORS", "ReferenceMoments", "Posterior"]

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
-class Moments:
+class ReferenceMoments:
     """Means and standard deviations of the unconstrained coordinates (dim,), with their standard errors.
 
     ``how`` says where they are from: a quadrature, whose errors are zero, or a long run.
@@ -82,18 +82,18 @@ class Posterior:
         """Return U (chains,) of states (chains, dim), up to a constant: what `bnnviz.sample` takes."""
         return self.density(_tensors(self.name, x.dtype, x.device), x)
 
-    def reference(self) -> Moments:
+    def reference(self) -> ReferenceMoments:
         """Return what is known of the coordinates."""
         return self._moments(_read("references")[self.name])
 
-    def parameter_reference(self) -> Moments | None:
+    def parameter_reference(self) -> ReferenceMoments | None:
         """Return what is known of the parameters; None where only the coordinates were integrated."""
         found = _read("references")[self.name]
         return self._moments({"how": found["how"], **found["parameters"]}) if "parameters" in found else None
 
-    def _moments(self, found: dict[str, Any]) -> Moments:
+    def _moments(self, found: dict[str, Any]) -> ReferenceMoments:
         parts = (np.array(found[name]) for name in ("mean", "mean_se", "sd", "sd_se"))
-        return Moments(*parts, how=found["how"])
+        return ReferenceMoments(*parts, how=found["how"])
 
     def published(self) -> dict[str, Any] | None:
         """Return the published figures of its parameters, or None where there are none."""

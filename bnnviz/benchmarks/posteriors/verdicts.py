@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from bnnviz import diagnostics
-from bnnviz.benchmarks.posteriors.catalogue import Moments
+from bnnviz.benchmarks.posteriors.catalogue import ReferenceMoments
 
 TOLERANCE = 0.05
 LEVEL = 1e-3
@@ -61,7 +61,7 @@ class Judgement:
     draws: int = 0
 
 
-def judge(draws: np.ndarray, truth: Moments, coordinates: tuple[str, ...]) -> Judgement:
+def judge(draws: np.ndarray, truth: ReferenceMoments, coordinates: tuple[str, ...]) -> Judgement:
     """Return the judgement of draws (chains, draws, dim)."""
     chains, count, dim = draws.shape
     if not chains or count < FEWEST:

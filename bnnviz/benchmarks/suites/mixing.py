@@ -19,7 +19,16 @@ from importlib import util
 from bnnviz import targets
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
-from bnnviz.benchmarks.networks.mixing import NETWORKS, SIZES, TARGET, Mixing, Network, distance, measure, reference
+from bnnviz.benchmarks.networks.mixing import (
+    NETWORKS,
+    SIZES,
+    TARGET,
+    Mixing,
+    NetworkPosterior,
+    distance,
+    measure,
+    reference,
+)
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 
 LONGER = 5.0  # how many times the seconds of the others the reference takes
@@ -75,7 +84,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
         yield best_pdmp(rows)
 
 
-def _reference_row(network: Network, target: targets.Target, known: Mixing | None) -> Row:
+def _reference_row(network: NetworkPosterior, target: targets.Target, known: Mixing | None) -> Row:
     more = {"shape": network.shape, "dim": target.dim, "data_rows": target.examples}
     if known is None:
         return Row("reference_prediction_least", math.nan, "ESS", None, more | {"note": "too few draws"})
