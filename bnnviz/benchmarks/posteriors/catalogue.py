@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "data"
 class ReferenceMoments:
     """Means and standard deviations of the unconstrained coordinates (dim,), with their standard errors.
 
-    ``how`` says where they are from: a quadrature, whose errors are zero, or a long run.
+    ``how`` says where they are from: a quadrature, whose errors are zero, or importance sampling.
     """
 
     mean: np.ndarray
@@ -193,13 +193,6 @@ def _mixture_parameters(x: np.ndarray) -> np.ndarray:
     return np.column_stack([x[:, 0], x[:, 0] + np.exp(x[:, 1]), np.exp(x[:, 2:4]), _share(x[:, 4])])
 
 
-def _counts_parameters(x: np.ndarray) -> np.ndarray:
-    tensors = _tensors("gp_poisson", torch.float64, torch.device("cpu"))
-    rows = torch.as_tensor(x, dtype=torch.float64)
-    log_rate = (densities.covariance_factor(tensors, rows, 1e-10) @ rows[:, 2:, None])[..., 0]
-    return np.column_stack([np.exp(x[:, :2]), log_rate.numpy()])
-
-
 def _share(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
@@ -246,11 +239,6 @@ _ALL = (
         "gp_regression", "Gaussian process with noise", densities.gp_regression,
         ("log rho", "log alpha", "log sigma"), lambda: _table("gp"), np.exp,
         (("rho", 1), ("alpha", 1), ("sigma", 1)),
-    ),
-    Posterior(
-        "gp_poisson", "Counts of a Gaussian process", densities.gp_poisson,
-        ("log rho", "log alpha", *_names("f~", 11)), lambda: _table("gp"), _counts_parameters,
-        (("rho", 1), ("alpha", 1), ("whitened", 11)),
     ),
     Posterior(
         "eight_schools_centred", "Eight schools, centred: a funnel", densities.eight_schools_centred,

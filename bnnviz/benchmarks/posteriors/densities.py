@@ -98,31 +98,15 @@ def gauss_mix(data: Data, x: Tensor) -> Tensor:
 def gp_regression(data: Data, x: Tensor) -> Tensor:
     """Return U of a Gaussian process with noise of variance sigma: log rho, log alpha, log sigma."""
     noise = x[:, 2].exp()
-    factor = covariance_factor(data, x, noise[:, None, None])
-    whitened = torch.linalg.solve_triangular(factor, data["y"].expand(len(x), -1)[..., None], upper=False)[..., 0]
-    fit = 0.5 * whitened.square().sum(-1) + factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return fit + 0.5 * noise.square() - x[:, 2] + _gp_prior(x)
-
-
-def gp_poisson(data: Data, x: Tensor) -> Tensor:
-    """Return U of counts whose log rate is a Gaussian process: log rho, log alpha, and the whitened process."""
-    whitened = x[:, 2:]
-    log_rate = (covariance_factor(data, x, 1e-10) @ whitened[..., None])[..., 0]
-    fit = (log_rate.exp() - data["k"] * log_rate).sum(-1)
-    return fit + 0.5 * whitened.square().sum(-1) + _gp_prior(x)
-
-
-def covariance_factor(data: Data, x: Tensor, noise: Tensor | float) -> Tensor:
-    """Return the Cholesky factors (chains, points, points) of the process's covariance with noise of a variance."""
     distance = (data["x"][:, None] - data["x"]) / x[:, 0].exp()[:, None, None]
     covariance = (2 * x[:, 1]).exp()[:, None, None] * torch.exp(-0.5 * distance.square())
     eye = torch.eye(len(data["x"]), dtype=x.dtype, device=x.device)
-    return torch.linalg.cholesky(covariance + noise * eye)
-
-
-def _gp_prior(x: Tensor) -> Tensor:
-    """Return minus the log prior of log rho and log alpha: rho of Gamma(25, 4), alpha of a half-normal of scale 2."""
-    return 4 * x[:, 0].exp() - 25 * x[:, 0] + 0.125 * (2 * x[:, 1]).exp() - x[:, 1]
+    factor = torch.linalg.cholesky(covariance + noise[:, None, None] * eye)
+    whitened = torch.linalg.solve_triangular(factor, data["y"].expand(len(x), -1)[..., None], upper=False)[..., 0]
+    fit = 0.5 * whitened.square().sum(-1) + factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    # rho is of Gamma(25, 4), alpha of a half-normal of scale 2, sigma of one of scale 1.
+    prior = 4 * x[:, 0].exp() - 25 * x[:, 0] + 0.125 * (2 * x[:, 1]).exp() - x[:, 1] + 0.5 * noise.square() - x[:, 2]
+    return fit + prior
 
 
 # --- parts

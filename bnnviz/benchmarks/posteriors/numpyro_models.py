@@ -90,28 +90,11 @@ def gauss_mix(data: Data) -> None:
 
 def gp_regression(data: Data) -> None:
     """Say how noisy values of a Gaussian process come about."""
-    rho, alpha = _gp()
+    rho, alpha = numpyro.sample("rho", dist.Gamma(25, 4)), numpyro.sample("alpha", dist.HalfNormal(2))
     sigma = numpyro.sample("sigma", dist.HalfNormal(1))
-    eye = jnp.eye(len(data["x"]))
-    numpyro.sample("y", dist.MultivariateNormal(0, _kernel(data, rho, alpha) + sigma * eye), obs=data["y"])
-
-
-def gp_poisson(data: Data) -> None:
-    """Say how counts come about."""
-    rho, alpha = _gp()
-    size = len(data["x"])
-    whitened = numpyro.sample("whitened", dist.Normal(0, 1).expand([size]).to_event(1))
-    factor = jnp.linalg.cholesky(_kernel(data, rho, alpha) + 1e-10 * jnp.eye(size))
-    numpyro.sample("k", dist.Poisson(jnp.exp(factor @ whitened)), obs=data["k"])
+    kernel = alpha**2 * jnp.exp(-0.5 * ((data["x"][:, None] - data["x"]) / rho) ** 2)
+    numpyro.sample("y", dist.MultivariateNormal(0, kernel + sigma * jnp.eye(len(data["x"]))), obs=data["y"])
 
 
 def _flat(where: Any) -> Any:
     return dist.ImproperUniform(where, (), ())
-
-
-def _gp() -> tuple[Any, Any]:
-    return numpyro.sample("rho", dist.Gamma(25, 4)), numpyro.sample("alpha", dist.HalfNormal(2))
-
-
-def _kernel(data: Data, rho: Any, alpha: Any) -> Any:
-    return alpha**2 * jnp.exp(-0.5 * ((data["x"][:, None] - data["x"]) / rho) ** 2)

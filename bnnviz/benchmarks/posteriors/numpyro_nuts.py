@@ -66,8 +66,6 @@ def sample(
         CPU seconds; the last 250 draws are finished.
     chains, seed : int
         Chains, which begin anywhere in (-2, 2) as in Stan.
-    most : int
-        Draws of a chain at most.
     dtype : {"float32", "float64"}
     """
     import jax
@@ -87,7 +85,7 @@ def sample(
     fields = ("diverging", "num_steps")
     mcmc.warmup(key, init_params=start, extra_fields=fields, collect_warmup=True)
     gradients, diverged, parts = int(mcmc.get_extra_fields()["num_steps"].sum()), 0, []
-    while not parts or (time.process_time() - begun < seconds and len(parts) * _CHUNK < most):
+    while not parts or time.process_time() - begun < seconds:
         mcmc.run(mcmc.post_warmup_state.rng_key, extra_fields=fields)
         parts.append(np.asarray(mcmc.get_samples(group_by_chain=True)))
         diverged += int(mcmc.get_extra_fields()["diverging"].sum())

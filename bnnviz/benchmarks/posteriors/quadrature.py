@@ -96,12 +96,12 @@ def weighted(values: np.ndarray, weight: np.ndarray) -> MeanAndSd:
 
 def grid(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     """Return points (rows, dim) around the mode, centred and scaled anew a few times, and weights of sum 1."""
-    mean, factor = _laplace(posterior)
+    mean, factor = laplace(posterior)
     axis = np.linspace(-_REACH, _REACH, AXIS[posterior.dim])
     whitened = np.stack(np.meshgrid(*[axis] * posterior.dim, indexing="ij"), -1).reshape(-1, posterior.dim)
     for _ in range(_PASSES):
         points = mean + whitened @ factor.T
-        logs = -_potentials(posterior.potential, points)
+        logs = -potentials(posterior.potential, points)
         weight = np.exp(logs - logs.max())
         weight /= weight.sum()
         mean = weight @ points
@@ -109,7 +109,7 @@ def grid(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     return points, weight
 
 
-def _laplace(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
+def laplace(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     """Return the mode (dim,), and a Cholesky factor (dim, dim) of the inverse curvature there."""
     x = torch.zeros(1, posterior.dim, dtype=torch.float64, requires_grad=True)
     search = torch.optim.LBFGS([x], max_iter=_STEPS, tolerance_grad=1e-8, line_search_fn="strong_wolfe")
@@ -126,7 +126,8 @@ def _laplace(posterior: Posterior) -> tuple[np.ndarray, np.ndarray]:
     return mode.numpy(), np.linalg.cholesky(np.linalg.inv(curvature.numpy()))
 
 
-def _potentials(potential: Callable[[torch.Tensor], torch.Tensor], points: np.ndarray) -> np.ndarray:
+def potentials(potential: Callable[[torch.Tensor], torch.Tensor], points: np.ndarray) -> np.ndarray:
+    """Return U (rows,) at points (rows, dim)."""
     parts = torch.split(torch.as_tensor(points, dtype=torch.float64), _ROWS)
     return torch.cat([potential(part) for part in parts]).numpy()
 

@@ -1,7 +1,6 @@
-"""Make ``references.json``: ``python -m bnnviz.benchmarks.posteriors.references``, with numpyro installed.
+"""Make ``references.json``: ``python -m bnnviz.benchmarks.posteriors.references``.
 
-Where no quadrature is known a run of numpyro's NUTS of 80,000 draws stands in for it. Tests compare both with the
-published figures.
+Where no quadrature is known importance sampling stands in for it. Tests compare both with the published figures.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics
-from bnnviz.benchmarks.posteriors import quadrature
+from bnnviz.benchmarks.posteriors import importance, quadrature
 from bnnviz.benchmarks.posteriors.catalogue import FOLDER, POSTERIORS, Posterior
 
-DRAWS, SEED = 20_000, 2026
 _DIGITS = 10
 
 
@@ -29,32 +26,15 @@ def make(posterior: Posterior) -> dict[str, Any]:
     known = quadrature.moments(posterior)
     if known is not None:
         return _exact(*known) | {"how": "quadrature"}
-    draws = long_run(posterior)
-    rhat = max(diagnostics.rhat(draws[..., i]) for i in range(draws.shape[2]))
-    least = diagnostics.ess_each(draws).min()
-    how = f"numpyro NUTS, {draws.shape[0]} x {draws.shape[1]:,} draws, R-hat {rhat:.4f}, least ESS {least:,.0f}"
-    parameters = posterior.parameters(draws.reshape(-1, posterior.dim)).reshape(*draws.shape[:2], -1)
-    return of_draws(draws) | {"how": how, "parameters": of_draws(parameters)}
+    found = importance.sample(posterior)
+    how = f"importance sampling, weight ESS {found.ess:,.0f}, Pareto k-hat {found.pareto_k:.2f}"
+    parameters = importance.moments(posterior.parameters(found.draws), found.weight)
+    return _plain(importance.moments(found.draws, found.weight)) | {"how": how, "parameters": _plain(parameters)}
 
 
 def _exact(mean: np.ndarray, sd: np.ndarray) -> dict[str, Any]:
     none = np.zeros(len(mean))
     return _plain({"mean": mean, "mean_se": none, "sd": sd, "sd_se": none})
-
-
-def long_run(posterior: Posterior) -> np.ndarray:
-    """Return 80,000 draws (chains, draws, dim) of numpyro's NUTS."""
-    from bnnviz.benchmarks.posteriors import numpyro_nuts
-
-    potential = numpyro_nuts.flat_potential(posterior)
-    return numpyro_nuts.sample(potential, posterior.dim, float("inf"), seed=SEED, most=DRAWS).draws
-
-
-def of_draws(draws: np.ndarray) -> dict[str, Any]:
-    """Return the moments of draws (chains, draws, columns), with errors by batch means, as plain JSON."""
-    found = diagnostics.moments_with_errors(draws)
-    sd = np.sqrt(np.diag(found.cov))
-    return _plain({"mean": found.mean, "mean_se": found.mean_se, "sd": sd, "sd_se": np.diag(found.cov_se) / (2 * sd)})
 
 
 def _plain(parts: dict[str, np.ndarray]) -> dict[str, Any]:
