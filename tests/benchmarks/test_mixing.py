@@ -101,6 +101,7 @@ def test_the_density_in_jax_is_the_target_s(name: str) -> None:
     assert np.ptp(off) < 1e-8 * np.abs(theirs).max()
 
 
+@pytest.mark.slow
 def test_one_case_in_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,7 +122,7 @@ def _linear(posterior: Posterior) -> list[int]:
 @pytest.mark.parametrize("name", ["kidscore_momiq", "gp_regression"])
 def test_a_quadrature_over_a_grid_gives_the_reference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # A coarse one is exact enough: the trapezoidal rule is, of what falls off on all sides.
-    monkeypatch.setitem(quadrature.AXIS, 3, 23)
+    monkeypatch.setitem(quadrature.AXIS, 3, 17)
     known = POSTERIORS[name].reference()
     mean, sd = quadrature.over_grid(POSTERIORS[name])
     np.testing.assert_allclose((mean - known.mean) / known.sd, 0, atol=1e-3)
@@ -146,9 +146,9 @@ def normal_draws(seed: int, count: int = 2000) -> np.ndarray:
 
 
 def test_exact_draws_are_right() -> None:
-    verdicts = [judge(normal_draws(seed, 300), TRUTH, NAMES).verdict for seed in range(200)]
-    # One table of a thousand is wrong by chance: three of two hundred would be one chance in a thousand.
-    assert verdicts.count("wrong") <= 2
+    verdicts = [judge(normal_draws(seed, 100), TRUTH, NAMES).verdict for seed in range(40)]
+    # One of a thousand is wrong by chance: two of forty would be less than one chance in a thousand.
+    assert verdicts.count("wrong") <= 1
     assert set(verdicts) <= {"right", "wrong"}
 
 
@@ -221,8 +221,8 @@ def test_who_is_wrong_without_a_word_misses_and_who_warned_does_not(monkeypatch:
 
 
 def test_a_run_that_mixes_badly_warns() -> None:
-    posterior = POSTERIORS["kidscore_interaction"]
-    row = suite.measure(posterior, "sgld", 1.0)
+    row = suite.measure(POSTERIORS["eight_schools_noncentred"], "sgld", 30.0, draws=30, warmup=0)
+    assert row.more["draws"] == 30
     assert row.more["warned"]
     assert row.goal is None
 
