@@ -169,6 +169,8 @@ def test_biased_draws_are_wrong_by_what_was_done_to_them(spoil: Any, of: str) ->
 def test_a_chain_that_stands_still_is_wrong_and_few_draws_are_nothing() -> None:
     assert judge(np.full((4, 100, 3), 0.5), TRUTH, NAMES).verdict == "wrong"
     assert judge(normal_draws(0, 5), TRUTH, NAMES).verdict == "too few"
+    slow = np.repeat(normal_draws(0, 10), 100, axis=1)  # a thousand draws, and each a hundred times the same
+    assert judge(slow, TRUTH, NAMES).verdict == "too few"
     assert judge(np.empty((0, 0, 0)), TRUTH, NAMES).verdict == "too few"
 
 

@@ -27,9 +27,12 @@ def make(posterior: Posterior) -> dict[str, Any]:
     if known is not None:
         return _exact(*known) | {"how": "quadrature"}
     found = importance.sample(posterior)
-    how = f"importance sampling, {len(found.draws):,} draws, weight ESS {found.ess:,.0f}, Pareto k-hat {found.pareto_k:.2f}"
+    figures = f"{len(found.draws):,} draws, weight ESS {found.ess:,.0f}, Pareto k-hat {found.pareto_k:.2f}"
     parameters = importance.moments(posterior.parameters(found.draws), found.weight)
-    return _plain(importance.moments(found.draws, found.weight)) | {"how": how, "parameters": _plain(parameters)}
+    return _plain(importance.moments(found.draws, found.weight)) | {
+        "how": f"importance sampling, {figures}",
+        "parameters": _plain(parameters),
+    }
 
 
 def _exact(mean: np.ndarray, sd: np.ndarray) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-r"""Judge draws by reference moments, by a rule that was written down before any table was made.
+r"""Judge draws by reference moments, by one rule for all samplers.
 
 Of every unconstrained coordinate the error of the mean is taken in standard deviations of the posterior, and the error
 of the standard deviation as a share of it. A run is *wrong* where one of these 2 dim errors is both larger than
 `TOLERANCE` and larger than chance allows: more standard errors than the worst of them all has in one table of a
-thousand. It is *too few* where it has fewer than `FEWEST` draws a chain, so that nothing can be told, and *right*
-otherwise. Standard errors come from the run's own batch means, so that a chain which stands still has small ones and is
-wrong.
+thousand. It is *too few* where it has fewer than `FEWEST` draws a chain, or is not wrong and has a coordinate with an
+effective sample size under `LEAST_ESS`, so that nothing can be told, and *right* otherwise. Standard errors come from
+the run's own batch means, so that a chain which stands still has small ones and is wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bnnviz.benchmarks.posteriors.catalogue import ReferenceMoments
 
 TOLERANCE = 0.05
 LEVEL = 1e-3
-FEWEST = 20
+FEWEST, LEAST_ESS = 20, 50
 _FREEDOM = 63  # of the batches behind a standard error
 
 Verdict = Literal["right", "wrong", "too few"]
@@ -56,7 +56,7 @@ class Judgement:
     mean_bias: float = float("nan")
     sd_bias: float = float("nan")
     allowed: float = float("nan")
-    ess: float = float("nan")
+    ess: float = 0.0
     rhat: float = float("nan")
     draws: int = 0
 
@@ -75,16 +75,18 @@ def judge(draws: np.ndarray, truth: ReferenceMoments, coordinates: tuple[str, ..
     allowed = np.maximum(TOLERANCE, chance_limit(2 * dim) * se)
     worst = int(np.argmax(np.abs(errors) / allowed))
     kind, coordinate = ("mean", "sd")[worst // dim], coordinates[worst % dim]
-    ess = diagnostics.ess_each(draws)
+    each = diagnostics.ess_each(draws)
+    ess = float(each.min()) if np.isfinite(each).all() else 0.0
+    enough: Verdict = "right" if ess >= LEAST_ESS else "too few"
     return Judgement(
-        "wrong" if abs(errors[worst]) > allowed[worst] else "right",
+        "wrong" if abs(errors[worst]) > allowed[worst] else enough,
         float(errors[worst]),
         float(se[worst]),
         f"{kind} of {coordinate}",
         _largest(errors[:dim]),
         _largest(errors[dim:]),
         float(allowed[worst]),
-        float(ess.min()) if np.isfinite(ess).all() else 0.0,
+        ess,
         max(diagnostics.rhat(draws[..., i]) for i in range(dim)),
         count,
     )

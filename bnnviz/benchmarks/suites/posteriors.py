@@ -18,7 +18,7 @@ import numpy as np
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior
-from bnnviz.benchmarks.posteriors.verdicts import FEWEST, Judgement, judge
+from bnnviz.benchmarks.posteriors.verdicts import LEAST_ESS, Judgement, judge
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.monitor.run_warnings import ENOUGH
 from bnnviz.engine.monitor.variances import BAD_RHAT
@@ -37,8 +37,8 @@ def _row(
 ) -> Row:
     judged, warned = judge(draws, posterior.reference(), posterior.coordinates), bool(warnings)
     few = judged.verdict == "too few"
-    goal = None if warned else Goal(">=", FEWEST) if few else Goal("<=", judged.allowed)
-    value, unit = (judged.draws, "draws") if few else (abs(judged.bias), "sd")
+    goal = None if warned else Goal(">=", LEAST_ESS) if few else Goal("<=", judged.allowed)
+    value, unit = (judged.ess, "ESS") if few else (abs(judged.bias), "sd")
     more = {"sampler": name, "posterior": posterior.name, "dim": posterior.dim, **vars(judged)}
     more |= {"warned": warned, "warnings": warnings, "cpu_seconds": cpu_seconds, "grad_evals": gradients}
     more |= {"ess_per_cpu_second": budget.per(judged.ess, cpu_seconds), "note": _note(judged, warnings)}
@@ -47,8 +47,8 @@ def _row(
 
 def _note(judged: Judgement, warnings: list[str]) -> str:
     said = f"warned: {warnings[0]}" if warnings else "not warned"
-    if judged.verdict == "too few":
-        return f"{judged.verdict} draws; {said}"
+    if np.isnan(judged.bias):
+        return f"{judged.draws} draws; {said}"
     return (
         f"{judged.verdict}: {judged.of} {judged.bias:+.3f} ± {judged.se:.3f}; {judged.draws} draws,"
         f" ESS {judged.ess:.0f}, R-hat {judged.rhat:.3f}; {said}"
