@@ -12,7 +12,7 @@ import torch
 
 from bnnviz import samplers
 from bnnviz.benchmarks import budget, find
-from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior, ReferenceMoments, quadrature
+from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior, ReferenceMoments, importance, quadrature
 from bnnviz.benchmarks.posteriors.verdicts import TOLERANCE, chance_limit, judge
 from bnnviz.benchmarks.suites import posteriors as suite
 from bnnviz.cli.main import main
@@ -127,6 +127,17 @@ def test_a_quadrature_over_a_grid_gives_the_reference(name: str, monkeypatch: py
     mean, sd = quadrature.over_grid(POSTERIORS[name])
     np.testing.assert_allclose((mean - known.mean) / known.sd, 0, atol=1e-3)
     np.testing.assert_allclose(sd / known.sd, 1, atol=1e-3)
+
+
+def test_importance_sampling_gives_the_reference_within_its_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importance, "_FITTED", 2000)
+    posterior = POSTERIORS["kidscore_momiq"]
+    known, found = posterior.reference(), importance.sample(posterior, 10_000)
+    assert found.ess > 5000
+    assert found.pareto_k < 0.5
+    moments = importance.moments(found.draws, found.weight)
+    assert np.abs((moments["mean"] - known.mean) / moments["mean_se"]).max() < 4
+    assert np.abs((moments["sd"] - known.sd) / moments["sd_se"]).max() < 4
 
 
 def test_eight_schools_agree_in_both_forms() -> None:
