@@ -41,6 +41,7 @@ PACKAGES = {
     "imageio_ffmpeg": Package("imageio-ffmpeg", "pictures"),
     "jax": Package("blackjax", "bench"),
     "jupyterlab": Package("jupyterlab", "notebook"),
+    "numpyro": Package("numpyro", "bench"),
     "panel": Package("panel", "app"),
     "panel_material_ui": Package("panel-material-ui", "app"),
     "pandas": Package("pandas", "data"),

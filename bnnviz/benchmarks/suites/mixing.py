@@ -94,7 +94,7 @@ def _reference_row(network: NetworkPosterior, target: targets.Target, known: Mix
 
 def _peer(target: targets.BNN, name: str, known: Mixing | None, seconds: float, tell: Tell) -> Iterator[Row]:
     if util.find_spec("numpyro") is None:
-        tell("numpyro is not installed, so it is not compared with: pip install numpyro.")
+        tell("numpyro is not installed, so it is not compared with: pip install 'bnnviz[bench]'.")
         return
     from bnnviz.benchmarks.networks.jax_network import network_potential
     from bnnviz.benchmarks.posteriors import numpyro_nuts

@@ -75,7 +75,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
             tell(f"{cls.title} on {name}, for {seconds:g} CPU seconds.")
             yield measure(posterior, cls.registered, seconds)
         if util.find_spec("numpyro") is None:
-            tell("numpyro is not installed, so it is not compared with: pip install numpyro.")
+            tell("numpyro is not installed, so it is not compared with: pip install 'bnnviz[bench]'.")
             return
         tell(f"numpyro's NUTS on {name}.")
         yield _peer(posterior, seconds)
