@@ -1,0 +1,1 @@
+"""Compare samplers on posteriors of networks, where nobody knows the moments."""
