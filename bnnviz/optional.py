@@ -42,11 +42,8 @@ PACKAGES = {
     "imageio_ffmpeg": Package("imageio-ffmpeg", "pictures"),
     "jax": Package("blackjax", "bench"),
     "jupyterlab": Package("jupyterlab", "notebook"),
-<<<<<<< HEAD
     "numcodecs": Package("numcodecs", "metrics"),
-=======
     "numpyro": Package("numpyro", "bench"),
->>>>>>> bench26
     "panel": Package("panel", "app"),
     "panel_material_ui": Package("panel-material-ui", "app"),
     "pandas": Package("pandas", "data"),

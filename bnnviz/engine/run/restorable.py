@@ -18,12 +18,8 @@ from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 from bnnviz.targets.base import RejectedPoints
 
-<<<<<<< HEAD
-_VERSION = 8
 _SEED_BYTES = 7  # of a digest: a seed has eight, with a sign
-=======
 _VERSION = 9
->>>>>>> hmc
 #: Plain values that a checkpoint holds.
 _PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
