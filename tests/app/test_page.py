@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from bokeh.document import Document
@@ -128,7 +128,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], dict
     servers: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     class Server:
-        port, address, prefix = 5006, None, ""
+        port, address, prefix, _tornado = 5006, None, "", MagicMock(prefix="")
 
         def __init__(self, applications: dict[str, Any], **options: Any) -> None:
             servers.append((applications, options))
@@ -147,12 +147,11 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], dict
 def test_the_page_is_at_its_route_whatever_its_folder_is_called(launched: list[Any], tmp_path: Path) -> None:
     (tmp_path / "main.py").touch()
     given = list(sys.argv)
-    launch.launch(tmp_path, "/app", 5123, "0.0.0.0")
+    launch.launch(tmp_path, "/app", 5123, "0.0.0.0", secret=None)
     ((applications, options),) = launched
     assert list(applications) == ["/app"]
     assert sys.argv == given
     assert (options["port"], options["address"]) == (5123, "0.0.0.0")
-    assert options["allow_websocket_origin"] == ["0.0.0.0:5123", "127.0.0.1:5123", "localhost:5123"]
     assert options["unused_session_lifetime_milliseconds"] == launch.SESSION_LIFETIME_MS
     assert options["check_unused_sessions_milliseconds"] == launch.SESSION_CHECK_MS
 
@@ -160,7 +159,7 @@ def test_the_page_is_at_its_route_whatever_its_folder_is_called(launched: list[A
 def test_a_script_that_cannot_be_read_is_a_sentence(launched: list[Any], tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("def")
     with pytest.raises(BnnvizError, match=r"(?s)The dashboard cannot be served: .*Invalid syntax in 'main.py'"):
-        launch.launch(tmp_path, "/app", 5123, "127.0.0.1")
+        launch.launch(tmp_path, "/app", 5123, "127.0.0.1", secret=None)
     assert launched == []
 
 

@@ -245,7 +245,7 @@ def test_what_a_density_raises_is_a_warning_and_no_crash() -> None:
         raise ValueError("no such point")
 
     found = budget.run(broken, "hmc", 1.0, dim=2)
-    assert found.warnings == ["ValueError: no such point"]
+    assert "first ValueError: no such point" in found.warnings[0]
     assert found.draws.size == 0
 
 

@@ -116,6 +116,7 @@ def test_examples_of_the_help_are_accepted(command: str, capsys: pytest.CaptureF
 @pytest.mark.usefixtures("nothing_runs")
 def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("typer.prompt", lambda *args, **options: "a long password")
     rows = "".join(f"{i},{i * i % 17},{3.5 * i}\n" for i in range(30))
     (tmp_path / "mine.csv").write_text("rooms,age,price\n" + rows)
     pages = [ROOT / "README.md", *sorted((ROOT / "docs" / "manual").glob("*.md"))]

@@ -190,15 +190,15 @@ class HMC(Hamiltonian):
         """
         x, size, metric = state.x, self.size(state.adaptation), state.adaptation.metric
         potential, gradient = state.potential, state.gradient
-        # On the host nothing is done for steps that are not taken.
-        moves = taken.tolist() if self.host_sync else list(taken.unbind())
+        drifts = size * taken
+        kicks = (0.5 * size) * (taken + torch.nn.functional.pad(taken[1:], (0, 1)))
         momentum = momentum - (0.5 * size) * metric.apply_transpose(gradient)
-        for each, following in zip(moves, [*moves[1:], 0.0], strict=True):
-            if self.host_sync and not each:
-                break
-            x = x + (size * each) * metric.apply(momentum)
+        # On the host nothing is done for steps that are not taken.
+        steps = int(taken.sum()) if self.host_sync else len(taken)
+        for drift, kick in zip(drifts[:steps].unbind(), kicks[:steps].unbind(), strict=True):
+            x = x + drift * metric.apply(momentum)
             potential, gradient = self.target.gradient(x)
-            momentum = momentum - (0.5 * size) * (each + following) * metric.apply_transpose(gradient)
+            momentum = momentum - kick * metric.apply_transpose(gradient)
         return x, momentum, potential, gradient
 
     def trajectory(self, before: State, state: State, info: Info, chain: int) -> list[Tensor]:

@@ -28,7 +28,7 @@ from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.specs.sweep import SweepSpec
 
-SOURCE = Spec(target="banana", sampler="hmc", settings={"num_leapfrog_steps": 3}, chains=3, draws=40, warmup=10, seed=1)
+SOURCE = Spec(target="banana", sampler="hmc", settings={"num_leapfrog_steps": 3}, chains=3, draws=40, warmup=60, seed=1)
 WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
 
 

@@ -99,7 +99,7 @@ def test_the_number_goes_on_from_a_checkpoint() -> None:
     other = Run.restore(run.checkpoint(), target=target)
     for each in (run, other):
         while not each.finished:
-            each.advance(1.0)
+            each.step_proposal()
     assert other.target.rejected.count == run.target.rejected.count
     assert other.notes == run.notes and np.array_equal(run.draws, other.draws)
 
@@ -116,7 +116,7 @@ def test_the_number_goes_on_from_a_checkpoint() -> None:
 def test_starts_are_tried_again_where_u_is_not_finite(function: object) -> None:
     """Eight chains of one coordinate begin at points above zero, which half of the first are not."""
     target = Callable(function, 1)
-    run = Run(Spec(target=target.title, sampler="hmc", chains=8, draws=10), target=target)
+    run = Run(Spec(target=target.title, sampler="sgld", chains=8, draws=10), target=target)
     run.prepare()
     assert (run.state.x > 0).all() and run.target.rejected.count == 0
     again = Run(run.spec, target=target)
