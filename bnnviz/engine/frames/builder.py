@@ -93,6 +93,7 @@ class FrameBuilder:
         measured = run.sampler.weighted and self.predictor is not None
         self._test_metrics = TestMetrics(run, chain, self._importance) if measured else None
         self._counted = Counts()
+        self._way_beside: tuple[str, str] = ("", "")
         self._begun = time.perf_counter()  # this era
         #: What makes a part of a frame, given whether the run goes at full speed.
         self._makers: dict[str, Callable[[bool], dict[str, Any]]] = {
@@ -372,7 +373,7 @@ class FrameBuilder:
         if fast and run.phase != "start":
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {
-                "text": changed + self._counted.sentence + self._variances.remark() + self._way(),
+                "text": changed + self._counted.sentence + self._variances.remark() + self._held_way(),
                 "kind": "summary",
             }
         warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
@@ -383,6 +384,12 @@ class FrameBuilder:
         """Say how far it is to the first draw, where that takes so long that one would ask."""
         said = self.run.waiting.sentence()
         return f" {said}" if said else ""
+
+    def _held_way(self) -> str:
+        """Return `_way`, which stays as long as the counts that it stands beside."""
+        if self._way_beside[0] != self._counted.sentence:
+            self._way_beside = self._counted.sentence, self._way()
+        return self._way_beside[1]
 
     def _trace(self, fast: bool) -> dict[str, Any]:
         self._components.refit()
