@@ -255,13 +255,18 @@ def _stretches(columns: list[np.ndarray], fine: list[float]) -> Iterator[tuple[i
         ends = (float(known.min()), float(known.max())) if known.size else (np.inf, -np.inf)
         joint = min(low, ends[0]), max(high, ends[1]), min(least, fine[i] if known.size else np.inf)
         if i > first and not _fits(*joint):
-            yield first, i, *((low, high) if _fits(low, high, least) else (None, None))
+            yield first, i, *_ends(low, high, least)
             first, joint = i, (*ends, fine[i] if known.size else np.inf)
         low, high, least = joint
     if columns:
-        if low > high:
-            low = high = 0.0
-        yield first, len(columns), *((low, high) if _fits(low, high, least) else (None, None))
+        yield first, len(columns), *_ends(low, high, least)
+
+
+def _ends(low: float, high: float, least: float) -> tuple[float | None, float | None]:
+    """Return the ends of a stretch, zero where nothing in it is a number; None where one scale does not do."""
+    if low > high:
+        return 0.0, 0.0
+    return (low, high) if _fits(low, high, least) else (None, None)
 
 
 def _fits(low: float, high: float, fine: float) -> bool:

@@ -32,9 +32,10 @@ from bnnviz.targets import Target
 
 REGISTRY = Registry("sampler")
 
+ENERGY = "energy"
 #: Fields of an `Info` that are kept of each draw, by the names that ArviZ has for sample statistics: recordings hold
 #: them, the trace can show them, and a field of such a name in a sampler's `Info` is all that it takes.
-SAMPLE_STATS = ("acceptance_rate", "diverging", "energy", "n_steps", "reached_max_treedepth")
+SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_treedepth")
 
 
 class Sampler(param.Parameterized):

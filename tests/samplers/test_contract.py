@@ -189,5 +189,8 @@ def test_logs_of_older_versions_have_the_names_of_today() -> None:
         "n_steps": [10.0],
     }
     new = np.array([[1.0, 0.5, 10.0]], dtype=np.float32)
-    assert np.array_equal(old_checkpoints.log_as_stored(names, new), told)
-    assert np.array_equal(old_checkpoints.log_as_stored([*names[:2], "n_steps"], new), new)
+    now = ["potential", "acceptance_rate", "n_steps"]
+    assert np.array_equal(old_checkpoints.log_as_stored(names, now, new), told)
+    assert np.array_equal(old_checkpoints.log_as_stored(now, now, new), new)
+    more = old_checkpoints.log_as_stored(names, ["energy", *now], np.column_stack([[7.0], new]))
+    assert np.array_equal(more, told)

@@ -219,7 +219,9 @@ def test_draws_where_u_is_not_finite_have_no_weight(beyond: float) -> None:
 
 
 def test_a_population_without_any_weight_says_so_and_stays() -> None:
-    run = ViewedRun(spec(draws=None, warmup=0), target=Cliff(50.0, math.inf))
+    run = ViewedRun(spec(draws=None, warmup=0), target=Cliff(-math.inf, math.inf))
+    run.prepare()
+    run.target._edge = 50.0
     run.step_event()
     frame = run.frame(["caption", "population", "table", "gauge", "prediction"])
     assert "No draw has a weight" in frame["caption"]["warning"]

@@ -17,6 +17,7 @@ import numpy as np
 
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.samplers.base import ENERGY
 
 _FEWEST = 20  # draws of a chain
 _STILL = 0.99  # share of draws that are the one before
@@ -36,8 +37,8 @@ def of_moves(run: DrawSource) -> Iterator[str]:
         yield from _of_divergences(stats["diverging"])
     if "reached_max_treedepth" in stats:
         yield from _of_deepest(stats["reached_max_treedepth"])
-    if "energy" in stats and not getattr(run.sampler, "momentum_persistence", 0):
-        yield from _of_energies(stats["energy"], run.alive)
+    if ENERGY in stats and not getattr(run.sampler, "momentum_persistence", 0):
+        yield from _of_energies(stats[ENERGY], run.alive)
 
 
 def _of_still_chains(run: DrawSource) -> Iterator[str]:

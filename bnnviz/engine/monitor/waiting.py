@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bnnviz.engine.run.run import Run
+from typing import Any
 
 _LONG_S = 3.0  # from which on one asks how long something will take
 _NOWHERE_S = 30.0  # of work without a draw
@@ -20,7 +17,7 @@ class Waiting:
     run : Run
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Any) -> None:
         self._run, self._made, self._since = run, -1, 0.0
 
     def note(self) -> None:

@@ -261,7 +261,7 @@ class RecordingWriter:
         first, told = taken
         root = opened(self.folder / DRAWS, "r+")
         array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
-        told = old_checkpoints.log_as_stored(list(root["steps/figure"][:]), told).astype(told.dtype)
+        told = old_checkpoints.log_as_stored(list(root["steps/figure"][:]), list(self._log.names), told)
         # Steps that could not be written when the disk was full stay nan.
         missed = np.full((max(0, first - array.shape[0]), told.shape[1]), np.nan, told.dtype)
         array.resize((first + len(told), told.shape[1]))

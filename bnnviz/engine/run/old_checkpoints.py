@@ -10,10 +10,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-import torch
+import numpy as np
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
     from bnnviz.samplers import Sampler
@@ -88,7 +87,7 @@ def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     stage, scale = saved["stage"], saved["scale"]
     if stage is not None:
         stage = {"number": 0, "moves": 0.0, "pooled": [0.0, 0.0], "averaging": stage["averaging"], "sums": None}
-    factor = torch.diag(scale) if sampler.dense else None
+    factor = scale.diag() if sampler.dense else None
     return {"step_size": saved["step_size"], "metric": {"scale": scale, "factor": factor}, "stage": stage}
 
 
@@ -98,15 +97,15 @@ def _by_its_front(saved: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in saved.items() if name not in ("left", "right", "forward", "n_steps")}
 
     def chosen(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-        return {name: torch.where(forward[:, None], one[name], other[name]) for name in _POINT}
+        return {name: one[name].where(forward[:, None], other[name]) for name in _POINT}
 
     momenta = saved["checkpoint_momenta"]
     return kept | {
         "front": chosen(right, left),
         "back": chosen(left, right),
-        "direction": torch.where(forward, 1.0, -1.0).to(saved["x"].dtype),
-        "subtree_log_weight": torch.where(new, -math.inf, saved["subtree_log_weight"]),
-        "subtree_momentum_sum": torch.where(new[:, None], 0.0, saved["subtree_momentum_sum"]),
+        "direction": (2.0 * forward - 1.0).to(saved["x"].dtype),
+        "subtree_log_weight": saved["subtree_log_weight"].masked_fill(new, -math.inf),
+        "subtree_momentum_sum": saved["subtree_momentum_sum"].masked_fill(new[:, None], 0.0),
         "checkpoint_sums": saved["checkpoint_sums"] - 0.5 * momenta,
     }
 
@@ -172,6 +171,11 @@ def log_by_name(names: list[str], values: np.ndarray) -> dict[str, np.ndarray]:
     return named
 
 
-def log_as_stored(names: list[str], values: np.ndarray) -> np.ndarray:
-    """Return new figures (steps, names) as a log that was begun with these names holds them."""
-    return values + [name == _GRADIENTS for name in names]
+def log_as_stored(stored: list[str], names: list[str], values: np.ndarray) -> np.ndarray:
+    """Return figures (steps, names) as a log that was begun with other names holds them; nan where there is none."""
+    found = dict(zip(names, values.T, strict=True))
+    if _GRADIENTS in stored:
+        found[_GRADIENTS] = found.pop("n_steps") + 1
+    nothing = np.full(len(values), np.nan)
+    columns = [found.get(INFO_NAMES.get(name, name), nothing) for name in stored]
+    return np.stack(columns, axis=1).astype(values.dtype)

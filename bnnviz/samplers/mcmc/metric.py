@@ -68,7 +68,7 @@ class Metric(NamedTuple):
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
 
 
-class Moments(NamedTuple):
+class DrawMoments(NamedTuple):
     """Sums over vectors of every chain, from where each was first; float64.
 
     Attributes
@@ -84,16 +84,16 @@ class Moments(NamedTuple):
     second: Tensor
 
     @classmethod
-    def begun(cls, origin: Tensor, dense: bool) -> Moments:
+    def begun(cls, origin: Tensor, dense: bool) -> DrawMoments:
         """Return empty sums of chains that begin at vectors (chains, dim)."""
         origin, dim = origin.double(), origin.shape[1]
         return cls(origin, torch.zeros_like(origin), origin.new_zeros((dim, dim) if dense else dim))
 
-    def added(self, x: Tensor, counted: Tensor) -> Moments:
+    def added(self, x: Tensor, counted: Tensor) -> DrawMoments:
         """Return them with the vectors (chains, dim) of those chains (chains,) that are counted."""
         shift = torch.where(counted[:, None], x.double() - self.origin, 0.0)
         second = shift.T @ shift if self.second.ndim == 2 else shift.square().sum(0)
-        return Moments(self.origin, self.first + shift, self.second + second)
+        return DrawMoments(self.origin, self.first + shift, self.second + second)
 
     def covariance(self, count: Tensor) -> Tensor:
         """Return variances (dim,) or covariances (dim, dim) within chains of so many vectors (chains,)."""
@@ -112,22 +112,22 @@ class WindowSums(NamedTuple):
         Moves that have ended.
     moved : Tensor, float64, 0-d
         Those of them that led elsewhere, over all chains.
-    positions : Moments
-    gradients : Moments or None
+    positions : DrawMoments
+    gradients : DrawMoments or None
         None where they are not known.
     """
 
     count: Tensor
     moved: Tensor
-    positions: Moments
-    gradients: Moments | None
+    positions: DrawMoments
+    gradients: DrawMoments | None
 
     @classmethod
     def begun(cls, x: Tensor, gradient: Tensor | None, dense: bool) -> WindowSums:
         """Return empty sums of chains at x (chains, dim), where the gradient is so large."""
         count = torch.zeros(len(x), dtype=torch.float64, device=x.device)
-        gradients = None if gradient is None else Moments.begun(gradient, dense)
-        return cls(count, count.sum(), Moments.begun(x, dense and gradient is not None), gradients)
+        gradients = None if gradient is None else DrawMoments.begun(gradient, dense)
+        return cls(count, count.sum(), DrawMoments.begun(x, dense and gradient is not None), gradients)
 
     def added(self, x: Tensor, gradient: Tensor | None, counted: Tensor, moved: Tensor) -> WindowSums:
         """Return them with the positions and gradients of chains (chains,) of which a move has ended, or led off."""
@@ -155,7 +155,7 @@ def _diagonal(sums: WindowSums, before: Tensor, draws: float) -> Tensor:
     return torch.exp((draws * found.log() + _PRIOR_DRAWS * before.log()) / (draws + _PRIOR_DRAWS))
 
 
-def _variances(moments: Moments, count: Tensor) -> Tensor:
+def _variances(moments: DrawMoments, count: Tensor) -> Tensor:
     covariance = moments.covariance(count)
     return covariance if covariance.ndim == 1 else covariance.diagonal()
 

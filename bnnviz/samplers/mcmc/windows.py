@@ -12,7 +12,7 @@ _SHARES = 0.15, 0.1  # of the first and the last where the moves are too few for
 _EARLY = 10  # moves until the metric is learnt for the first time
 
 
-class Windows(NamedTuple):
+class WarmupWindows(NamedTuple):
     """The windows of a warm-up; the metric is learnt at the end of each but the last.
 
     Attributes
@@ -28,17 +28,17 @@ class Windows(NamedTuple):
 
 
 @functools.cache
-def windows(moves: int) -> Windows:
+def windows(moves: int) -> WarmupWindows:
     """Return the windows of a warm-up of so many moves; of very few there is one."""
     if moves < FEWEST:
-        return Windows((moves,), 0)
+        return WarmupWindows((moves,), 0)
     first, last = _FIRST, _LAST
     if first + _SLOW + last > moves:
         first, last = (int(share * moves) for share in _SHARES)
         early, slow = _doubling(first, min(_EARLY, first)), (moves - first - last,)
     else:
         early, slow = _doubling(first, _EARLY), _doubling(moves - first - last, _SLOW)
-    return Windows((*early, *slow, last), len(early))
+    return WarmupWindows((*early, *slow, last), len(early))
 
 
 def _doubling(moves: int, first: int) -> tuple[int, ...]:
