@@ -49,7 +49,7 @@ def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
     until(lambda: "done" in wells.page.locator(".phase").inner_text(), 20, "it did not end")
     assert wells.moves() == 12
     until(lambda: "Move 12: FuncHMC" in wells.said(), 5, wells.said())
-    assert "20 times the gradients" in wells.said()
+    assert "22 times the gradients" in wells.said()
     screenshot(wells.page, f"wells-{size[0]}")
 
 
