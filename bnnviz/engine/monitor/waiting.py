@@ -18,7 +18,11 @@ class Waiting:
     """
 
     def __init__(self, run: Any) -> None:
-        self._run, self._made, self._since = run, -1, 0.0
+        self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
+
+    def begin_tuning(self) -> None:
+        """Count the seconds of the warm-up from now on, without those of the search for a start."""
+        self._tuning_since = self._run.seconds
 
     def note(self) -> None:
         """Look whether there are new draws."""
@@ -32,9 +36,7 @@ class Waiting:
         if run.phase == "start" and run.descent is not None:
             return _way(run.descent.taken, f"{run.descent.steps:,}", "about", run.descent.seconds_left)
         if run.phase == "tuning":
-            limit = run.sampler.tuning_limit
-            left = (limit - run.steps) * run.seconds / run.steps if run.steps else math.nan
-            return _way(run.steps, f"at most {limit:,}", "at most", left)
+            return self._tuning()
         idle = run.seconds - self._since
         if run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
             return ""
@@ -42,6 +44,16 @@ class Waiting:
             f"No chain has made a draw for {idle:,.0f} s, so the run gets nowhere: let a draw take fewer steps, or"
             " write U in parameters of like scales."
         )
+
+    def _tuning(self) -> str:
+        """Say how far the warm-up is: by its moves where their number is known, else by the steps that it may take."""
+        run = self._run
+        share, limit = run.sampler.warmup_share(run.state), run.sampler.tuning_limit
+        if share is None:
+            left = (limit - run.steps) * (run.seconds - self._tuning_since) / run.steps if run.steps else math.nan
+            return _way(run.steps, f"at most {limit:,}", "at most", left)
+        left = (run.seconds - self._tuning_since) * (1 - share) / share if share else math.nan
+        return f"The warm-up is {100 * share:.0f} % done, about {left:,.0f} s more." if left > _LONG_S else ""
 
 
 def _way(done: int, most: str, how: str, seconds: float) -> str:

@@ -268,6 +268,7 @@ class Run(Restorable):
             self.notes.append(f"{self.sampler.title} begins elsewhere on this target, whatever the points are.")
         self._search = None
         self.phase = "tuning"
+        self.waiting.begin_tuning()
         if self.spec.kernel == "compiled":
             self.notes += remarks(self.sampler, self.target)
         if not self.sampler.tunes or self.sampler.ends_warmup(self.state):

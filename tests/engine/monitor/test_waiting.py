@@ -13,12 +13,25 @@ from bnnviz.engine.monitor.waiting import Waiting
 def run(**changes: Any) -> Any:
     known = {"phase": "tuning", "steps": 200, "seconds": 10.0, "descent": None}
     store = SimpleNamespace(made=np.zeros(2, dtype=int))
-    return SimpleNamespace(**known | changes, store=store, sampler=SimpleNamespace(tuning_limit=5000))
+    share = changes.pop("share", None)
+    sampler = SimpleNamespace(tuning_limit=5000, warmup_share=lambda state: share)
+    return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None)
 
 
 def test_a_warm_up_says_how_long_it_takes_at_most() -> None:
     assert Waiting(run()).sentence() == "Step 200 of at most 5,000, at most 240 s more."
     assert Waiting(run(seconds=0.1)).sentence() == "" and Waiting(run(steps=0)).sentence() == ""
+
+
+def test_a_warm_up_of_so_many_moves_says_which_share_is_done() -> None:
+    """Not how many steps it might take, which is many times what its moves take."""
+    assert Waiting(run(share=0.25)).sentence() == "The warm-up is 25 % done, about 30 s more."
+    assert Waiting(run(share=0.0)).sentence() == Waiting(run(share=0.99)).sentence() == ""
+    searched = run(phase="start", share=0.25, seconds=6.0)
+    waiting = Waiting(searched)
+    waiting.begin_tuning()
+    searched.phase, searched.seconds = "tuning", 10.0
+    assert waiting.sentence() == "The warm-up is 25 % done, about 12 s more."
 
 
 def test_a_search_for_a_start_says_about_how_long_it_takes() -> None:
