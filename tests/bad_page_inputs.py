@@ -34,7 +34,7 @@ NETWORK = (
     Bad("Hidden layers", "9999999999", "hidden"),
     Bad("Hidden layers", "🙂-🙂", "hidden"),
     Bad("Hidden layers", "5-" * 400 + "5", "hidden is longer than 200 characters"),
-    Bad("Chains", "0", "chains = 0 is out of range; give a value from 1 to 4096"),
+    Bad("Chains", "0", "chains = 0 is out of range; give a value from 1 to 16384"),
     Bad("Chains", "-1", "chains = -1 is out of range"),
     Bad("Chains", "2.5", "chains must be a whole number, not 2.5"),
     Bad("Chains", "5000", "chains = 5000 is out of range"),

@@ -23,7 +23,7 @@ OWN = {"Your network": "network", "Your function": "function"}
 class RunSettings(settings.param.Parameterized):
     """The settings of a run that are not the sampler's or the target's."""
 
-    chains = settings.Integer(4, bounds=(1, 4096), doc="Chains that advance in lock-step, one row of the state each.")
+    chains = settings.Integer(4, bounds=(1, 16_384), doc="Chains that advance in lock-step, one row of the state each.")
     draws = settings.Integer(
         1000,
         bounds=(1, 1_000_000),
@@ -44,7 +44,8 @@ class RunSettings(settings.param.Parameterized):
         objects=["eager", "compiled"],
         doc="How a step is computed. eager: operation by operation. compiled: as machine code made of the whole step,"
         " up to seven times as fast with few chains; it takes half a minute the first time, during which a live run"
-        " goes on as it is, and needs a C++ compiler.",
+        " goes on as it is, and needs a C++ compiler. On a GPU compiled captures the step as one CUDA graph, in a"
+        " moment and without a compiler.",
     )
 
 

@@ -68,7 +68,7 @@ def test_presets_fit():
         ({"target_settings": {"size": 0}}, "size", "from 1 to 2000"),
         ({"target_settings": {"mean_list": 5}}, "mean_list", "is a text"),
         ({"target_settings": {"mean_list": "1" * 300}}, "mean_list", "200 characters"),
-        ({"chains": 0}, "chains", "from 1 to 4096"),
+        ({"chains": 0}, "chains", "from 1 to 16384"),
         (drawn("many"), "points", "must be a list of rows"),
         (drawn({"x": 1}), "points", "must be a list of rows"),
         (drawn(3), "points", "must be a list of rows"),

@@ -17,6 +17,7 @@ import torch
 from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.suite import Row, Suite, Tell
 from bnnviz.benchmarks.suites.images import BATCH, gradients, medians, target_of
+from bnnviz.engine.compilation.captured_step import CapturedKernel
 from bnnviz.engine.compilation.compiled_step import Compilation
 from bnnviz.engine.compilation.step_graph import StepGraph
 from bnnviz.engine.run.run import Run
@@ -47,7 +48,7 @@ class Sizes(NamedTuple):
 
 SIZES = {
     "cpu": Sizes((1, 16), (16,), (1, 2), 512),
-    "cuda": Sizes((1, 4, 16, 64, 256, 1024, 4096, 16_384), (1, 64, 1024, 16_384), (1, 4, 16, 64), 8192),
+    "cuda": Sizes((1, 4, 16, 64, 256, 1024, 4096, 16_384), (), (1, 4, 16, 64), 8192),
 }
 
 
@@ -94,7 +95,7 @@ def _peak(dtype: torch.dtype, seconds: float) -> float:
 
 
 def chains(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure steps of the network with 1 to 16,384 chains: eager, compiled, and several in one graph.
+    """Measure steps of the network with 1 to 16,384 chains: eager, compiled or captured, and several in one graph.
 
     A figure is the time of one gradient of every chain, and what belongs to it of a step.
     """
@@ -118,6 +119,10 @@ def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float
             tell(str(compilation.error))
         else:
             ways["compiled"] = _Stepper(run, compilation.kernel), 1
+    try:
+        ways["captured"] = _Stepper(run, CapturedKernel(run.sampler, run.state, run.numbers)), 1
+    except RuntimeError as error:
+        tell(f"A step of {sampler} could not be captured ({str(error).splitlines()[0]}).")
     for steps in UNROLLED:
         try:
             ways[f"graph_{steps}"] = StepGraph(run.sampler, run.state, run.numbers, steps).replay, steps

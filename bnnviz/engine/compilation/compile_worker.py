@@ -22,6 +22,8 @@ def compile_program(program: str, out: str, threads: int) -> None:
     traced, examples = torch.load(program, weights_only=False)
     exported = torch.export.export(traced, tuple(examples), strict=False)
     aoti_compile_and_package(exported, package_path=out, inductor_configs={"cpp.threads": threads})
+    # Here first: with some C++ libraries reading it ends the process, which must not be the one that samples.
+    torch._C._aoti.AOTIModelPackageLoader(out, "model", False, 1, -1).run(list(examples))
 
 
 def _end_with_parent() -> None:

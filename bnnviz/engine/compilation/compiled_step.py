@@ -12,6 +12,7 @@ import hashlib
 import logging
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,9 @@ import torch
 from torch import Tensor
 
 from bnnviz import paths
+from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
-from bnnviz.engine.compilation.tracing import TracedStep, moving_part, trace, with_adaptation
+from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part, trace, with_adaptation
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import RandomNumbers
@@ -62,7 +64,8 @@ class CompiledKernel:
         trace = self._trace
         if state is not self._state:
             self._numbers = [number.contiguous() for number in flat(moving_part(state))]
-        pre_drawn = _filled(self._sampler.pre_draw(rng, state), trace.pre_drawn)
+        given = filled(self._sampler.pre_draw(rng, state), trace.pre_drawn)
+        pre_drawn = [part.contiguous() for part in given]
         done = self._code([*self._numbers, *pre_drawn, *map(rng.make, trace.draws), *trace.constants])
         after, info = self._built(done)
         self._state, self._numbers = with_adaptation(after, state), done[: self._states]
@@ -165,9 +168,16 @@ class Compilation:
             )
         if self._child.returncode or not made.is_file():
             log.warning("The compiler failed:\n%s", said)
-            lines = said.strip().splitlines()
-            raise BnnvizError(f"The step could not be compiled ({lines[-1] if lines else 'no word of why'}).", "kernel")
+            raise BnnvizError(f"The step could not be compiled ({_why(self._child.returncode, said)}).", "kernel")
         return made
+
+
+def _why(status: int, said: str) -> str:
+    """Return why a compiler has ended, by its exit status and what it wrote."""
+    if status < 0:
+        return f"the compiler, or what it had made, ended by {signal.Signals(-status).name}"
+    lines = said.strip().splitlines()
+    return lines[-1] if lines else "no word of why"
 
 
 class KernelSwitch:
@@ -175,15 +185,15 @@ class KernelSwitch:
 
     Attributes
     ----------
-    compiled : CompiledKernel or None
+    compiled : CompiledKernel, CapturedKernel or None
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
     """
 
     def __init__(self) -> None:
-        self.compiled: CompiledKernel | None = None
+        self.compiled: CompiledKernel | CapturedKernel | None = None
         self.compiled_since: int | None = None
-        self._compilation: Compilation | None = None
+        self._compilation: Compilation | Capture | None = None
 
     @property
     def state(self) -> str:
@@ -192,10 +202,12 @@ class KernelSwitch:
             return "compiled"
         return "compiling" if self._compilation is not None and not self._compilation.done else "eager"
 
-    def begin(self, sampler: Sampler, state: Any, threads: int) -> None:
-        """Begin to compile, unless that was begun before."""
-        if self._compilation is None:
-            self._compilation = Compilation(sampler, state, threads)
+    def begin(self, sampler: Sampler, state: Any, numbers: RandomNumbers, threads: int) -> None:
+        """Begin to compile, unless that was begun before; on a GPU the step is captured at once."""
+        if self._compilation is not None:
+            return
+        on_gpu = numbers.generator.device.type == "cuda"
+        self._compilation = Capture(sampler, state, numbers) if on_gpu else Compilation(sampler, state, threads)
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it is compiled, or for so many seconds."""
@@ -231,15 +243,6 @@ def remarks(sampler: Sampler, target: Target) -> list[str]:
     if not target.compiles:
         return [f"Steps on {target.describe_value()} are not compiled: {target.not_compiled}."]
     return []
-
-
-def _filled(pre_drawn: Any, template: Any) -> list[Tensor]:
-    """Return the tensors of what was drawn beforehand; the template's where nothing was."""
-    if pre_drawn is None:
-        return flat(template)
-    if isinstance(pre_drawn, Tensor):
-        return [pre_drawn.contiguous()]
-    return [tensor for parts in zip(pre_drawn, template, strict=True) for tensor in _filled(*parts)]
 
 
 def _key(traced: TracedStep, threads: int) -> str:

@@ -7,7 +7,9 @@ run's generator, which the graph advances at each replay.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -41,7 +43,7 @@ class StepGraph:
         self._sampler.host_sync = False
         self._frame = state
         self._held = [part.clone(memory_format=torch.contiguous_format) for part in flat(moving_part(state))]
-        self._graph = self._captured() if self._held[0].is_cuda else None
+        self._graph = captured(self._take, self._held, numbers)[0] if self._held[0].is_cuda else None
 
     @property
     def state(self) -> Any:
@@ -63,25 +65,55 @@ class StepGraph:
         for held, part in zip(self._held, [part.clone() for part in flat(moving_part(state))], strict=True):
             held.copy_(part)
 
-    def _captured(self) -> torch.cuda.CUDAGraph:
-        begun, generator = [part.clone() for part in self._held], self._numbers.generator
-        before = generator.get_state()
-        stream = torch.cuda.Stream(self._held[0].device)
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(_WARMUP):
-                self._take()
-        torch.cuda.current_stream().wait_stream(stream)
-        _restore(self._held, begun)
-        generator.set_state(before)
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(generator)
-        with torch.cuda.graph(graph):
-            self._take()
-        _restore(self._held, begun)
-        return graph
+
+def captured(take: Callable[[], Any], held: list[Tensor], numbers: RandomNumbers) -> tuple[torch.cuda.CUDAGraph, Any]:
+    """Capture what a function does as a CUDA graph; return the graph, and what the function returned in it.
+
+    Parameters
+    ----------
+    take : callable
+        Reads and writes fixed tensors on a GPU.
+    held : list of Tensor
+        Those that it changes; they are afterwards what they were before.
+    numbers : RandomNumbers
+        That it draws from; their generator is afterwards where it was before.
+
+    Raises
+    ------
+    RuntimeError
+        If the function waits for the GPU, or does something else that cannot be captured.
+    """
+    begun, generator = [part.clone() for part in held], numbers.generator
+    before = generator.get_state()
+    stream = torch.cuda.Stream(held[0].device)
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream), _no_waiting():
+        for _ in range(_WARMUP):
+            take()
+    torch.cuda.current_stream().wait_stream(stream)
+    restore(held, begun)
+    generator.set_state(before)
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(generator)
+    # Other threads of this process may use the GPU meanwhile.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        returned = take()
+    restore(held, begun)
+    return graph, returned
 
 
-def _restore(held: list[Tensor], begun: list[Tensor]) -> None:
+@contextlib.contextmanager
+def _no_waiting() -> Iterator[None]:
+    """Have an operation that waits for the GPU raise: within a capture it would leave the generator unusable."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+
+
+def restore(held: list[Tensor], begun: list[Tensor]) -> None:
+    """Copy numbers into the tensors that are held."""
     for part, first in zip(held, begun, strict=True):
         part.copy_(first)

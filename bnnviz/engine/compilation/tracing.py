@@ -81,3 +81,12 @@ def moving_part(state: Any) -> Any:
 def with_adaptation(moving: Any, state: Any) -> Any:
     """Return what a step has changed with the adaptation of a state."""
     return moving._replace(adaptation=state.adaptation) if "adaptation" in moving._fields else moving
+
+
+def filled(pre_drawn: Any, template: Any) -> list[Tensor]:
+    """Return the tensors of what was drawn beforehand; the template's where nothing was."""
+    if pre_drawn is None:
+        return flat(template)
+    if isinstance(pre_drawn, Tensor):
+        return [pre_drawn]
+    return [tensor for parts in zip(pre_drawn, template, strict=True) for tensor in filled(*parts)]

@@ -315,7 +315,7 @@ class Run(Restorable):
         """Begin to compile where that is due; return whether nothing can be done until it is done."""
         if not (self._wants_kernel and self.phase in ("warm-up", "sampling")):
             return False
-        self._switch.begin(self.sampler, self.state, self.threads)
+        self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
         # One that goes on from a checkpoint had its kernel before.
         return (self.wait_for_compile or self.compiled_since is not None) and self.kernel == "compiling"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from conftest import needs_compiler
 
-from bnnviz.engine.compilation.compiled_step import Compilation
 from bnnviz.engine.compilation.step_graph import StepGraph
 from bnnviz.engine.run import checkpoint, restorable
 from bnnviz.engine.run.run import Run
@@ -91,23 +88,6 @@ class _Recorded(RandomNumbers):
 
 def _on_gpu(value: Any) -> Any:
     return rebuilt(value, iter([part.cuda() for part in flat(value)]))
-
-
-@pytest.mark.gpu
-@pytest.mark.demand
-@needs_compiler
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_compiled_kernel_on_a_gpu_agrees(sampler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    run = sampling(sampler, "cuda")
-    compilation = Compilation(run.sampler, run.state, 1)
-    compilation.wait()
-    assert compilation.error is None
-    begun, state = run.rng.get_state(), run.state
-    for _ in range(5):
-        state, _ = compilation.kernel.step(run.numbers, state)
-    run.rng.set_state(begun)
-    assert close(state, stepped(run, 5))
 
 
 @pytest.mark.gpu

@@ -1,0 +1,142 @@
+"""Capture the step of a sampler as a CUDA graph, in the place of `Sampler.step`.
+
+A graph is launched as a whole: a step of many small operations then costs what its arithmetic costs, and not a launch
+for each of them. It reads the state and what is drawn beforehand from fixed tensors. It leaves the new state there, and
+a copy of all that a step returns in one tensor for each data type. Random numbers come from the run's generator, which
+the graph advances at each replay, so the draws are those of the step that is not captured.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnviz.engine.compilation.step_graph import captured, restore
+from bnnviz.engine.compilation.tracing import filled, moving_part, with_adaptation
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import builder, flat, rebuilt
+
+
+class CapturedKernel:
+    """A step as a CUDA graph; on a CPU the same tensors are filled operation by operation.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        After its warm-up.
+    state : Any
+        A state of it.
+    numbers : RandomNumbers
+        Of the run; a step draws from no others.
+    """
+
+    def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers) -> None:
+        self._sampler, self._numbers, self._frame = copy.copy(sampler), numbers, state
+        self._sampler.host_sync = False
+        self._held = [_own(part) for part in flat(moving_part(state))]
+        begun = numbers.generator.get_state()
+        self._given = self._sampler.pre_draw(numbers, state)
+        self._inputs = [_own(part) for part in flat(self._given)]
+        self._packed, returned = self._take()
+        self._built, self._layout = builder(returned), _layout(flat(returned))
+        restore(self._held, flat(moving_part(state)))
+        numbers.generator.set_state(begun)
+        self._last: Any = None
+        self._replay = self._taken_again
+        if self._held[0].is_cuda:
+            graph, (self._packed, _) = captured(self._take, self._held, numbers)
+            self._replay = graph.replay
+
+    def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
+        """Return the next state and what happened."""
+        if state is not self._last:
+            restore(self._held, flat(moving_part(state)))
+        for held, part in zip(self._inputs, filled(self._sampler.pre_draw(rng, state), self._given), strict=True):
+            held.copy_(part)
+        self._replay()
+        after, info = self._built(_unpacked([part.clone() for part in self._packed], self._layout))
+        self._last = with_adaptation(after, state)
+        return self._last, info
+
+    def _taken_again(self) -> None:
+        for held, part in zip(self._packed, self._take()[0], strict=True):
+            held.copy_(part)
+
+    def _take(self) -> tuple[list[Tensor], Any]:
+        """Take a step from the state that is held to the next; return all that it returns, packed and as it is."""
+        state = with_adaptation(rebuilt(moving_part(self._frame), iter(self._held)), self._frame)
+        given = rebuilt(self._given, iter(self._inputs))
+        after, info = self._sampler.kernel(self._numbers, state, given)
+        returned = moving_part(after), info
+        packed = _packed(flat(returned))
+        # After the copies: a part of the new state may be another part of the old one.
+        parts = _unpacked(packed, _layout(flat(returned)))
+        restore(self._held, parts[: len(self._held)])
+        return packed, returned
+
+
+class Capture:
+    """A step that has been captured, or why it was not, with the members of a `Compilation`.
+
+    Parameters
+    ----------
+    sampler, state, numbers
+        As for `CapturedKernel`.
+
+    Attributes
+    ----------
+    kernel : CapturedKernel or None
+    error : str or None
+    """
+
+    done = True
+
+    def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers) -> None:
+        self.kernel: CapturedKernel | None = None
+        self.error: str | None = None
+        begun = numbers.generator.get_state()
+        try:
+            self.kernel = CapturedKernel(sampler, state, numbers)
+        except (BnnvizError, RuntimeError) as error:  # of what the target's functions do
+            numbers.generator.set_state(begun)
+            first = str(error).strip().splitlines()
+            self.error = (
+                f"The step could not be captured as a CUDA graph ({first[0] if first else type(error).__name__});"
+                " the run goes on without it. A forward or a density that reads a value on the host, by .item() or by"
+                " an if on a tensor, is the usual cause."
+            )
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return at once: it is done."""
+
+    def cancel(self) -> None:
+        """Do nothing: there is nothing left to give up."""
+
+
+def _own(part: Tensor) -> Tensor:
+    return part.clone(memory_format=torch.contiguous_format)
+
+
+_Layout = list[tuple[int, int, torch.Size]]  # of each part: which packed tensor, its numbers, its shape
+
+
+def _layout(parts: list[Tensor]) -> _Layout:
+    kinds = list(dict.fromkeys(part.dtype for part in parts))
+    return [(kinds.index(part.dtype), math.prod(part.shape), part.shape) for part in parts]
+
+
+def _packed(parts: list[Tensor]) -> list[Tensor]:
+    """Return the numbers of all parts, in one tensor for each data type."""
+    kinds = dict.fromkeys(part.dtype for part in parts)
+    return [torch.cat([part.reshape(-1) for part in parts if part.dtype == kind]) for kind in kinds]
+
+
+def _unpacked(packed: list[Tensor], layout: _Layout) -> list[Tensor]:
+    numbers = [iter(part.split([size for kind, size, _ in layout if kind == i])) for i, part in enumerate(packed)]
+    return [next(numbers[kind]).view(shape) for kind, _, shape in layout]
