@@ -77,7 +77,7 @@ def _case(where: str, name: str) -> Case:
 
 MIXING = MixingExperiment(
     name="pdmp-mixing",
-    title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
+    title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, beside Table 2)",
     doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"
     " four chains, on two moons with a 2-10-1 tanh network (five seeds) and on 400 digits with a LeNet-5; the paths of"
     " the PDMPs are sampled. The Boomerang's chains all begin at the mode of its reference, those of the others each at"

@@ -94,9 +94,9 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
 
 
 def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], size: _SmallScale | None) -> Case:
-    settings = {key: value for key, value in row.items() if key != "sampler"}
+    settings = {key: value for key, value in row.items() if key not in ("sampler", "warmup")}
     draws, seeds = (200, SEEDS) if size is None else (size.draws, SMALL_SEEDS)
-    specs = repeated("images", target, row["sampler"], settings, seeds=seeds, draws=draws, warmup=5)
+    specs = repeated("images", target, row["sampler"], settings, seeds=seeds, draws=draws, warmup=row.get("warmup", 5))
     figures = published.read("pdmp-table2", data).get(name.removesuffix(", Algorithm 2"), {})
     return Case(name, specs, figures, _NOTES.get(name, ""))
 

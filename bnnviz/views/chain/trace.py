@@ -1,4 +1,4 @@
-"""Draw one summary of each chain's draws, draw by draw."""
+"""Draw one number of each chain's draws, draw by draw, such as a principal component or an acceptance rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CHAINS = 8
 
 
 class TraceView(View):
-    """Draw the first principal component (or a coordinate) of up to eight chains."""
+    """Draw one number of each draw of up to eight chains: a component, a coordinate, or a sample statistic."""
 
     name = "trace"
     title = "Trace"
