@@ -13,7 +13,9 @@ import torch
 
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
+from bnnviz.api.predict import WithPredictions
 from bnnviz.engine.background import Background
+from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import export, reader, warm_start
 from bnnviz.engine.recording import resume as resuming
@@ -25,6 +27,7 @@ from bnnviz.specs.run import POINTS, Spec
 
 if TYPE_CHECKING:
     from bnnviz.notebook.widget import Live
+    from bnnviz.targets import BNN
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +69,7 @@ class WithFigures(Background):
         return Live(self, views, height, dark)
 
 
-class BackgroundRun(WithFigures):
+class BackgroundRun(WithFigures, WithPredictions):
     """A run that samples in the background of this process: `bnnviz.Run`.
 
     Attributes
@@ -130,6 +133,15 @@ class BackgroundRun(WithFigures):
         """Kept draws, shape (chains, draws, dim)."""
         with self._lock:
             return self._run.draws
+
+    def _network_draws(self, target: BNN | None) -> NetworkDraws:
+        if target is not None:
+            raise BnnvizError("The run has its target; give none.", "target")
+        with self._lock:
+            return network_draws(self._run)
+
+    def _spec_of_draws(self) -> Spec:
+        return self.spec
 
     def event_weights(self) -> np.ndarray | None:
         """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).
@@ -279,8 +291,14 @@ def sample(target: Any, sampler: Any = "bps", **options: Any) -> BackgroundRun:
     return start(target, sampler, **options).run_to_end()
 
 
-class PublicRecording(Recording):
+class PublicRecording(Recording, WithPredictions):
     """A recording, with what else a program asks of it."""
+
+    def _network_draws(self, target: BNN | None) -> NetworkDraws:
+        return network_draws(resuming.resume(self.folder, target=target))
+
+    def _spec_of_draws(self) -> Spec:
+        return self.spec()
 
     def to_arviz(self) -> Any:
         """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from bnnviz import __version__, optional
-from bnnviz.cli import data, race, recordings, replay, reproduce, sample, serve, sweep
+from bnnviz.cli import data, predict, race, recordings, replay, reproduce, sample, serve, sweep
 from bnnviz.cli.output import INTERRUPTED, complain
 from bnnviz.errors import BnnvizError
 
@@ -72,7 +72,7 @@ def program(
 
 # `bnnviz --help` lists the commands in this order, and the groups of commands after them.
 for commands in (
-    *(data.app, reproduce.app, sample.app, recordings.app, sweep.app),
+    *(data.app, reproduce.app, sample.app, predict.app, recordings.app, sweep.app),
     *(race.app, race.wells_app, replay.app, data.bench_app, serve.app),
 ):
     app.add_typer(commands)

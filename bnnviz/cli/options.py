@@ -113,6 +113,11 @@ def figure_place(out: Path | None, option: str) -> Path | None:
 # --- --target, --data, --target-column, --task
 
 
+def missing_values(given: list[str] | None) -> list[str] | None:
+    """Return what --missing says: none means that no number stands for a missing value."""
+    return given and [each for each in given if each != "none"]
+
+
 class TableOptions(NamedTuple):
     """What the options say of a CSV file, as `bnnviz.data.read_table` takes it; None where they say nothing."""
 
@@ -130,7 +135,7 @@ class TableOptions(NamedTuple):
         """Read the file."""
         from bnnviz.data import read_table
 
-        missing = self.missing and [each for each in self.missing if each != "none"]
+        missing = missing_values(self.missing)
         return read_table(data, self.target_column, self.task, decimal=self.decimal, missing=missing)
 
 

@@ -55,7 +55,7 @@ class Layout(NamedTuple):
         return self.lines_before + next(itertools.islice(rows, row, None), 0)
 
 
-def find(text: str, name: str, target: str | None = None) -> Layout:
+def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> Layout:
     """Return the layout of a file.
 
     Parameters
@@ -65,18 +65,20 @@ def find(text: str, name: str, target: str | None = None) -> Layout:
         What the file is called.
     target : str or None, default None
         The column to predict: a first line that names it is the line of names, even if it holds numbers.
+    fewest : int, default 2
+        Columns that it has to have.
 
     Raises
     ------
     BnnvizError
-        If it has no two columns, or more than `MOST_COLUMNS`, or two of one name.
+        If it has fewer columns, or more than `MOST_COLUMNS`, or two of one name.
     """
     lines = text.splitlines(keepends=True)
     notes: list[str] = []
     at, separator, comment = _passed(lines, name)
     if at == len(lines):
         raise BnnvizError(f"The file {name} holds comments alone; add a line of names and rows.", "data")
-    first, separator = _cells(lines[at], separator, name)
+    first, separator = _cells(lines[at], separator, name, fewest)
     looked_at = [_split(line, separator, name) for line in lines[at + 1 : at + 1 + _LOOKED_AT] if line.strip()]
     if comment is not None and all(is_number(cell) for cell in first):
         names = _split(comment, separator, name)
@@ -129,7 +131,7 @@ def _continues(line: str, later: list[str]) -> bool:
     return is_row and not line.startswith("# ")
 
 
-def _cells(line: str, separator: str | None, name: str) -> tuple[list[str], str]:
+def _cells(line: str, separator: str | None, name: str, fewest: int) -> tuple[list[str], str]:
     """Return the cells of a line, and the separator that is given or makes most of them."""
     if len(line) > _LONGEST_LINE:
         raise BnnvizError(
@@ -139,6 +141,8 @@ def _cells(line: str, separator: str | None, name: str) -> tuple[list[str], str]
     cells = {mark: _split(line, mark, name) for mark in marks}
     separator = max(cells, key=lambda mark: len(cells[mark]))
     first = cells[separator]
+    if len(first) == 1 and fewest == 1:
+        return first, ";"  # of one column a comma is no separator
     if len(first) == 1:
         marks = ", ".join(_SEPARATORS.values())
         raise BnnvizError(

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bnnviz.data.splits import divided, split_rows
 from bnnviz.errors import BnnvizError
 
 _ARRAYS = ("x", "y")
+_WORDS = ("name", "sha256", "task", "target", "levels", "decimal", "missing")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,6 +40,13 @@ class UserTable:
         What each class is called; empty for regression.
     notes : tuple of str, default ()
         What was done to the rows and columns of the file, one sentence each.
+    levels : dict or None, default None
+        The columns of the file that are inputs, in order, each with its different texts, or () where it holds numbers;
+        None of a table that an earlier version packed.
+    decimal : str or None, default None
+        The mark before the decimals of its numbers, where they show one.
+    missing : tuple of str or None, default None
+        What was said to stand for a missing value.
     """
 
     name: str
@@ -50,6 +58,9 @@ class UserTable:
     target: str
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    levels: dict[str, tuple[str, ...]] | None = None
+    decimal: Literal[".", ","] | None = None
+    missing: tuple[str, ...] | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return what a spec says of the file, as plain JSON values."""
@@ -85,7 +96,7 @@ class UserTable:
 
     def pack(self) -> bytes:
         """Return the table as the bytes of a NumPy archive without pickles, for a spec's attachment."""
-        words = {name: getattr(self, name) for name in ("name", "sha256", "task", "target")}
+        words = {name: getattr(self, name) for name in _WORDS}
         lists = {name: list(getattr(self, name)) for name in ("x_names", "class_names", "notes")}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, x=self.x, y=self.y, words=np.array(json.dumps(words | lists)))
@@ -105,6 +116,9 @@ class UserTable:
                 arrays = {name: np.asarray(archive[name], dtype=float) for name in _ARRAYS}
                 words = json.loads(str(archive["words"]))
             lists = {name: tuple(words.pop(name)) for name in ("x_names", "class_names", "notes")}
+            levels, missing = words.pop("levels", None), words.pop("missing", None)
+            lists["levels"] = None if levels is None else {key: tuple(each) for key, each in levels.items()}
+            lists["missing"] = None if missing is None else tuple(missing)
             return cls(**arrays, **words, **lists)
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
             raise BnnvizError("The attached table cannot be read: open the file again.", field="data") from error

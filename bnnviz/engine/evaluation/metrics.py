@@ -204,6 +204,19 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     return NetworkDraws(target, theta, flat, chains, known)
 
 
+def network_draws(run: DrawSource) -> NetworkDraws:
+    """Return the network of a run and its draws so far.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no network on data, or there are none.
+    """
+    if not isinstance(run.target, BNN):
+        raise BnnvizError("Only a run of a network on data predicts; this one is of a density.", "target")
+    return given_draws(run.target, *_of_run(run))
+
+
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
     if isinstance(run, BNN):
         raise BnnvizError("Give the draws of the network, or a run of it.", "draws")

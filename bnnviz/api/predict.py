@@ -1,0 +1,113 @@
+"""Predict new rows by a run of a network on data, or by a recording of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnnviz.data import DataSet, UserTable
+from bnnviz.data.tables.new_rows import NewRows, read_rows
+from bnnviz.engine.evaluation import predictive_distribution as predicting
+from bnnviz.engine.evaluation.metrics import NetworkDraws
+from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+
+if TYPE_CHECKING:
+    from bnnviz.targets import BNN
+
+
+class WithPredictions:
+    """What predicts rows: needs the draws of a network (`_network_draws`) and the spec that they are of."""
+
+    def _network_draws(self, target: BNN | None) -> NetworkDraws:
+        raise NotImplementedError
+
+    def _spec_of_draws(self) -> Spec:
+        raise NotImplementedError
+
+    @torch.inference_mode(False)
+    def predict(
+        self, x: Any, quantiles: Sequence[float] = QUANTILES, *, target: BNN | None = None
+    ) -> PredictiveDistribution:
+        """Predict rows, in the units of the data.
+
+        Parameters
+        ----------
+        x : array_like, shape (rows, inputs), DataFrame, or path
+            Inputs as the network's data had them. Of a run on a CSV file also a frame or another file with the columns
+            of that one, by their names; rows with a missing value, or with a text that no training row has, are left
+            out.
+        quantiles : sequence of float
+            Probabilities of the quantiles of an observation.
+        target : BNN, optional
+            Your own network and data, for a recording of a run on such.
+
+        Returns
+        -------
+        PredictiveDistribution
+            ``mean``, ``sd``, its parts ``epistemic_sd`` and ``aleatoric_sd``, ``quantiles``; or ``probabilities``,
+            ``classes``, ``entropy`` and ``mutual_information``; and ``far``. ``to_frame()`` makes a frame of it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no draws of a network, or the rows do not fit it.
+        """
+        given = self._network_draws(target)
+        return predicting.predict(given, self._inputs(given.target, x), quantiles)
+
+    @torch.inference_mode(False)
+    def predictive(self, x: Any, draws: int = 1000, seed: int = 0, *, target: BNN | None = None) -> np.ndarray:
+        """Draw observations at rows from the posterior predictive law.
+
+        Parameters
+        ----------
+        x, target
+            As of `predict`.
+        draws, seed : int
+
+        Returns
+        -------
+        ndarray, shape (draws, rows)
+            In the target's unit, or class numbers.
+
+        Raises
+        ------
+        BnnvizError
+            As `predict`.
+        """
+        given = self._network_draws(target)
+        return predicting.predictive_draws(given, self._inputs(given.target, x), draws, seed)
+
+    def table(self) -> UserTable | None:
+        """Return the table that the network was trained on; None where that was no file of the user's."""
+        spec = self._spec_of_draws()
+        return None if spec.attachment is None else UserTable.unpack(spec.attachment)
+
+    def rows(self, source: Any, **options: Any) -> NewRows:
+        """Read rows to predict from a CSV file or a frame; options as of `bnnviz.data.tables.new_rows.read_rows`.
+
+        Raises
+        ------
+        BnnvizError
+            If the run was on no file of the user's, or the columns do not fit.
+        """
+        table = self.table()
+        if table is None:
+            raise BnnvizError("This run was not on a CSV file: give the rows to predict as an array.", "x")
+        return read_rows(source, table, **options)
+
+    def _inputs(self, target: BNN, x: Any) -> np.ndarray:
+        is_frame = hasattr(x, "iloc")
+        if self.table() is not None and (is_frame or isinstance(x, str | bytes) or hasattr(x, "__fspath__")):
+            found = self.rows(x)
+            if not found.complete.any():
+                raise BnnvizError(" ".join(["No row can be predicted.", *found.notes]), "x")
+            return found.x[found.complete]
+        if is_frame and isinstance(target.data_set, DataSet) and set(target.data_set.x_names) <= set(x.columns):
+            x = x[list(target.data_set.x_names)]
+        return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)

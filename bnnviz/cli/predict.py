@@ -1,0 +1,108 @@
+"""Run ``bnnviz predict``: predict the rows of a file by a recorded run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from bnnviz.cli import options
+from bnnviz.cli.output import say
+from bnnviz.errors import BnnvizError
+from bnnviz.files import write_whole
+
+if TYPE_CHECKING:
+    from bnnviz.data.tables.new_rows import NewRows
+    from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=options.examples(
+        "bnnviz sample --data houses.csv --target-column price --set noise=learnt --record houses",
+        "bnnviz predict houses --data new.csv --out predictions.csv",
+        "bnnviz predict houses --data new.csv --interval 0.9 > predictions.csv",
+    )
+)
+def predict(
+    run: options.RecordingWord,
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE.csv", help="The rows to predict, with the columns that the run was trained on."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Where predictions are written; default: stdout.")
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(min=0.01, max=0.999, help="Probability that the interval of each number holds it.")
+    ] = 0.95,
+    decimal: options.Decimal = None,
+    missing: options.Missing = None,
+) -> None:
+    """Predict the rows of a CSV file, one line of predictions for each.
+
+    A number has its mean, its sd and the parts of that (epistemic: more data would remove it; aleatoric: noise), and an
+    interval; a class its probabilities. far: 1 where a row lies far from all training rows. What the file has of the
+    target's own column is compared with the predictions.
+    """
+    from bnnviz.api.run import recording
+    from bnnviz.engine.evaluation.predictive_distribution import scores_of
+    from bnnviz.engine.recording.reader import check_zarr
+
+    check_zarr("run")
+    out = None if out is None else options.free_place(out, ".csv")
+    found = recording(run)
+    rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing))
+    for note in rows.notes:
+        say(note)
+    if not rows.complete.any():
+        raise BnnvizError(f"No row of {data} can be predicted.", "data")
+    tail = (1 - interval) / 2
+    predicted = found.predict(rows.x[rows.complete], (tail, 0.5, 1 - tail))
+    text = _table(rows, predicted)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        try:
+            write_whole(out, text.encode())
+        except OSError as error:
+            raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
+        say(f"{int(rows.complete.sum()):,} rows are predicted in {out}.")
+    if rows.observed is not None:
+        say(_compared(scores_of(predicted, rows.observed[rows.complete])))
+
+
+def _table(rows: NewRows, predicted: PredictiveDistribution) -> str:
+    """Return a line for each row of the file, empty where it could not be predicted."""
+    columns = predicted.columns()
+    places = np.cumsum(rows.complete) - 1
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["row", *columns])
+    for row, (whole, place) in enumerate(zip(rows.complete, places, strict=True), 1):
+        writer.writerow([row, *(_cell(values[place]) if whole else "" for values in columns.values())])
+    return stream.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, np.bool_):
+        return str(int(value))
+    return str(value) if isinstance(value, str) else f"{value:.6g}"
+
+
+def _compared(scores: dict[str, Any]) -> str:
+    """Return how well the rows with a known observation were predicted."""
+    if not scores:
+        return "No predicted row has an observation to compare with."
+    if "accuracy" in scores:
+        return f"Of {scores['rows']:,} rows {scores['accuracy']:.1%} are right; nll {scores['nll']:.3f}."
+    return (
+        f"Compared with {scores['rows']:,} observations: RMSE {scores['rmse']:.4g};"
+        f" {scores['wanted_coverage']:.0%} intervals hold {scores['coverage']:.1%}."
+    )

@@ -1,0 +1,297 @@
+"""Predict new rows by the draws of a network: the law of an observation, and the part of it that more data remove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnnviz import optional
+from bnnviz.data import DataSet
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, normalised
+from bnnviz.engine.evaluation.predictions import at_once, evenly
+from bnnviz.engine.evaluation.uncertainty import predictive
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import BNN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUANTILES = (0.025, 0.5, 0.975)
+_MOST_DRAWS = 1000  # that make a quantile
+_HALVINGS = 32
+_NUMBERS = 4_000_000  # predictions of all draws that are held at once
+_FAR_QUANTILE = 0.99
+_MOST_NEIGHBOURS = 20_000  # training rows among which the nearest is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictiveDistribution:
+    """Hold what the draws of a network together say of rows.
+
+    Attributes
+    ----------
+    task : {"regression", "classification"}
+    far : ndarray of bool, shape (rows,)
+        Rows further from their nearest training row than 99 % of the training rows are from theirs, on the scale that
+        the network sees: there the prior speaks more than the data.
+    mean, sd : ndarray or None, shape (rows,)
+        Of an observation of a regression, in the target's unit.
+    epistemic_sd, aleatoric_sd : ndarray or None, shape (rows,)
+        The parts of `sd`: how far the draws differ, which more data would remove, and the observation noise. Their
+        squares have the square of `sd` as their sum.
+    quantiles : dict of ndarray
+        Of an observation of a regression, by their probabilities.
+    class_names : list of str
+        Of a classification.
+    probabilities : ndarray or None, shape (rows, classes)
+    entropy, mutual_information : ndarray or None, shape (rows,)
+        Of a class, in nats; and the part of it that the draws' differences make, which more data would remove.
+    """
+
+    task: str
+    far: np.ndarray
+    mean: np.ndarray | None = None
+    sd: np.ndarray | None = None
+    epistemic_sd: np.ndarray | None = None
+    aleatoric_sd: np.ndarray | None = None
+    quantiles: dict[float, np.ndarray]
+    class_names: list[str]
+    probabilities: np.ndarray | None = None
+    entropy: np.ndarray | None = None
+    mutual_information: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.far)
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The most probable class of each row, by name.
+
+        Raises
+        ------
+        BnnvizError
+            Of a regression.
+        """
+        if self.probabilities is None:
+            raise BnnvizError("A regression predicts numbers, not classes; take mean.", "task")
+        return np.array(self.class_names)[self.probabilities.argmax(1)]
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return everything by the names of a table's columns."""
+        if self.probabilities is None:
+            parts = {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}
+            levels = {f"q{100 * level:g}": values for level, values in self.quantiles.items()}
+            return parts | levels | {"far": self.far}
+        each = {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.class_names)}
+        parts = {"entropy": self.entropy, "mutual_information": self.mutual_information, "far": self.far}
+        return {"class": self.classes} | each | parts
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `columns` as a frame of pandas."""
+        return optional.require("pandas", "A frame needs").DataFrame(self.columns())
+
+
+def predict(given: NetworkDraws, x: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> PredictiveDistribution:
+    """Predict rows by draws.
+
+    Parameters
+    ----------
+    given : NetworkDraws
+    x : ndarray, shape (rows, ...)
+        Inputs in the units of the data.
+    quantiles : sequence of float
+        Probabilities, above 0 and below 1; of a regression.
+
+    Raises
+    ------
+    BnnvizError
+        If the inputs or the quantiles do not fit.
+    """
+    quantiles = [float(level) for level in quantiles]
+    if not all(0 < level < 1 for level in quantiles):
+        raise BnnvizError(f"quantiles lie between 0 and 1, and {quantiles} do not.", "quantiles")
+    rows, theta, shares = _inputs(given.target, x), *_weighed(given)
+    far = _far(given.target, rows)
+    if given.target.likelihood.task == "classification":
+        found = predictive(given.target, theta, rows, shares)
+        return PredictiveDistribution(
+            task="classification",
+            far=far,
+            quantiles={},
+            class_names=class_names(given.target),
+            probabilities=found.probabilities,
+            entropy=found.entropy,
+            mutual_information=found.mutual,
+        )
+    size = max(1, _NUMBERS // len(theta))
+    parts = [
+        _numbers(given.target, theta, shares, rows[begin : begin + size], quantiles)
+        for begin in range(0, len(rows), size)
+    ]
+    mean, epistemic, aleatoric, levels = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+    return PredictiveDistribution(
+        task="regression",
+        far=far,
+        mean=mean,
+        sd=np.hypot(epistemic, aleatoric),
+        epistemic_sd=epistemic,
+        aleatoric_sd=aleatoric,
+        quantiles=dict(zip(quantiles, levels, strict=True)),
+        class_names=[],
+    )
+
+
+def _numbers(
+    target: BNN, theta: torch.Tensor, shares: np.ndarray, rows: torch.Tensor, quantiles: Sequence[float]
+) -> tuple[np.ndarray, ...]:
+    """Return mean, epistemic and aleatoric sd (rows,) and quantiles (levels, rows)."""
+    means, noise = _means(target, theta, rows)
+    mean = shares @ means
+    epistemic = np.sqrt(np.maximum(shares @ np.square(means - mean), 0.0))
+    aleatoric = np.full(len(mean), math.sqrt(shares @ np.square(noise)))
+    return mean, epistemic, aleatoric, _quantiles(means, noise, shares, quantiles)
+
+
+def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed: int = 0) -> np.ndarray:
+    """Draw observations, or classes, at rows.
+
+    Parameters
+    ----------
+    given : NetworkDraws
+    x : ndarray, shape (rows, ...)
+        Inputs in the units of the data.
+    draws, seed : int
+
+    Returns
+    -------
+    ndarray, shape (draws, rows)
+        In the target's unit, or class numbers.
+    """
+    if draws < 1:
+        raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+    rng = np.random.default_rng(seed)
+    rows, theta, shares = _inputs(given.target, x), *_weighed(given)
+    # One each while there are enough of them: then only the noise is drawn.
+    alike = bool(np.ptp(shares) == 0)
+    chosen = rng.choice(len(theta), draws, replace=not alike or draws > len(theta), p=None if alike else shares)
+    theta = theta[torch.as_tensor(chosen, device=theta.device)]
+    if given.target.likelihood.task == "regression":
+        means, noise = _means(given.target, theta, rows)
+        return means + noise[:, None] * rng.standard_normal(means.shape)
+    made = np.empty((draws, len(rows)), dtype=int)
+    for part in _parts(given.target, theta, rows):
+        probabilities = given.target.likelihood.mean(given.target.outputs(theta[part], rows)).double().cpu().numpy()
+        if probabilities.ndim == 2:
+            probabilities = np.stack([1 - probabilities, probabilities], -1)
+        uniform = rng.random((*probabilities.shape[:2], 1))
+        made[part] = (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
+    return made
+
+
+def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
+    """Return inputs as the target keeps them."""
+    data, shape = target.data_set, tuple(target.x.shape[1:])
+    x = np.asarray(x)
+    x = x[:, None] if x.ndim == 1 and shape == (1,) else x
+    if x.dtype.kind not in "biuf" or x.ndim != 1 + len(shape) or x.shape[1:] != shape:
+        raise BnnvizError(
+            f"The rows to predict have the shape {x.shape}; the network takes numbers of the shape (rows,"
+            f" {', '.join(map(str, shape))}).",
+            "x",
+        )
+    if not np.isfinite(x.astype(float)).all():
+        raise BnnvizError("The rows to predict hold missing or infinite values; drop or fill those rows.", "x")
+    if isinstance(data, DataSet):
+        x = data.standardiser.x(x.astype(float))
+    return torch.as_tensor(x, device=target.device).to(target.x.dtype)
+
+
+def _weighed(given: NetworkDraws) -> tuple[torch.Tensor, np.ndarray]:
+    """Return the draws that count, and their shares of sum 1."""
+    if given.log_weights is None:
+        return given.theta, np.full(len(given.theta), 1 / len(given.theta))
+    shares = normalised(given.log_weights)
+    kept = np.flatnonzero(shares > 0)
+    return given.theta[torch.as_tensor(kept, device=given.theta.device)], shares[kept]
+
+
+def _parts(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> list[slice]:
+    size = at_once(target, len(rows))
+    return [slice(begin, begin + size) for begin in range(0, len(theta), size)]
+
+
+def _means(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean (draws, rows) and the noise's sd (draws,) that each draw predicts, in the target's unit."""
+    with torch.no_grad():
+        found = [target.outputs(theta[part], rows)[..., 0].double().cpu() for part in _parts(target, theta, rows)]
+    means, noise = torch.cat(found).numpy(), target.noise_sd_of(theta).double().cpu().numpy()
+    if target.data_set is None:
+        return means, noise
+    scale = target.data_set.standardiser
+    return scale.y_back(means), noise * scale.y_scale
+
+
+def _quantiles(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+    """Return quantiles (levels, rows) of the mixtures of normal laws that the draws predict, by halving."""
+    from scipy.special import ndtr
+
+    if not levels:
+        return np.empty((0, means.shape[1]))
+    kept = evenly(len(means), _MOST_DRAWS)
+    means, noise, shares = means[kept], noise[kept], shares[kept] / shares[kept].sum()
+    reach = 10.0 * noise.max()
+    wanted = np.array(levels)[:, None]
+    low, high = (np.repeat(side[None], len(levels), 0) for side in (means.min(0) - reach, means.max(0) + reach))
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        below = np.stack([shares @ ndtr((each - means) / noise[:, None]) for each in middle])
+        low, high = np.where(below < wanted, middle, low), np.where(below < wanted, high, middle)
+    return 0.5 * (low + high)
+
+
+def _far(target: BNN, rows: torch.Tensor) -> np.ndarray:
+    """Return which rows are further from the training rows than those are from each other (see the class)."""
+    from scipy.spatial import cKDTree
+
+    known = target.seen(target.x[evenly(len(target.x), _MOST_NEIGHBOURS)]).flatten(1).double().cpu().numpy()
+    if len(known) < 3:
+        return np.zeros(len(rows), dtype=bool)
+    tree = cKDTree(known)
+    among, _ = tree.query(known, k=2)
+    apart, _ = tree.query(target.seen(rows).flatten(1).double().cpu().numpy())
+    return apart > max(float(np.quantile(among[:, 1], _FAR_QUANTILE)), 1e-9)
+
+
+def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, Any]:
+    """Return how well rows with a known observation were predicted.
+
+    Returns
+    -------
+    dict
+        ``rows``, and ``rmse`` and ``coverage``, the share of rows between the outermost quantiles; or ``accuracy`` and
+        ``nll``.
+    """
+    rows = np.isfinite(observed)
+    if not rows.any():
+        return {}
+    if found.probabilities is not None:
+        labels = observed[rows].astype(int)
+        own = found.probabilities[rows][np.arange(len(labels)), labels]
+        right = found.probabilities[rows].argmax(1) == labels
+        nll = float(-np.log(np.maximum(own, 1e-300)).mean())
+        return {"rows": len(labels), "accuracy": float(right.mean()), "nll": nll}
+    error = found.mean[rows] - observed[rows]
+    figures: dict[str, Any] = {"rows": int(rows.sum()), "rmse": float(np.sqrt(np.square(error).mean()))}
+    if len(found.quantiles) > 1:
+        low, high = found.quantiles[min(found.quantiles)], found.quantiles[max(found.quantiles)]
+        inside = (observed >= low) & (observed <= high)
+        figures |= {
+            "coverage": float(inside[rows].mean()),
+            "wanted_coverage": max(found.quantiles) - min(found.quantiles),
+        }
+    return figures

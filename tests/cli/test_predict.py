@@ -1,0 +1,81 @@
+"""``bnnviz predict``: a file in, a file of predictions out, by a recording that has gone to another folder."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bnnviz
+from bnnviz.cli.main import main
+
+
+def run_here(line: str) -> int:
+    """Run in this process, without starting Python anew."""
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(line))
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a recording of a run on a file, moved to another folder, and the file."""
+    folder = tmp_path_factory.mktemp("predict")
+    rng = np.random.default_rng(0)
+    x, kind = rng.uniform(-2, 2, 60), rng.choice(["a", "b", "c"], 60)
+    y = 10 + 5 * x + 2 * (kind == "b") + rng.normal(0, 0.5, 60)
+    lines = [f"{a},{k},{b}" for a, k, b in zip(x, kind, y, strict=True)]
+    file = folder / "train.csv"
+    file.write_text("\n".join(["x,kind,y", *lines]))
+    chosen = "--set hidden=2 --set noise=learnt --sampler hmc --draws 20 --chains 2 --set warmup=40"
+    assert run_here(f"sample --data {file} --target-column y {chosen} --record {folder / 'here'} --json") == 0
+    shutil.move(folder / "here", folder / "there")
+    return folder / "there", file
+
+
+def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = recorded
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("kind,x\na,1.5\nz,1\nb,\nc,40\n")
+    assert run_here(f"predict {run} --data {new} --out {out} --interval 0.8") == 0
+    rows = list(csv.DictReader(out.open()))
+    assert list(rows[0]) == ["row", "mean", "sd", "epistemic_sd", "aleatoric_sd", "q10", "q50", "q90", "far"]
+    assert [row["row"] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[1]["mean"] == rows[2]["mean"] == ""
+    assert (rows[0]["far"], rows[3]["far"]) == ("0", "1")
+    said = capsys.readouterr().err
+    assert "'z' in row 2" in said and "1 row of 4 with a missing value" in said and "2 rows are predicted" in said
+    frame = bnnviz.recording(run).predict(new, (0.1, 0.5, 0.9))
+    assert float(rows[3]["mean"]) == pytest.approx(frame.mean[1], rel=1e-5)
+
+
+def test_known_observations_are_compared_with(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    run, file = recorded
+    assert run_here(f"predict {run} --data {file}") == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 61
+    assert "Compared with 60 observations: RMSE" in printed.err and "95% intervals hold" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("x\n1\n", "lacks columns"), ("x,kind\nmuch,a\n", "holds texts"), ("x,kind\n,a\n", "No row of")],
+)
+def test_a_file_that_does_not_fit_is_a_sentence(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text(text)
+    assert run_here(f"predict {recorded[0]} --data {new}") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_run_of_a_density_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "density"
+    assert run_here(f"sample --target gaussian --sampler hmc --draws 5 --record {run} --json") == 0
+    assert run_here(f"predict {run} --data {tmp_path / 'none.csv'}") == 2
+    assert "not on a CSV file" in capsys.readouterr().err
