@@ -303,6 +303,10 @@ class PDMP(EventLoop, Sampler):
         refresh = self._refresh_times(rng, state.clock)
         return self._started(rng, x, v, state.clock + state.s, refresh, state.alive, adaptation)
 
+    def positions(self, state: State) -> Tensor:
+        """Return where the paths are certain to come to (chains, dim)."""
+        return self.flow(state.x, state.v, state.s, state.adaptation.scaling)[0]
+
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
         state = state._replace(x=x, s=torch.zeros_like(state.s))

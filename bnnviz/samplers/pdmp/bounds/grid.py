@@ -33,6 +33,7 @@ _ROUNDING = 1e-3
 # Horizons that a cell may span. Two ends know nothing of a hump between them: with cells four times as long nothing is
 # violated either, and a mixture comes out 4 % too wide.
 _FARTHEST = 1.0
+_SHORTEST = 1 / 16  # of that, at the beginning of a path
 _RETREAT = 0.25  # of the way, after a look ahead that went too far
 _WIDER, _AFTER_REJECTION = 1.08, 0.9
 
@@ -80,7 +81,9 @@ class Grid(Bound):
     def start(self, at: RatePoint, previous: GridState | None, horizon: Tensor) -> GridState:
         """Begin at t = 0; the slope is known after a refreshment, not after a bounce."""
         zero = torch.zeros_like(at.rate)
-        width = horizon.clamp_max(self.widest) if previous is None else previous.width
+        most = horizon.clamp_max(self.widest)
+        # What was short of an edge, where U grows without bound, is no width for the way back.
+        width = most if previous is None else torch.maximum(previous.width, _SHORTEST * most)
         probing = torch.ones_like(zero, dtype=torch.bool)
         return GridState(zero, at.rate, at.slope, width, zero, zero, zero, zero, width, probing)
 
