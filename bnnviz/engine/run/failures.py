@@ -48,8 +48,8 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
     step, chain = at.nonzero()[0].tolist()
     return (
         f"Chain {chain} came to an edge of the density, where U is infinite, at step {step_batch.first_step + step},"
-        f" and {sampler.registered} cannot turn round there: write U in parameters without bounds, such as the logarithm"
-        " of what is positive (with the log-Jacobian), or use HMC or NUTS, which reject what lies outside."
+        f" and {sampler.registered} cannot turn round there: write U in parameters without bounds, such as the"
+        " logarithm of what is positive (with the log-Jacobian), or use HMC or NUTS, which reject what lies outside."
     )
 
 
