@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
+from bnnviz.samplers.pdmp.bounds.grid import GridState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
 from bnnviz.samplers.pdmp.bounds.raised import RaisedState
 from bnnviz.samplers.pdmp.thinning import Piece
@@ -77,7 +78,7 @@ class State(NamedTuple):
     kind: Tensor
     piece: Piece
     skipped: Piece
-    bound: InterpolatedState | RaisedState | ExactState
+    bound: InterpolatedState | GridState | RaisedState | ExactState
     alive: Tensor
     batch: Tensor | tuple[()]
     adaptation: Adaptation
