@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
-import torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,8 +73,8 @@ def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]
     bound = saved.get("bound")
     if isinstance(bound, dict) and "t0" in bound:
         # A grid had no reach; the speed counts where one is learnt, and is taken anew at the next event.
-        zero = torch.zeros_like(bound["t0"])
-        raised = {"grid": bound, "reach": zero, "speed": torch.ones_like(zero), "num_proposals": zero}
+        zero = bound["t0"].new_zeros(bound["t0"].shape)
+        raised = {"grid": bound, "reach": zero, "speed": zero + 1, "num_proposals": zero}
         saved = saved | {"bound": raised}
     adaptation = saved.get("adaptation")
     if not isinstance(adaptation, dict) or not {"scale", "stage"} <= adaptation.keys():
