@@ -166,6 +166,10 @@ class Sampler(param.Parameterized):
         """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
         return state
 
+    def positions(self, state: Any) -> Tensor | None:
+        """Return where chains are (chains, dim); None where they have no one place."""
+        return getattr(state, "x", None)
+
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
         """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
         return state._replace(x=x)

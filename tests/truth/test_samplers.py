@@ -18,6 +18,7 @@ from bnnviz.benchmarks.chains import begin
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp import thinning
+from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
@@ -245,7 +246,7 @@ def test_a_broken_sampler_is_caught(monkeypatch, sampler, method, wrong, target)
 def test_a_halved_envelope_is_caught(monkeypatch):
     whole = Grid._line
     monkeypatch.setattr(Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
-    monkeypatch.setattr(Grid, "redraws", False)
+    monkeypatch.setattr(PDMP, "_make_bound", lambda self: Grid(self.margin, self.widest_cell))
     assert verdict_on(targets.Gaussian(), make("bps", {"spacing": 0.5})).p < LEVEL
 
 

@@ -18,6 +18,7 @@ from bnnviz.benchmarks.suites import truth
 from bnnviz.benchmarks.suites.truth import SamplerCase, far, known_targets, row, sampler_cases
 from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.bounds import grid
 
 FEW = {"draws": 40, "chains": 300}
@@ -179,7 +180,7 @@ def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: s
 def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
     whole = grid.Grid._line
     monkeypatch.setattr(grid.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
-    monkeypatch.setattr(grid.Grid, "redraws", False)
+    monkeypatch.setattr(PDMP, "_make_bound", lambda self: grid.Grid(self.margin, self.widest_cell))
     assert not row(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
 
 

@@ -86,7 +86,10 @@ def variance_inflation(
         found = estimate(*(part[group != left_out] for part in rows))
         return found if degree is None else pooled[everyones != left_out].var(0) / found
 
-    full, without = ratios(-1), np.stack([ratios(one) for one in range(_GROUPS)])
+    with np.errstate(all="ignore"):  # chains that run away have squares that overflow
+        full, without = ratios(-1), np.stack([ratios(one) for one in range(_GROUPS)])
+    if not (np.isfinite(full).all() and np.isfinite(without).all()):
+        return None
     share, error = full.mean() - 1, _jackknife(without.mean(1))
     if degree is None:
         return VarianceInflation(float(share), float(error), None, None)
@@ -119,6 +122,8 @@ def _variances(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, expon
     zeros = [_stein(z, gradient * scale, exponent) for exponent in exponents]
     root = np.sqrt(weights)[:, None]
     columns = np.stack([np.ones(len(z)), *zeros], axis=1) * root
+    if not np.isfinite(columns).all():
+        return np.full(x.shape[1], np.nan)
     solved, *_ = np.linalg.lstsq(columns, z * z * root, rcond=None)
     if (solved[0] > _LEAST).all():
         return scale**2 * solved[0]

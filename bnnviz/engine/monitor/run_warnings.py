@@ -9,6 +9,7 @@ import numpy as np
 
 from bnnviz.engine.monitor.importance import BAD_K, POOR
 from bnnviz.engine.monitor.variances import BAD_RHAT, is_clear, most_off
+from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
@@ -53,6 +54,41 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
             f"The ESS of the {what} that mixes worst is {ess:.0f}, and standard errors can be relied on from {ENOUGH}"
             f" on: make more draws{else_by}."
         )
+    else:
+        yield from _of_tails(found, what, else_by)
+
+
+def _of_tails(found: dict[str, Any], what: str, else_by: str) -> Iterator[str]:
+    tail, energy = found.get("ess_tail_min"), found.get("ess_energy")
+    if tail is not None and tail < ENOUGH:
+        yield (
+            f"The tail ESS of the {what} that mixes worst is {tail:.0f}, and its 5 % and 95 % quantiles can be relied"
+            f" on from {ENOUGH} on: make more draws{else_by}."
+        )
+    if energy is not None and energy < ENOUGH:
+        yield (
+            f"U itself mixes slowly (ESS {energy:.0f}, good from {ENOUGH} on), so spreads may be wrong though means are"
+            " right: make more draws, or refresh velocities or momenta more often."
+        )
+
+
+def of_run(run: DrawSource) -> Iterator[str]:
+    """Say why a run has no draws, which chains it has lost, and what its sampler is known to do wrong as it was set."""
+    if run.phase == "failed" and run.error:
+        yield run.error
+        return
+    lost = np.flatnonzero(~np.asarray(run.alive)).tolist()
+    if lost:
+        yield (
+            f"{named_chains(lost)} met values that are not finite and stopped, so estimates are of the others alone: if"
+            " these kept away from where U is not finite, they are biased."
+        )
+    if not run.draws.size:
+        yield f"There are no draws yet: the run is in its phase {run.phase}, so nothing is estimated."
+        return
+    sentence, _ = run.sampler.text(run.sampler).warning(run.sampler_stats.summary())
+    if sentence:
+        yield sentence
 
 
 def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Iterator[str]:

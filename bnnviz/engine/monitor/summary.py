@@ -12,7 +12,7 @@ from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
-from bnnviz.engine.monitor.run_warnings import warnings
+from bnnviz.engine.monitor.run_warnings import of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
@@ -52,7 +52,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **_estimates(run, draws),
         "widening": None if run.sampler.weighted else _variance_inflation(run),
     }
-    return found | {"warnings": [*warnings(run, found), *of_moves(run), *_missing(run)]}
+    return found | {"warnings": [*of_run(run), *warnings(run, found), *of_moves(run), *_missing(run)]}
 
 
 def _missing(run: DrawSource) -> Iterator[str]:

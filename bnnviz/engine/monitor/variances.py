@@ -10,6 +10,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
+from bnnviz.engine.monitor.identity import says_nothing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
@@ -57,7 +58,7 @@ _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
-_CLEAR, _SMALL, _LARGE = 3.0, 0.02, 0.5  # standard errors, and shares
+_CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
@@ -282,7 +283,8 @@ def is_clear(share: float, error: float) -> bool:
 def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.VarianceInflation | None:
     """Return by what share the variances of a run's draws are too large, from as many gradients as the effort allows.
 
-    None where there are too few draws, every chain stands still, or a gradient takes too long.
+    None where there are too few draws, every chain stands still, the identity does not apply, or a gradient takes too
+    long.
 
     Parameters
     ----------
@@ -297,7 +299,7 @@ def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -
     rows = min(max(effort.work / each, effort.least_draws), effort.draws)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]
-    if not x.numel() or bool((x == x[:, :1]).all()):
+    if not x.numel() or bool((x == x[:, :1]).all()) or says_nothing(run.target, x.reshape(-1, dim)):
         return None
     parts = [run.sampler.tempered_target(part, run.state) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))

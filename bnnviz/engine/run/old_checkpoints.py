@@ -69,7 +69,13 @@ def _hamiltonian_layout(hints: dict[str, Any]) -> tuple[str, ...]:
 
 
 def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
-    """Return the state of a Hamiltonian sampler, nested dicts by the names of version 8, by those of today."""
+    """Return a state, nested dicts by the names of version 8, by those of today."""
+    bound = saved.get("bound")
+    if isinstance(bound, dict) and "t0" in bound:
+        # A grid had no reach; the speed counts where one is learnt, and is taken anew at the next event.
+        zero = bound["t0"].new_zeros(bound["t0"].shape)
+        raised = {"grid": bound, "reach": zero, "speed": zero + 1, "num_proposals": zero}
+        saved = saved | {"bound": raised}
     adaptation = saved.get("adaptation")
     if not isinstance(adaptation, dict) or not {"scale", "stage"} <= adaptation.keys():
         return saved

@@ -17,6 +17,7 @@ import torch
 from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.monitor.waiting import Waiting
+from bnnviz.engine.run import failures
 from bnnviz.engine.run.changes import Change
 from bnnviz.engine.run.device import Clock, choose_device, keep_freed
 from bnnviz.engine.run.initialization import (
@@ -39,8 +40,6 @@ from bnnviz.targets.base import REJECTED, RejectedPoints
 
 log = logging.getLogger(__name__)
 
-#: Settings that may be too large where every chain meets values that are not finite.
-_STEP_SIZES = ("step_size", "learning_rate")
 _LONGEST_BLOCK = 32
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
 _BLOCK_SHARE = 0.6
@@ -137,6 +136,7 @@ class Run(Restorable):
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None
         self._search: StartSearch | None = None
+        self._runaways: failures.RunawayWatch | None = None
         self._start: Start | None = None
         self._step_seconds = _STEP_SECONDS
         work = 6 * spec.chains * self.target.examples * self.target.row_work
@@ -342,6 +342,7 @@ class Run(Restorable):
         self.waiting.note()
         self._note_rejected_points()
         self._note_failures(step_batch)
+        self._note_runaways(step_batch)
         if self.phase == "tuning":
             self._end_window()
         elif not self.finished:
@@ -389,10 +390,26 @@ class Run(Restorable):
             return
         for step, chain in failed.nonzero().tolist():
             self.alive[chain] = False
-            self.notes.append(_stopped(self.sampler, chain, step_batch.first_step + step))
+            self.notes.append(failures.stopped(self.sampler, chain, step_batch.first_step + step))
             log.warning("%s", self.notes[-1])
-        if not self.alive.any():
-            self.phase, self.error = "failed", _all_stopped(self.sampler, self.spec, self.steps)
+        edge = failures.at_an_edge(self.sampler, self.target, step_batch)
+        if edge:
+            self._fail(edge)
+        elif not self.alive.any():
+            self._fail(failures.all_stopped(self.sampler, self.spec.chains, self.steps))
+
+    def _note_runaways(self, step_batch: StepBatch) -> None:
+        if isinstance(self.target, BNN) or not self.sampler.converges or self.finished:
+            return
+        x = self.sampler.positions(step_batch.before[-1])
+        if x is not None:
+            self._runaways = self._runaways or failures.RunawayWatch(x)
+            said = self._runaways.sentence(self.target, x)
+            if said:
+                self._fail(said)
+
+    def _fail(self, error: str) -> None:
+        self.phase, self.error = "failed", error
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps; estimates begin anew, earlier draws are dropped.
@@ -469,24 +486,6 @@ class Run(Restorable):
 def _call(listeners: Iterable[Callable[[], None]]) -> None:
     for listener in listeners:
         listener()
-
-
-def _stopped(sampler: samplers.Sampler, chain: int, step: int) -> str:
-    """Say that a chain has stopped at a step."""
-    return (
-        f"Chain {chain} met a value that is not finite at step {step} ({sampler.registered}) and stopped; the others"
-        " go on."
-    )
-
-
-def _all_stopped(sampler: samplers.Sampler, spec: Spec, steps: int) -> str:
-    """Say that all chains have stopped, the last within so many steps, and what to try."""
-    size = next((name for name in _STEP_SIZES if name in spec.settings), None)
-    remedy = "check the target's gradient" if size is None else f"try a smaller {size}"
-    return (
-        f"All {spec.chains} chains of {sampler.registered} met values that are not finite (the last at step {steps});"
-        f" {remedy}, or use float64. The draws are kept."
-    )
 
 
 def _make_target(spec: Spec) -> targets.Target:

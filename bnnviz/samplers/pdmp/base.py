@@ -19,7 +19,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
-from bnnviz.samplers.pdmp.bounds.noisy import NoisyGrid
+from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
 from bnnviz.samplers.pdmp.event_loop import EventLoop
 from bnnviz.samplers.pdmp.state import Adaptation, Info, State
@@ -84,8 +84,8 @@ class PDMP(EventLoop, Sampler):
         "grid",
         objects=["grid", "interpolated", "exact"],
         live=True,
-        doc="The envelope that event times are thinned under. grid: lines from rates and derivatives, raised when they"
-        " fail, right to within Monte Carlo error. interpolated: the papers' line through the last two"
+        doc="The envelope that event times are thinned under. grid: lines from rates and derivatives, raised where"
+        " rates lie above them, right to within Monte Carlo error. interpolated: the papers' line through the last two"
         " points, cheaper, no bound in the strict sense. exact: without an approximation, on a Gaussian target only.",
     )
     alpha = settings.Number(
@@ -233,8 +233,7 @@ class PDMP(EventLoop, Sampler):
 
     def _make_bound(self) -> Bound:
         if self.bound == "grid":
-            grid = Grid(self.margin, self.widest_cell)
-            return NoisyGrid(grid, self.speed) if self.source.noisy else grid
+            return RaisedGrid(Grid(self.margin, self.widest_cell), self.speed)
         if self.bound == "exact":
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)
@@ -303,6 +302,10 @@ class PDMP(EventLoop, Sampler):
         v = self.draw_velocity(rng, v, adaptation.scaling) if moved else v
         refresh = self._refresh_times(rng, state.clock)
         return self._started(rng, x, v, state.clock + state.s, refresh, state.alive, adaptation)
+
+    def positions(self, state: State) -> Tensor:
+        """Return where the paths are certain to come to (chains, dim)."""
+        return self.flow(state.x, state.v, state.s, state.adaptation.scaling)[0]
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""

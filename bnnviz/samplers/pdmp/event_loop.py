@@ -153,8 +153,6 @@ class EventLoop(Dynamics):
         ratio = proposal.to(rate.dtype) if certain else torch.where(proposal & (rate > 0), rate / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self.envelope.reject_above)
-        if self.envelope.redraws:
-            accepted = accepted & ~violated
         kind = torch.where(accepted, torch.full_like(state.kind, BOUNCE), state.kind)
         return ThinningOutcome(kind, height, uniform, ratio, violated, accepted, accepted | (state.kind == REFRESH))
 
@@ -199,7 +197,7 @@ class EventLoop(Dynamics):
         rate = torch.where(accepted, self.rate_after(at.x, v, g, at.rate, at.scaling), at.rate)
         # The slope of the rate is that of the velocity before a bounce.
         turned = at._replace(v=v, rate=rate, slope=torch.where(accepted, torch.nan, at.slope))
-        learnt = self.envelope.learn(state.bound, at, outcome.kind, outcome.violated)
+        learnt = self.envelope.learn(state.bound, at, outcome.kind)
         fresh = outcome.event | (state.kind == START)
         return _choose(fresh, self.envelope.start(turned, learnt, horizon), learnt), fresh
 
@@ -217,8 +215,6 @@ class EventLoop(Dynamics):
     def _certain(self, state: State, outcome: ThinningOutcome, fresh: Tensor) -> Tensor:
         """Return the time up to which the path is certain after the outcome, before the next plan."""
         passed = (state.kind == PROPOSAL) | (state.kind == HORIZON)
-        if self.envelope.redraws:
-            passed = passed & ~outcome.violated
         s = torch.where(passed, state.t, state.s)
         return torch.where(fresh, torch.zeros_like(s), s)
 

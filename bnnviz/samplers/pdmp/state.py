@@ -9,7 +9,7 @@ from torch import Tensor
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
-from bnnviz.samplers.pdmp.bounds.noisy import NoisyState
+from bnnviz.samplers.pdmp.bounds.raised import RaisedState
 from bnnviz.samplers.pdmp.thinning import Piece
 from bnnviz.samplers.pdmp.warmup import PathSums
 
@@ -78,7 +78,7 @@ class State(NamedTuple):
     kind: Tensor
     piece: Piece
     skipped: Piece
-    bound: InterpolatedState | GridState | NoisyState | ExactState
+    bound: InterpolatedState | GridState | RaisedState | ExactState
     alive: Tensor
     batch: Tensor | tuple[()]
     adaptation: Adaptation

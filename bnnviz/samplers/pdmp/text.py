@@ -21,6 +21,7 @@ KINDS = {
 }
 # Below this mean excess of rate over envelope the variances are within some percent of the truth.
 _SMALL_EXCESS = 0.03
+_TOLD_EXCESS = 0.002
 
 
 class ProcessText(MoveText):
@@ -28,18 +29,8 @@ class ProcessText(MoveText):
 
     def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
         """Return a sentence on violations, held batches and draws at events, and remedies."""
-        remedies, sentences = [], []
-        excess = figures["excess"]
-        if figures["proposals"] > 200 and excess > 0.002 and self.sampler.bound == "interpolated":
-            late = f"events come too late, and {self.sampler.late_events}"
-            sentences.append(
-                f"{100 * figures['violation_share']:.0f} % of the proposals violate the envelope (mean excess"
-                f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
-            )
-            remedies.append({"label": "Use the grid bound", "settings": {"bound": "grid"}})
-            if self.sampler.horizon is not None and excess >= _SMALL_EXCESS:
-                shorter = {"horizon": None, "clip_points": False}
-                remedies.append({"label": "Shorten the horizon", "settings": shorter})
+        sentence, remedies = self._of_violations(figures)
+        sentences = [sentence] if sentence else []
         if self.sampler.source.held:
             sentences.append(
                 "A batch that is held from one event to the next becomes part of the state: the posterior comes out too"
@@ -51,6 +42,23 @@ class ProcessText(MoveText):
             remedies.append({"label": "Draw along the path", "settings": {"samples": "path"}})
         return " ".join(sentences), remedies
 
+    def _of_violations(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
+        """Return a sentence on proposals above the envelope, and remedies; "" where they are few and by little."""
+        excess, missed = figures["excess"], missed_share(figures)
+        if figures["proposals"] <= 200 or excess <= _TOLD_EXCESS:
+            return "", []
+        late = f"about {100 * missed:.2g} % of the bounces were missed, so that {self.sampler.late_events}"
+        told = (
+            f"{100 * figures['violation_share']:.2g} % of the proposals violate the envelope (mean excess"
+            f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
+        )
+        if self.sampler.bound != "interpolated":
+            return told, []
+        remedies = [{"label": "Use the grid bound", "settings": {"bound": "grid"}}]
+        if self.sampler.horizon is not None and excess >= _SMALL_EXCESS:
+            remedies.append({"label": "Shorten the horizon", "settings": {"horizon": None, "clip_points": False}})
+        return told, remedies
+
 
 class BoomerangText(ProcessText):
     """Say also how far from the reference the chains are."""
@@ -60,6 +68,14 @@ class BoomerangText(ProcessText):
         centre, precision, *_ = state.adaptation.scaling
         square = (precision * (state.x - centre).square())[state.alive]
         return [["Distance from w* / reference's", f"{float(square.mean().sqrt()):.2f}", ""]]
+
+
+def missed_share(figures: dict[str, float]) -> float:
+    """Return how many bounces were missed for each that happened, from the figures of `RatioStats`.
+
+    Proposals come at the envelope's rate, so that what rates have over it sums up to the missed bounces on average.
+    """
+    return figures["excess"] / max(figures["acceptance"], 1e-12)
 
 
 def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
@@ -97,7 +113,7 @@ _CAPTIONS = {
 _TOO_FAR = "A look ahead went too far: at time {e.t:.3g} the potential is not finite. The next one is nearer."
 
 
-def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, redraws: bool, nothing_ahead: bool) -> str:
+def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_ahead: bool) -> str:
     """Say what the last evaluation of a chain was.
 
     Parameters
@@ -107,8 +123,6 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, redraws:
         The proposals of its segment.
     events : int
         Events of the chain so far.
-    redraws : bool
-        Whether a proposal that violates the envelope is drawn again.
     nothing_ahead : bool
         Whether the envelope in use is zero up to its end.
     """
@@ -122,7 +136,7 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, redraws:
     if last.kind == PROBE and nothing_ahead:
         text += " It is zero there: no event can happen before."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
-    return f"{text} {_violation(*violations[-1], redraws)}" if violations else text
+    return f"{text} {_violation(*violations[-1])}" if violations else text
 
 
 def _ordinal(n: int) -> str:
@@ -130,7 +144,6 @@ def _ordinal(n: int) -> str:
     return f"{n}{suffix}"
 
 
-def _violation(number: int, e: Evaluation, redrawn: bool) -> str:
+def _violation(number: int, e: Evaluation) -> str:
     over = f"by {100 * (e.rate / e.height - 1):.2g} %" if e.height > 0 else "of zero"
-    remedy = "the bound was raised and the proposal drawn again" if redrawn else "events came later than they should"
-    return f"The {_ordinal(number)} proposal violated the envelope {over}: {remedy}."
+    return f"The {_ordinal(number)} proposal violated the envelope {over}: events came later than they should."

@@ -6,7 +6,9 @@ $$\lambda(t) = \max(0, f(t)), \qquad P(\tau > t) = \exp\Bigl(-\int_0^t \lambda(u
 
 A *bound* keeps a piece of an envelope h for every chain and proposes the first arrival of a Poisson process of rate h.
 The proposal t is accepted with probability $\lambda(t) / h(t)$ (Lewis and Shedler 1979, doi:10.1002/nav.3800260304),
-which is right where $\lambda \le h$. Pieces are clipped lines,
+which is right where $\lambda \le h$. Where it is not, the proposal is accepted, and
+$\max(0, \lambda / h - 1)$, summed over the proposals, is on average how many events were missed. Pieces are clipped
+lines,
 
 $$h(t) = \max(0, a t + b), \qquad \int_{t_0}^{t} h(u)\,du = E, \quad E \sim \mathrm{Exp}(1).$$
 
@@ -98,8 +100,6 @@ class Bound:
     ----------
     needs_curvature : bool
         It asks for the time derivative of the rate.
-    redraws : bool
-        A proposal that violates the envelope is drawn again under a raised one.
     certain : bool
         The envelope is the rate: every proposal is an event.
     retreats : bool
@@ -109,7 +109,6 @@ class Bound:
     """
 
     needs_curvature: bool = False
-    redraws: bool = False
     certain: bool = False
     retreats: bool = False
     reject_above: float = float("inf")
@@ -118,7 +117,7 @@ class Bound:
         """Return the bound's state at t = 0 after an event, given the one before it, or None."""
         raise NotImplementedError
 
-    def learn(self, state: Any, at: RatePoint, kind: Tensor, violated: Tensor) -> Any:
+    def learn(self, state: Any, at: RatePoint, kind: Tensor) -> Any:
         """Return the bound's state after an evaluation of a kind."""
         raise NotImplementedError
 

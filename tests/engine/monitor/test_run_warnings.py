@@ -32,6 +32,8 @@ def run(weighted: bool = False, converges: bool = True, functional: bool = False
         ({"rhat_max": None, "ess_min": None, "widening": None}, ""),
         ({"rhat_max": 1.15, "ess_min": 80.0}, "disagree on a coordinate (R-hat up to 1.15"),
         ({"ess_min": 80.4}, "that mixes worst is 80,"),
+        ({"ess_tail_min": 80.4}, "tail ESS of the coordinate that mixes worst is 80,"),
+        ({"ess_energy": 6.8}, "U itself mixes slowly (ESS 7,"),
         ({"widening": {"share": 0.4, "se": 0.05}}, "40 ± 5 % too large"),
         ({"widening": {"share": -0.41, "se": 0.003}}, "41 ± 0 % too small"),
         ({"widening": {"share": -0.41, "se": 0.2}}, ""),

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from bnnviz.samplers.pdmp.bounds.grid import Grid, GridState
+from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
-from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, PROPOSAL, REJECTED, START, RatePoint, first_arrival
+from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
+from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REJECTED, START, RatePoint, first_arrival
 from bnnviz.samplers.pdmp.trace.segment import clipped_line
 
 numbers = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 6))
@@ -92,12 +93,15 @@ def drawing(mass: float):
     return lambda like: torch.full_like(like, mass)
 
 
+def kind(code: int) -> torch.Tensor:
+    return torch.tensor([code], dtype=torch.int8)
+
+
 def after_first_line(bound: Interpolated, f0: float, f1: float, horizon: float = 10.0):
-    none = tensor(0.0) > 1
     state = bound.start(point(0.0, f0), None, tensor(horizon))
     state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(horizon))
     assert int(plan.kind) == PROBE
-    return bound.learn(state, point(float(plan.t), f1), plan.kind, none), plan
+    return bound.learn(state, point(float(plan.t), f1), plan.kind), plan
 
 
 def test_first_line_runs_through_zero_and_t_init():
@@ -119,14 +123,11 @@ def test_second_line_forgets_t_init():
     """Algorithm 2 discards the point at t_init once the first proposal is rejected."""
     bound = interpolated()
     state, _ = after_first_line(bound, 0.0, 5.0)
-    none = tensor(0.0) > 1
-    kind = torch.tensor([REJECTED], dtype=torch.int8)
-    state = bound.learn(state, point(2.0, 4.0), kind, none)
+    state = bound.learn(state, point(2.0, 4.0), kind(REJECTED))
     assert float(state.slope) == pytest.approx(2.0)  # through (0, 0) and (2, 4)
 
 
 def test_clipped_points_leave_an_empty_envelope_after_a_bounce():
-    none = tensor(0.0) > 1
     for clip, rising in ((True, False), (False, True)):
         bound = interpolated(clip=clip)
         state, _ = after_first_line(bound, -3.0, -1.0)
@@ -134,7 +135,6 @@ def test_clipped_points_leave_an_empty_envelope_after_a_bounce():
         assert (int(plan.kind) == PROPOSAL) is rising
         if clip:
             assert int(plan.kind) == HORIZON and float(plan.t) == 100.0
-    assert not none.any()
 
 
 def test_horizon_is_reached_when_the_line_holds_too_little():
@@ -149,7 +149,7 @@ def grid_line(f: np.polynomial.Polynomial, t0: float, t1: float, margin: float, 
     """Return the grid's line over a cell, and the rate, at many points of it."""
     d = f.deriv()
     ends = [t0, f(t0), d(t0) if known else math.nan, t1, f(t1), d(t1)]
-    slope, height, _ = Grid(margin, 10.0)._line(*(tensor(float(end)) for end in ends))
+    slope, height = Grid(margin, 10.0)._line(*(tensor(float(end)) for end in ends))
     t = np.linspace(t0, t1, 101)
     return float(slope) * t + float(height), f(t)
 
@@ -179,29 +179,29 @@ def test_grid_meets_a_straight_rate(a, b, known):
     assert line == pytest.approx(rate, abs=3e-3 * (abs(a) + abs(b)) + 1e-9)
 
 
-@settings(max_examples=200, deadline=None)
-@given(c=coefficients, share=st.floats(0.05, 0.95), above=st.floats(0.01, 5))
-def test_a_raised_line_bounds_what_broke_it(c, share, above):
-    """After a violation the line is above the rate where it was broken, and above both parts of the cell there."""
-    bound, none = Grid(0.1, 10.0), tensor(0.0) > 1
-    f = np.polynomial.Polynomial(c)
-    ends = [tensor(float(v)) for v in (0, f(0), f.deriv()(0), 1, f(1), f.deriv()(1))]
-    slope, height, _ = bound._line(*ends)
-    state = GridState(*ends, slope, height, tensor(1.0), none)
-    broken = tensor(float(state.line(tensor(share))) + above)
-    kind = torch.tensor([REJECTED], dtype=torch.int8)
-    raised = bound.learn(state, point(share, float(broken)), kind, ~none)
-    for t, known in ((0.0, f(0)), (share, float(broken)), (1.0, f(1))):
-        assert float(raised.line(tensor(t))) >= known - 1e-9
-    assert float(raised.t0) == 0.0 and float(raised.width) < 1.0
+@settings(max_examples=300, deadline=None)
+@given(
+    a=st.floats(-5, 5),
+    b=st.floats(-5, 5),
+    jump=st.floats(-5, 5),
+    bend=st.floats(-3, 3),
+    share=st.floats(0.0, 1.0),
+    width=st.floats(0.05, 2),
+)
+def test_grid_bounds_a_rate_that_jumps_anywhere_in_a_cell(a, b, jump, bend, share, width):
+    """A straight rate that jumps at one time, to another slope or the same where it jumps up."""
+    t, at = np.linspace(0, width, 201), share * width
+    bend = bend if jump == 0 else 0.0
+    rate = a + b * t + np.where(t > at, jump + bend * (t - at), 0.0)
+    ends = [0.0, rate[0], b + (bend if at == 0 else 0), width, rate[-1], b + (bend if at < width else 0)]
+    slope, height = Grid(0.0, 10.0)._line(*(tensor(float(end)) for end in ends))
+    assert (float(slope) * t + float(height) >= rate - 1e-6).all()
 
 
 def test_grid_passes_an_empty_cell_to_the_next_one():
     bound = Grid(0.1, 10.0)
-    none = tensor(0.0) > 1
     state = bound.start(point(0.0, -5.0, 1.0), None, tensor(0.5))
-    probe = torch.tensor([PROBE], dtype=torch.int8)
-    state = bound.learn(state, point(0.5, -4.5, 1.0), probe, none)
+    state = bound.learn(state, point(0.5, -4.5, 1.0), kind(PROBE))
     assert float(state.line(tensor(0.5))) < 0
     state, plan = bound.plan(state, tensor(0.0), drawing(1.0), tensor(0.5))
     assert int(plan.kind) == PROBE
@@ -210,17 +210,17 @@ def test_grid_passes_an_empty_cell_to_the_next_one():
     assert float(state.t0) == 0.5 and float(state.f0) == -4.5
 
 
-def test_grid_raises_its_bound_after_a_violation():
-    bound = Grid(0.1, 10.0)
-    none = tensor(0.0) > 1
-    state = bound.start(point(0.0, 1.0), None, tensor(1.0))
-    state = bound.learn(state, point(1.0, 1.0), torch.tensor([PROBE], dtype=torch.int8), none)
-    low = float(state.line(tensor(0.5)))
-    kind = torch.tensor([REJECTED], dtype=torch.int8)
-    state = bound.learn(state, point(0.5, 7.0), kind, ~none)
-    assert low < 7.0 <= float(state.line(tensor(0.5)))
-    assert float(state.t0) == 0.0  # drawn again from the last certain time
-    assert float(state.width) < 1.0
+def test_the_reach_grows_with_a_rate_above_the_line_and_stays_for_the_next_cells():
+    bound = RaisedGrid(Grid(0.1, 10.0), lambda x, v, scaling: tensor(2.0))
+    state = bound.learn(bound.start(point(0.0, 1.0), None, tensor(1.0)), point(1.0, 1.0), kind(PROBE))
+    assert float(state.reach) == 0.0
+    low = float(state.grid.line(tensor(0.5)))
+    after = bound.learn(state, point(0.5, 7.0), kind(BOUNCE))
+    assert float(after.reach) * 2 == pytest.approx(7.0 - low)
+    following = bound.start(point(0.0, 1.0), after, tensor(1.0))
+    following = bound.learn(following, point(1.0, 1.0), kind(PROBE))
+    _, plan = bound.plan(following, tensor(0.0), drawing(0.01), tensor(1.0))
+    assert float(plan.piece.at(plan.t)) >= 7.0 - 0.01
 
 
 def test_kinds_are_distinct():

@@ -48,7 +48,7 @@ class Exact(Bound):
         """Begin at t = 0 at (x, v)."""
         return ExactState(*(part.double() for part in self.terms(at.x, at.v, at.scaling)))
 
-    def learn(self, state: ExactState, at: RatePoint, kind: Tensor, violated: Tensor) -> ExactState:
+    def learn(self, state: ExactState, at: RatePoint, kind: Tensor) -> ExactState:
         """Learn nothing: all is known."""
         return state
 

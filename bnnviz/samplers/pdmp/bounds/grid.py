@@ -7,6 +7,13 @@ $$\tfrac{4}{27}\, w\, \bigl((d_0 - c)^+ + (c - d_1)^+\bigr),$$
 
 since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. The line is the chord raised by that, plus a margin.
 
+Where the gradient of U jumps, so does the rate, by
+
+$$J = w \bigl(c - \tfrac{1}{2} (d_0 + d_1)\bigr)$$
+
+if it is straight before and after. It may be anywhere in the cell: the rate lies below both tangents' maximum. So the
+line's end before a jump up (after a jump down) is raised by $|J|$ altogether, which meets that maximum.
+
 The grid of rates along the path is that of Corbella, Spencer and Roberts 2022, doi:10.1007/s11222-022-10142-x, and of
 Andral and Kamatani 2024, doi:10.48550/arXiv.2408.03682.
 """
@@ -26,8 +33,9 @@ _ROUNDING = 1e-3
 # Horizons that a cell may span. Two ends know nothing of a hump between them: with cells four times as long nothing is
 # violated either, and a mixture comes out 4 % too wide.
 _FARTHEST = 1.0
+_SHORTEST = 1 / 16  # of that, at the beginning of a path
 _RETREAT = 0.25  # of the way, after a look ahead that went too far
-_WIDER, _AFTER_REJECTION, _AFTER_VIOLATION = 1.08, 0.9, 0.6
+_WIDER, _AFTER_REJECTION = 1.08, 0.9
 
 
 class GridState(NamedTuple):
@@ -52,9 +60,9 @@ class GridState(NamedTuple):
 class Grid(Bound):
     """Lines over cells whose ends were evaluated.
 
-    A rate that is straight along the path, as on a Gaussian, is met exactly. A rejected proposal splits its cell, so
-    nothing that was evaluated is wasted. Each chain adapts the width of its cells. A rate above the line is counted,
-    the line is raised and the proposal drawn again from the last certain time.
+    A rate that is straight along the path, as on a Gaussian, is met exactly; one that is straight but for a jump, as on
+    a Laplace density, is bounded. A rejected proposal splits its cell, so nothing that was evaluated is wasted. Each
+    chain adapts the width of its cells.
 
     Parameters
     ----------
@@ -65,7 +73,6 @@ class Grid(Bound):
     """
 
     needs_curvature = True
-    redraws = True
     retreats = True
 
     def __init__(self, margin: float, widest: float) -> None:
@@ -74,12 +81,14 @@ class Grid(Bound):
     def start(self, at: RatePoint, previous: GridState | None, horizon: Tensor) -> GridState:
         """Begin at t = 0; the slope is known after a refreshment, not after a bounce."""
         zero = torch.zeros_like(at.rate)
-        width = horizon.clamp_max(self.widest) if previous is None else previous.width
+        most = horizon.clamp_max(self.widest)
+        # What was short of an edge, where U grows without bound, is no width for the way back.
+        width = most if previous is None else torch.maximum(previous.width, _SHORTEST * most)
         probing = torch.ones_like(zero, dtype=torch.bool)
         return GridState(zero, at.rate, at.slope, width, zero, zero, zero, zero, width, probing)
 
-    def learn(self, state: GridState, at: RatePoint, kind: Tensor, violated: Tensor) -> GridState:
-        """Close the cell after a look ahead, split it after a rejection, raise the line after a violation.
+    def learn(self, state: GridState, at: RatePoint, kind: Tensor) -> GridState:
+        """Close the cell after a look ahead, split it after a rejection.
 
         A look ahead that finds no finite rate is repeated nearer. After an event only the width is of use.
         """
@@ -87,18 +96,17 @@ class Grid(Bound):
         probe = kind == PROBE
         too_far = probe & ~torch.isfinite(f)
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, d, state.d1)
-        # The whole cell, its right and its left part at once: small tensors cost by the call.
-        slopes, heights, lifts = self._line(
-            torch.stack([state.t0, t, state.t0]),
-            torch.stack([state.f0, f, state.f0]),
-            torch.stack([state.d0, d, state.d0]),
-            torch.stack([state.t1, state.t1, t]),
-            torch.stack([f1, f1, f]),
-            torch.stack([d1, d1, d]),
+        # The whole cell and its right part at once: small tensors cost by the call.
+        slopes, heights = self._line(
+            torch.stack([state.t0, t]),
+            torch.stack([state.f0, f]),
+            torch.stack([state.d0, d]),
+            torch.stack([state.t1, state.t1]),
+            torch.stack([f1, f1]),
+            torch.stack([d1, d1]),
         )
-        split = (kind == REJECTED) & ~violated
-        raised = f - state.slope * t + torch.maximum(lifts[1], lifts[2])
-        factor = torch.where(violated, _AFTER_VIOLATION, torch.where(split, _AFTER_REJECTION, 1.0))
+        split = kind == REJECTED
+        factor = torch.where(split, _AFTER_REJECTION, 1.0)
         return GridState(
             torch.where(split, t, state.t0),
             torch.where(split, f, state.f0),
@@ -106,18 +114,17 @@ class Grid(Bound):
             torch.where(too_far, state.t0 + _RETREAT * (t - state.t0), state.t1),
             f1,
             d1,
-            torch.where(violated, state.slope, torch.where(probe, slopes[0], slopes[1])),
-            torch.where(violated, raised, torch.where(probe, heights[0], heights[1])),
+            torch.where(probe, slopes[0], slopes[1]),
+            torch.where(probe, heights[0], heights[1]),
             state.width * torch.where(too_far, _RETREAT, factor),
             too_far,
         )
 
-    def _line(
-        self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return slope and height of the line over a cell, and how far it lies above the chord."""
+    def _line(self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor) -> tuple[Tensor, Tensor]:
+        """Return slope and height of the line over a cell."""
         width = (t1 - t0).clamp_min(1e-12)
-        # Where the slope at t0 is unknown, the tangent at t1 carried back to t0 bounds a concave rate.
+        # Where the slope at t0 is unknown, the tangent at t1 carried back to t0 bounds a concave rate, and one that
+        # has jumped up.
         unknown = torch.isnan(d0)
         first = torch.where(unknown, torch.maximum(f0, f1 - d1 * width), f0)
         chord = (f1 - first) / width
@@ -126,7 +133,10 @@ class Grid(Bound):
         above = torch.where(unknown, 0.0, before.clamp_min(0)) + after.clamp_min(0)
         lift = width * (_CUBIC * above + self.margin * (before.abs() + after.abs()))
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
-        return chord, first - chord * t0 + lift, lift
+        jump = (1 - _CUBIC) * torch.where(unknown, 0.0, _jump(width, before, after))
+        left, right = lift + jump.clamp_min(0), lift - jump.clamp_max(0)
+        slope = chord + (right - left) / width
+        return slope, first + left - slope * t0
 
     def plan(self, state: GridState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[GridState, Plan]:
         """Propose within the cell, or pass on to the next one and look at its end."""
@@ -148,3 +158,8 @@ class Grid(Bound):
         piece = Piece(state.slope, state.height, state.t1)
         kind = torch.where(probing, PROBE, PROPOSAL)
         return new, Plan(torch.where(probing, end, t), kind, after, piece.hidden(probing), piece)
+
+
+def _jump(width: Tensor, before: Tensor, after: Tensor) -> Tensor:
+    """Return by how much the rate jumps in a cell, from its slopes at the ends against the chord's."""
+    return width * (after - before) / 2

@@ -54,7 +54,7 @@ class Interpolated(Bound):
         zero = torch.zeros_like(at.rate)
         return InterpolatedState(zero, zero, zero, at.rate, torch.ones_like(zero, dtype=torch.bool))
 
-    def learn(self, state: InterpolatedState, at: RatePoint, kind: Tensor, violated: Tensor) -> InterpolatedState:
+    def learn(self, state: InterpolatedState, at: RatePoint, kind: Tensor) -> InterpolatedState:
         """Draw the line through the last point and the new one."""
         old, new = (rate.clamp_min(0) if self.clip else rate for rate in (state.last_rate, at.rate))
         slope = self.alpha * (new - old) / (at.t - state.last_t).clamp_min(1e-12)

@@ -207,7 +207,7 @@ class PathTrace:
             return {}
         segment = self.past[-1] if last.event else self.now
         tried = [e for e in segment.evaluations if e.proposal]
-        sentence = text.caption(last, tried, self.count, self.sampler.bound == "grid", self._nothing_ahead())
+        sentence = text.caption(last, tried, self.count, self._nothing_ahead())
         violated = any(e.violated for e in tried)
         return {"text": sentence, "kind": "violation" if violated else text.KINDS[last.kind]}
 

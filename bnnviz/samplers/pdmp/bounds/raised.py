@@ -1,12 +1,15 @@
-r"""Bound rates by a grid where every evaluation sees them through another batch of the data.
+r"""Bound rates by a grid and a reach, learnt from the proposals, by which rates lie above the grid's line.
 
-The event is taken at the rate of the batch that the proposal has drawn, and that is exact while the envelope bounds the
-rates of all batches. Here the grid's line g is raised by a *reach* r for one unit of speed,
+Between the ends of a cell a rate may jump up and down again, where a gradient does, as of a network with ReLU; and
+with batches every evaluation sees it through other rows. So the grid's line g is raised by a *reach* r for one unit of
+speed,
 
 $$h(t) = \max(0, g(t) + r\, |v|),$$
 
-which is learnt so that a thousandth of the proposals lies above. Pakman, Gilboa, Carlson and Paninski 2017
-(doi:10.48550/arXiv.1609.00770) raise a regression line of the noisy rates by their predicted spread instead.
+which is learnt so that at most a thousandth of the proposals lies above; it is 0 while none does. With batches the
+event is taken at the rate of the batch that the proposal has drawn, and that is exact while the envelope bounds the
+rates of all batches. Pakman, Gilboa, Carlson and Paninski 2017 (doi:10.48550/arXiv.1609.00770) raise a regression line
+of the noisy rates by their predicted spread instead.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _GAIN = 0.2  # of the reach's logarithm, by a violation
 _LEAP = 3.0  # the most that the reach is multiplied by in one step
 
 
-class NoisyState(NamedTuple):
+class RaisedState(NamedTuple):
     """The grid's cell, what is added to its bound for one unit of speed, the chain's speed, and proposals so far.
 
     Reach and proposals are those of all chains together.
@@ -38,11 +41,11 @@ class NoisyState(NamedTuple):
     num_proposals: Tensor
 
 
-class NoisyGrid(Bound):
-    """A grid bound plus a reach that covers how far the rates of other batches lie above it.
+class RaisedGrid(Bound):
+    """A grid bound plus a reach that covers how far rates lie above it.
 
-    The reach grows with each rate above the bound and shrinks with each below. The event is taken then all the same,
-    since drawing again would throw away just the batches that pull hardest.
+    The reach grows with each rate above the bound and shrinks with each below. The event is taken then all the same:
+    to draw again from an earlier time would favour events before the one that is thrown away.
 
     Parameters
     ----------
@@ -57,14 +60,14 @@ class NoisyGrid(Bound):
     def __init__(self, grid: Grid, speed: Callable[[Tensor, Tensor, Any], Tensor]) -> None:
         self.grid, self.speed = grid, speed
 
-    def start(self, at: RatePoint, previous: NoisyState | None, horizon: Tensor) -> NoisyState:
+    def start(self, at: RatePoint, previous: RaisedState | None, horizon: Tensor) -> RaisedState:
         """Begin at t = 0; what was learnt stays."""
         zero = torch.zeros_like(at.rate)
         inner, reach, seen = (None, zero, zero) if previous is None else (previous[0], previous[1], previous[3])
         speed = self.speed(at.x, at.v, at.scaling).double().clamp_min(1e-12)
-        return NoisyState(self.grid.start(at, inner, horizon), reach, speed, seen)
+        return RaisedState(self.grid.start(at, inner, horizon), reach, speed, seen)
 
-    def learn(self, state: NoisyState, at: RatePoint, kind: Tensor, violated: Tensor) -> NoisyState:
+    def learn(self, state: RaisedState, at: RatePoint, kind: Tensor) -> RaisedState:
         """Learn the reach from the proposals of all chains, and the cells from each one's own."""
         proposed = (kind == REJECTED) | (kind == BOUNCE)
         # A chain that has stopped has an old reach.
@@ -79,10 +82,10 @@ class NoisyGrid(Bound):
         # One that is far too small has not long to grow; one outlier must not make it very large.
         jump = torch.where(most > reach, torch.minimum(most, _LEAP * reach), 0.0)
         reach = torch.where(reach > 0, torch.maximum(steady, jump), most)
-        grid = self.grid.learn(state.grid, at, kind, torch.zeros_like(proposed))
-        return NoisyState(grid, reach.expand_as(at.rate), state.speed, seen.expand_as(at.rate))
+        grid = self.grid.learn(state.grid, at, kind)
+        return RaisedState(grid, reach.expand_as(at.rate), state.speed, seen.expand_as(at.rate))
 
-    def plan(self, state: NoisyState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[NoisyState, Plan]:
+    def plan(self, state: RaisedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[RaisedState, Plan]:
         """Propose within the cell under its raised bound, or pass on to the next one and look at its end."""
         height = state.grid.height
         moved, plan = self.grid.plan(state.grid._replace(height=height + state.reach * state.speed), s, draw, horizon)

@@ -1,0 +1,57 @@
+r"""Tell where Stein's identity says nothing of draws: their density has an edge, or their tails are too long.
+
+Over a domain with an edge the identity has a term of the edge, which vanishes only where the density does. And where
+the squares of draws have no variance, neither has what is estimated of variances. With excesses :math:`y` over a
+threshold, sorted, the tail's shape is estimated by probability-weighted moments (Hosking and Wallis 1987,
+https://doi.org/10.1080/00401706.1987.10488243),
+
+.. math:: \xi = 2 - \frac{b_0}{b_0 - 2 b_1}, \quad b_0 = E[y], \quad b_1 = E[y (1 - F(y))];
+
+moments of order :math:`1 / \xi` and more are infinite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.targets import BNN, Target
+
+_MOST_COLUMNS = 50
+_TAIL = 0.1  # share of the draws that is a tail
+_FEWEST = 50  # draws of a tail
+_LONG = 0.12  # shape from which on squares may have no variance: 1/4, less two standard errors of a few draws
+
+
+def says_nothing(target: Target, draws: Tensor) -> bool:
+    """Tell whether Stein's identity does not apply to draws (n, dim) of a target."""
+    if isinstance(target, BNN):
+        return False
+    return has_edge(target, draws) or has_long_tail(draws.double().cpu().numpy())
+
+
+def has_edge(target: Target, draws: Tensor) -> bool:
+    """Tell whether U is not finite one standard deviation beyond the outermost draws (n, dim) in some coordinate."""
+    columns = torch.arange(draws.shape[1], device=draws.device)
+    columns = columns[:: -(-len(columns) // _MOST_COLUMNS)]
+    sd = draws.std(0)
+    beyond = []
+    for outermost, side in ((draws.argmax(0), 1.0), (draws.argmin(0), -1.0)):
+        points = draws[outermost[columns]].clone()
+        points[torch.arange(len(columns)), columns] += side * sd[columns]
+        beyond.append(points)
+    return not bool(torch.isfinite(target.clone().defined_potential(torch.cat(beyond))).all())
+
+
+def has_long_tail(draws: np.ndarray) -> bool:
+    """Tell whether the squares of draws (n, dim) seem to have no variance in some coordinate."""
+    tail = int(_TAIL * len(draws))
+    if tail < _FEWEST:
+        return False
+    off = np.sort(np.abs(draws - np.median(draws, axis=0)), axis=0)[-tail - 1 :]
+    excess = off[1:] - off[0]
+    weights = 1 - (np.arange(1, tail + 1) - 0.35)[:, None] / tail
+    first, second = excess.mean(0), (weights * excess).mean(0)
+    shape = 2 - first / np.maximum(first - 2 * second, 1e-12)
+    return bool((shape > _LONG).any())

@@ -1,0 +1,90 @@
+"""Say why chains have stopped, or have nowhere to go: values that are not finite, an edge, a density without an end."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.observers import StepBatch
+from bnnviz.targets import BNN, Target
+
+#: Settings that may be too large where every chain meets values that are not finite.
+_STEP_SIZES = ("step_size", "learning_rate")
+_FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
+_DECADES = 6  # that U is followed outwards
+_FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
+
+
+def stopped(sampler: Sampler, chain: int, step: int) -> str:
+    """Say that a chain has stopped at a step."""
+    return (
+        f"Chain {chain} met a value that is not finite at step {step} ({sampler.registered}) and stopped; the others"
+        " go on."
+    )
+
+
+def all_stopped(sampler: Sampler, chains: int, steps: int) -> str:
+    """Say that all chains have stopped, the last within so many steps, and what to try."""
+    size = next((name for name in _STEP_SIZES if name in sampler.param), None)
+    remedy = "check the target's gradient" if size is None else f"try a smaller {size}"
+    return (
+        f"All {chains} chains of {sampler.registered} met values that are not finite (the last at step {steps});"
+        f" {remedy}, or use float64. The draws are kept."
+    )
+
+
+def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
+    """Say that a chain came where U is infinite, and that its sampler cannot go on there; "" where none did.
+
+    The chains that have not come there yet are no draws of the density: they have kept away from its edge.
+    """
+    info = step_batch.infos[0]
+    if isinstance(target, BNN) or not hasattr(info, "potential"):
+        return ""
+    at = step_batch.column("failed") & (step_batch.column("potential") == torch.inf)
+    if not bool(at.any()):
+        return ""
+    step, chain = at.nonzero()[0].tolist()
+    return (
+        f"Chain {chain} came to an edge of the density, where U is infinite, at step {step_batch.first_step + step},"
+        f" and {sampler.registered} cannot turn round there: write U in parameters without bounds, such as the"
+        " logarithm of what is positive (with the log-Jacobian), or use HMC or NUTS, which reject what lies outside."
+    )
+
+
+class RunawayWatch:
+    """Find chains that run away, since the integral of exp(-U) is infinite.
+
+    A chain that is ten times as far from zero as chains began has U followed outwards from its start through
+    where it is: of a density U rises in the end, however far its mass lies.
+
+    Parameters
+    ----------
+    x : Tensor, shape (chains, dim)
+        Where chains begin.
+    """
+
+    def __init__(self, x: Tensor) -> None:
+        self._start = x.detach()
+        self._far = _FAR * (1 + float(x.abs().max()))
+
+    def sentence(self, target: Target, x: Tensor) -> str:
+        """Say which chains at x (chains, dim) run away, and what the reason may be; "" where none does."""
+        reached = torch.nan_to_num(x.detach(), nan=0.0, posinf=0.0, neginf=0.0).abs().amax(-1)
+        farthest = float(reached.max())
+        if farthest < self._far or x.shape != self._start.shape:
+            return ""
+        self._far = 10 * farthest
+        chain = int(reached.argmax())
+        way = (x[chain] - self._start[chain]).detach()
+        ahead = self._start[chain] + way * 10.0 ** torch.arange(_DECADES + 1, device=x.device, dtype=x.dtype)[:, None]
+        falls = -target.clone().defined_potential(ahead).detach().double().diff()
+        # Squares overflow, and what is not finite says nothing.
+        falls = falls[torch.isfinite(falls)]
+        if len(falls) < 2 or not bool((falls > 0).all()) or float(falls.sum()) < _FALL:
+            return ""
+        return (
+            f"Chain {chain} runs away: from where it began to {farthest:.1g} and for ever beyond, U falls, so that"
+            " exp(-U) has no integral; is this a log density? U must be minus it."
+        )
